@@ -354,6 +354,9 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(call say,CXX,$<)
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
+# This test reads programs with sanitizers.
+$(B)/tests/unwind/elf/check_leak_runtime: | $(filter $(B)/targets/leaks_%,$(TARGETS))
+
 # The programs that make bench compares with, and its target.
 BENCH = $(patsubst %,$(B)/bench/%,target bare near naive unwind first outage parse)
 target_SRC = target gaps waits

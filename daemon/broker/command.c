@@ -28,9 +28,20 @@
 
 #define FILE_CAPABILITIES "security.capability" /* capabilities(7) */
 
-/* The child's message when it is ready to execute the command. */
+/*
+ * The kernel follows so many interpreters, each of which may be a script itself (exec_binprm() in
+ * fs/exec.c), and reads so many bytes of each file.
+ */
+#define SCRIPTS_MAX   5
+#define SCRIPT_HEADER 256
+
+/*
+ * The child's message when it is ready to execute the command. It carries the program (struct
+ * command), if that can be opened.
+ */
 struct ready {
 	bool is_privileged;
+	struct leak_options leak_options;
 };
 
 __attribute__((noreturn)) static void not_started(const char *what)
@@ -132,9 +143,70 @@ static bool gives_privileges(const char *path, const struct stat *file)
 	       getxattr(path, FILE_CAPABILITIES, NULL, 0) > 0;
 }
 
+/* Opens a file that can be executed, and reads its beginning. Returns -1 or the descriptor. */
+static int open_program(const char *path, char header[SCRIPT_HEADER + 1])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	ssize_t n = -1;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = pread(fd, header, SCRIPT_HEADER, 0);
+	if (n < 0)
+		close_fd(&fd);
+	header[n < 0 ? 0 : n] = '\0';
+	return fd;
+}
+
+/*
+ * Returns the interpreter that the first line of a script names, in header; NULL: the file is no
+ * script (load_script() in fs/binfmt_script.c).
+ */
+static const char *interpreter_of(char header[SCRIPT_HEADER + 1])
+{
+	char *name = header + 2;
+
+	if (strncmp(header, "#!", 2) != 0)
+		return NULL;
+	name += strspn(name, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	return name[0] == '\0' ? NULL : name;
+}
+
+/* Opens the program that the kernel executes for path. Returns -1 if it cannot be read. */
+static int find_program(const char *path)
+{
+	char header[SCRIPT_HEADER + 1], of_interpreter[SCRIPT_HEADER + 1];
+	int fd = open_program(path, header);
+
+	for (int i = 0; i < SCRIPTS_MAX && fd >= 0; i++) {
+		const char *interpreter = interpreter_of(header);
+
+		if (interpreter == NULL)
+			break;
+		close_fd(&fd);
+		fd = open_program(interpreter, of_interpreter);
+		memcpy(header, of_interpreter, sizeof(header));
+	}
+	return fd;
+}
+
+/* Tells the broker that the child can execute the command. Exits if the broker has ended. */
+static void send_ready(int fd, const char *path, const struct stat *file)
+{
+	struct ready ready = {.is_privileged = gives_privileges(path, file)};
+	int program = find_program(path), r;
+
+	leak_options_read(getenv("ASAN_OPTIONS"), getenv("LSAN_OPTIONS"), getenv("LD_PRELOAD"),
+			  &ready.leak_options);
+	r = ipc_send(fd, &ready, sizeof(ready), &program, program >= 0);
+	close_fd(&program);
+	if (r < 0)
+		_exit(COMMAND_NOT_STARTED);
+}
+
 __attribute__((noreturn)) static void run_child(int fd, char **argv, const char *user)
 {
-	struct ready ready = {.is_privileged = false};
 	char path[PATH_MAX], go;
 	struct stat file;
 
@@ -146,9 +218,7 @@ __attribute__((noreturn)) static void run_child(int fd, char **argv, const char 
 	if (user != NULL)
 		change_user(user);
 	find_executable(argv[0], path, &file);
-	ready.is_privileged = gives_privileges(path, &file);
-	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
-		_exit(COMMAND_NOT_STARTED);
+	send_ready(fd, path, &file);
 	while (recv(fd, &go, 1, 0) != 1)
 		if (errno != EINTR)
 			_exit(COMMAND_NOT_STARTED);
@@ -191,15 +261,19 @@ int command_exit_status(const struct command *c)
 
 void command_wait_ready(struct command *c)
 {
+	struct ipc_message m;
 	struct ready ready;
-	ssize_t n;
+	int r;
 
 	do
-		n = recv(c->go_fd, &ready, sizeof(ready), 0);
-	while (n < 0 && errno == EINTR);
-	if (n != sizeof(ready))
+		r = ipc_recv(c->go_fd, &m);
+	while (r == -EINTR);
+	if (r != 1 || m.size != sizeof(ready))
 		exit(command_abandon(c));
+	memcpy(&ready, m.bytes, sizeof(ready));
 	c->is_privileged = ready.is_privileged;
+	c->leak_options = ready.leak_options;
+	c->file = ipc_take_fd(&m, 0);
 }
 
 void command_leave_streams(void)
@@ -253,8 +327,10 @@ void command_check(struct command *c, struct targets *ts)
 		send_go(c);
 	else if (i != NULL && i->obstacle == INSTANCE_LEFT_OUT)
 		command_cancel(c);
-	if (!command_is_held(c))
-		ts->held_pid = 0;
+	if (command_is_held(c))
+		return;
+	ts->held_pid = 0;
+	close_fd(&c->file);
 }
 
 /*

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/signalfd.h>
 
+#include "daemon/process/leak_options.h"
 #include "lib/base/util.h"
 
 struct options;
@@ -30,11 +31,17 @@ struct targets;
 #define COMMAND_NO_EXEC	    126 /* the file exists and cannot be executed */
 #define COMMAND_NOT_FOUND   127
 
-/* Without a command, pid is 0 and go_fd -1. */
+/* Without a command, pid is 0, go_fd and file are -1. */
 struct command {
 	int32_t pid;
 	/* The broker's end of the child's socket; -1: the child has its order, or ends. */
 	int go_fd;
+	/*
+	 * The program that the child will execute, until it does; -1: it cannot be read. Of a
+	 * script it is the interpreter. And the options that its environment has.
+	 */
+	int file;
+	struct leak_options leak_options;
 	bool is_privileged; /* execve(2) would change the user, the group or the capabilities */
 	bool has_ended;
 	int status; /* as of wait(2), once the command has ended */

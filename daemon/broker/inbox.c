@@ -117,13 +117,8 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
-	if (error == -ETIMEDOUT && t != NULL) {
-		const uint64_t ns = target_suspend_files(t, state_now_ns(&b->parts.state));
-
-		log_error("opening a file of process %d hangs: its files are not opened for "
-			  "%u min; functions of files that were not read before have no names",
-			  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
-	}
+	if (error == -ETIMEDOUT && t != NULL)
+		target_files_hang(t, state_now_ns(&b->parts.state));
 }
 
 /*
@@ -355,6 +350,14 @@ static int on_recording_closed(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int on_file_seen(void *ctx, struct ipc_message *message)
+{
+	struct child *child = ctx;
+
+	return leak_check_seen(&broker_of(child)->parts.leak_check, ctx,
+			       (const void *)message->bytes);
+}
+
 static int on_written(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
@@ -451,6 +454,7 @@ static int handle_from_unwind(struct child *child, struct ipc_message *m)
 		{MSG_RECORDING_CHUNK, on_recording_chunk},
 		{MSG_RECORDING_LOST, on_recording_lost},
 		{MSG_RECORDING_CLOSED, on_recording_closed},
+		{MSG_FILE_SEEN, on_file_seen},
 	};
 
 	return msg_handle(rules, array_size(rules), child, m);

@@ -44,7 +44,7 @@
 #endif
 
 static struct broker broker = {
-	.command = {.go_fd = -1},
+	.command = {.go_fd = -1, .file = -1},
 	.stats_fd = -1,
 	.parts.children.ship_fds = {-1, -1, -1, -1},
 	.parts.delivery.output = {.dir_fd = -1},
@@ -414,8 +414,11 @@ static int start(struct broker *b, struct loop_source **signals)
 	r = loop_new(&b->parts.state.loop);
 	if (r == 0)
 		r = files_new(b->parts.state.loop, &b->parts.files);
-	if (r == 0)
+	if (r == 0) {
+		leak_check_init(&b->parts.leak_check, b->parts.files, &b->parts.quarantine);
+		b->parts.targets.leak_check = &b->parts.leak_check;
 		r = instances_watch(&b->parts.targets);
+	}
 	if (r == 0 && b->parts.discovery != NULL)
 		r = discovery_start(b->parts.discovery);
 	if (r == 0)
@@ -500,6 +503,8 @@ int main(int argc, char **argv)
 	log_init("sentry-profd", o->config.debug);
 	wiring_connect(b);
 	b->parts.targets.held_pid = b->command.pid;
+	b->parts.targets.held_file = b->command.file;
+	b->parts.targets.held_options = b->command.leak_options;
 	quarantine_init(&b->parts.quarantine);
 	service_init(&b->notify);
 	children_init(&b->parts.children);

@@ -97,6 +97,9 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
 	targets_check(&b->parts.targets);
+	/* After the questions of targets_check(), which become requests for files. */
+	leak_check_turn(&b->parts.leak_check);
+	files_check(b->parts.files);
 	recordings_check(&b->requests.recordings);
 	inspect_check(&b->requests.inspector);
 	if (governor_is_due(&b->parts.targets))

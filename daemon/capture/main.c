@@ -147,11 +147,16 @@ static int add_target(void *ctx, struct ipc_message *message)
 {
 	const struct msg_target_add *m = (const void *)message->bytes;
 	struct capture_sink *sink = readers_sink(me.readers, m->ring);
+	struct capture_crash crash;
 	int r;
 
 	(void)ctx;
 	if (m->target == 0 || sink == NULL || m->pid <= 0 || !slots_is_free(&me.slots, m->slot))
 		return -EPROTO;
+	if (capture_child_has_crashed(me.capture, m->pid, &crash)) {
+		slots_report_crash(m->target, &crash, broker_link_state);
+		return 0;
+	}
 	r = ticker_start(&me.ticker, me.loop, m->epoch_ns, m->period_ns, on_tick);
 	if (r < 0)
 		return r;

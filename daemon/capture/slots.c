@@ -63,6 +63,22 @@ void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *cr
 	slot->crash = *crash;
 }
 
+void slots_report_crash(uint32_t target, const struct capture_crash *crash,
+			void (*report)(const struct msg_target_state *m))
+{
+	const struct msg_target_state m = {
+		.h = MSG_HEADER(MSG_TARGET_STATE),
+		.target = target,
+		.state = crash->left ? TARGET_CRASHED : TARGET_CRASHES_TRACED,
+		.tid = crash->tid,
+		.signal = crash->signal,
+		.blocks_signal = crash->blocks_signal,
+		.awaits_exec = crash->awaits_exec,
+	};
+
+	report(&m);
+}
+
 static void report_slot(const struct slot *slot, void (*report)(const struct msg_target_state *m))
 {
 	struct msg_target_state m = {.h = MSG_HEADER(MSG_TARGET_STATE), .target = slot->target};
@@ -83,12 +99,7 @@ static void report_slot(const struct slot *slot, void (*report)(const struct msg
 		m.state = TARGET_GONE;
 		report(&m);
 	} else if (slot->crash.tid != 0) {
-		m.state = slot->crash.left ? TARGET_CRASHED : TARGET_CRASHES_TRACED;
-		m.tid = slot->crash.tid;
-		m.signal = slot->crash.signal;
-		m.blocks_signal = slot->crash.blocks_signal;
-		m.awaits_exec = slot->crash.awaits_exec;
-		report(&m);
+		slots_report_crash(slot->target, &slot->crash, report);
 	}
 }
 

@@ -43,6 +43,10 @@ void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 /* The same for capture_options.crashed. */
 void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
 
+/* Reports the crash of a target that has no slot. */
+void slots_report_crash(uint32_t target, const struct capture_crash *crash,
+			void (*report)(const struct msg_target_state *m));
+
 /*
  * Calls report for each noted event. Frees the slot if capture has forgotten the target: after each
  * event but CAPTURE_EXEC and a crash whose handler runs traced.

@@ -10,7 +10,7 @@
 #include "lib/base/digits.h"
 #include "lib/base/ipc.h"
 
-/* Timeout of an answer. A daemon on a busy machine needs less. */
+/* Timeout of an answer. A daemon on a busy machine, and a detach (25 s), need less. */
 #define ANSWER_S 60
 
 /* The largest text with an answer: 10,000 targets with a line each. */
@@ -205,6 +205,19 @@ int control_client_request(struct control_client *c, enum protocol_type type, in
 	return exchange(c, &m, sizeof(m), ret, ret_fd);
 }
 
+int control_client_release(struct control_client *c, int32_t pid, uint32_t seconds,
+			   struct protocol_answer *ret, int *ret_fd)
+{
+	const struct protocol_request m = {
+		.h = {PROTOCOL_RELEASE, sizeof(m), TAG},
+		.pid = pid,
+		.seconds = seconds,
+	};
+
+	*ret_fd = -1;
+	return exchange(c, &m, sizeof(m), ret, ret_fd);
+}
+
 int control_client_read(int fd, uint32_t size, struct buf *ret)
 {
 	buf_init(ret, BYTES_MAX);
@@ -254,6 +267,8 @@ const char *control_client_result_text(enum protocol_result result)
 		return "the daemon is older and does not support this request";
 	case PROTOCOL_BUSY:
 		return "too many requests at a time: try again";
+	case PROTOCOL_TIMED_OUT:
+		return "is still traced by sentry-profd";
 	case PROTOCOL_FAILED:
 		return "failed";
 	case PROTOCOL_OK:

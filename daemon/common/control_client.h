@@ -58,6 +58,13 @@ must_check int control_client_request(struct control_client *c, enum protocol_ty
 				      int *ret_fd);
 
 /*
+ * The same, for PROTOCOL_RELEASE: releases process pid for a number of seconds. Returns when no
+ * thread of it has a tracer of the daemon, or the daemon refuses.
+ */
+must_check int control_client_release(struct control_client *c, int32_t pid, uint32_t seconds,
+				      struct protocol_answer *ret, int *ret_fd);
+
+/*
  * Reads the size bytes that came with an answer in the descriptor fd, which the caller keeps.
  * Returns 0, -EPROTO if none came, or the error of buf_read_fd(). The caller calls buf_fini(ret)
  * in any case.

@@ -63,6 +63,8 @@ enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* What capture does before a process runs a handler of a crash signal (lib/capture/crash.h). */
 enum on_crash { ON_CRASH_LEAVE, ON_CRASH_STAY };
+/* What becomes of a process with LeakSanitizer (daemon/broker/targets/leaks.h). */
+enum leak_check_policy { LEAK_CHECK_LEAVE, LEAK_CHECK_ATTACH };
 
 /* A section without a user: processes of all users match. */
 #define CONFIG_UID_ANY UINT32_MAX
@@ -102,6 +104,7 @@ struct target_config {
 	uint32_t max_instances; /* 0: no limit */
 	enum thread_id_format thread_id_format;
 	enum on_crash on_crash;
+	enum leak_check_policy leak_check;
 
 	/* For daemon/config/ only: the keys that are given (a bit each, in the order of
 	 * config_keys), the origin of each, and that of the section. */
@@ -147,6 +150,7 @@ struct config {
 	enum addresses addresses;
 	char platform[MSG_TEXT_MAX];
 	enum on_crash on_crash;
+	enum leak_check_policy leak_check;
 	char spool[CONFIG_TEXT_MAX]; /* a path; "none"; "": SPOOL_DIR_DEFAULT, if it is usable */
 	uint64_t spool_max_bytes;
 	uint32_t spool_max_chunks;

@@ -11,6 +11,7 @@ static const char *const compressions[] = {"gzip", "zstd", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
 static const char *const on_crash[] = {"leave", "stay", NULL};
+static const char *const leak_checks[] = {"leave", "attach", NULL};
 /* The allowed values of a key of type text. Any other value is refused. */
 static const char *const platforms[] = {"rust", "native", NULL};
 
@@ -71,6 +72,7 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_WORD, "addresses", addresses, RELOAD, 0, 0, addresses),
 	PROFILER(KEY_TEXT, "platform", platform, RELOAD, 0, 0, platforms),
 	PROFILER(KEY_WORD, "on_crash", on_crash, RELOAD, 0, 0, on_crash),
+	PROFILER(KEY_WORD, "leak_check", leak_check, RELOAD, 0, 0, leak_checks),
 	PROFILER(KEY_SPOOL, "spool", spool, START, NO_RANGE),
 	/*
 	 * At least one envelope must fit, which has at most 10 MB. The maximum is larger than any
@@ -103,6 +105,7 @@ const struct config_key config_keys[] = {
 	TARGET(KEY_NUMBER, "max_instances", max_instances, 1, 100000, NULL),
 	TARGET(KEY_WORD, "thread_id_format", thread_id_format, 0, 0, thread_ids),
 	TARGET(KEY_WORD, "on_crash", on_crash, 0, 0, on_crash),
+	TARGET(KEY_WORD, "leak_check", leak_check, 0, 0, leak_checks),
 };
 const size_t config_n_keys = array_size(config_keys);
 _Static_assert(array_size(config_keys) <= CONFIG_KEYS_MAX, "a bit each");

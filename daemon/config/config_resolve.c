@@ -125,6 +125,8 @@ static void inherit(const struct config *c, struct target_config *t)
 		t->rate_hz = c->rate_hz;
 	if (!config_target_gives(t, "on_crash"))
 		t->on_crash = c->on_crash;
+	if (!config_target_gives(t, "leak_check"))
+		t->leak_check = c->leak_check;
 	if (!config_target_gives(t, "min_age_seconds"))
 		t->min_age_s = 1;
 }

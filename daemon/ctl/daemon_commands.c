@@ -10,13 +10,22 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/ctl/status_table.h"
+#include "daemon/process/process.h"
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "lib/base/digits.h"
 #include "lib/base/util.h"
+
+/* Before this version of the protocol the daemon answered DETACH before it had detached. */
+#define DETACH_WAITS_VERSION 5
 
 /* Seconds between two tables of --watch: the default and the maximum. */
 #define WATCH_S	    2
 #define WATCH_MAX_S 3600
+
+/* How long attach waits for the attachment, and how often it looks. */
+#define ATTACH_NS	(3 * NS_PER_SEC)
+#define ATTACH_RETRY_NS (20 * NS_PER_MS)
 
 enum argument { NO_ARGUMENT, A_PID, A_PID_OR_NAME };
 
@@ -51,7 +60,8 @@ const char daemon_commands_help[] =
 	"                 [target \"NAME\"]\n"
 	"stop PID|NAME    stop to profile it, or all of them\n"
 	"attach PID       profile a process, whether configured or not\n"
-	"detach PID       do not profile a process, whatever is configured\n"
+	"detach PID       do not profile a process, whatever is configured; waits until\n"
+	"                 a debugger can attach; --for=S: profiles it again after S s\n"
 	"profiler-id PID  print the profiler_id that the chunks of a process have now\n"
 	"reload           read the configuration again\n"
 	"metrics          print metrics of the daemon for Prometheus; --openmetrics\n"
@@ -61,12 +71,13 @@ const char daemon_commands_help[] =
 
 struct request {
 	const struct command *command;
-	enum protocol_type type; /* of the command, or PROTOCOL_OPENMETRICS */
+	enum protocol_type type; /* of the command, or PROTOCOL_OPENMETRICS, PROTOCOL_RELEASE */
 	const char *socket;
 	int32_t pid;
 	const char *name;
 	bool raw;	      /* print the text of the daemon unchanged */
 	unsigned int watch_s; /* 0: without --watch */
+	uint32_t release_s;   /* with PROTOCOL_RELEASE */
 	bool clears;	      /* clear the screen before each table */
 };
 
@@ -110,14 +121,30 @@ static bool set_watch(struct request *q, const char *value)
 	return true;
 }
 
+/* Makes the request one that releases the process for a time: --for. */
+static bool set_release(struct request *q, const char *value)
+{
+	uint64_t seconds;
+
+	if (!digits_number(value, 1, PROTOCOL_RELEASE_MAX_S, &seconds)) {
+		log_error("%s: --for=%s: not a number of seconds from 1 to %d", q->command->name,
+			  value, PROTOCOL_RELEASE_MAX_S);
+		return false;
+	}
+	q->type = PROTOCOL_RELEASE;
+	q->release_s = (uint32_t)seconds;
+	return true;
+}
+
 static int parse(int argc, char **argv, struct request *q)
 {
-	enum { SOCKET = OPTION_LONG, JSON, WATCH, OPENMETRICS };
+	enum { SOCKET = OPTION_LONG, JSON, WATCH, OPENMETRICS, FOR };
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
 		{"json", no_argument, NULL, JSON},
 		{"watch", optional_argument, NULL, WATCH},
 		{"openmetrics", no_argument, NULL, OPENMETRICS},
+		{"for", required_argument, NULL, FOR},
 		{0},
 	};
 	const bool is_status = q->command->type == PROTOCOL_STATUS;
@@ -133,7 +160,10 @@ static int parse(int argc, char **argv, struct request *q)
 				return EXIT_USAGE;
 		} else if (c == OPENMETRICS && q->command->type == PROTOCOL_METRICS)
 			q->type = PROTOCOL_OPENMETRICS;
-		else if (c == '?')
+		else if (c == FOR && q->command->type == PROTOCOL_DETACH) {
+			if (!set_release(q, optarg))
+				return EXIT_USAGE;
+		} else if (c == '?')
 			return EXIT_USAGE;
 		else {
 			log_error("%s: --%s is not an option of this command (see --help)",
@@ -190,8 +220,11 @@ static void print_done(const struct request *q, const struct protocol_answer *m)
 		printf("%s: %u %s%s%s\n", q->name, m->count, q->command->done,
 		       m->text[0] != '\0' ? "; " : "", m->text);
 	else
-		printf("%s: %s%s%s\n", subject(q, text), q->command->done,
-		       m->profiler_id[0] != '\0' ? ", profiler " : "", m->profiler_id);
+		printf("%s: %s%s%s%s%s\n", subject(q, text), q->command->done,
+		       m->profiler_id[0] != '\0' ? ", profiler " : "", m->profiler_id,
+		       m->text[0] != '\0' ? "; " : "", m->text);
+	if (q->type == PROTOCOL_DETACH && m->version < DETACH_WAITS_VERSION)
+		log_warning("the daemon is older than sentry-profctl: it may be detaching still");
 }
 
 static int print_answer(const struct request *q, const struct protocol_answer *m, int *fd)
@@ -251,15 +284,53 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/*
+ * Waits until the daemon has attached to the process or has refused that, after it has accepted the
+ * request: then *answer has the reason. Gives up after ATTACH_NS, since a rate limit or another
+ * tracer can delay the attachment for any time. Returns 0, or -errno if the connection is closed.
+ */
+static int wait_for_attachment(const struct request *q, struct control_client *client,
+			       struct protocol_answer *answer)
+{
+	const struct timespec pause = {.tv_nsec = (long)ATTACH_RETRY_NS};
+	const uint64_t deadline_ns = clock_mono_ns() + ATTACH_NS;
+	struct protocol_answer now;
+	int fd, r;
+
+	while (process_tracer(q->pid) == 0 && clock_mono_ns() < deadline_ns) {
+		r = control_client_request(client, PROTOCOL_PROFILER_ID, q->pid, NULL, &now, &fd);
+		if (r < 0)
+			return r;
+		close_fd(&fd);
+		if (now.state == PROTOCOL_IS_LEFT_OUT) {
+			answer->result = PROTOCOL_FAILED;
+			memcpy(answer->text, now.text, sizeof(answer->text));
+		}
+		if (now.state != PROTOCOL_PROFILING)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 /* Sends the request and prints the answer. *ret_lost: the connection is closed. */
 static int run_once(const struct request *q, struct control_client *client, bool *ret_lost)
 {
 	struct protocol_answer answer;
-	int fd, status;
+	int fd, status, r;
 
-	*ret_lost = control_client_request(client, q->type, q->pid, q->name, &answer, &fd) < 0;
+	if (q->type == PROTOCOL_RELEASE)
+		r = control_client_release(client, q->pid, q->release_s, &answer, &fd);
+	else
+		r = control_client_request(client, q->type, q->pid, q->name, &answer, &fd);
+	*ret_lost = r < 0;
 	if (*ret_lost)
 		return EXIT_FAILURE;
+	if (answer.result == PROTOCOL_OK && q->type == PROTOCOL_ATTACH &&
+	    wait_for_attachment(q, client, &answer) < 0) {
+		close_fd(&fd);
+		return EXIT_FAILURE;
+	}
 	if (answer.result == PROTOCOL_OK &&
 	    (q->command->type == PROTOCOL_STATUS || q->command->type == PROTOCOL_METRICS))
 		status = show_text(q, fd, answer.fd_bytes);

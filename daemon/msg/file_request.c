@@ -45,6 +45,9 @@ enum file_request_verdict file_request_check(const struct msg_file_request *requ
 				file_name_is_plain(request->name, sizeof(request->name)));
 	case FILE_KIND_PID_FILE:
 	case FILE_KIND_EXE_LINK:
+	case FILE_KIND_CODE_LIST:
+	case FILE_KIND_CODE:
+	case FILE_KIND_LEAK_OPTIONS:
 	case FILE_KIND_END:
 		break;
 	}

@@ -70,9 +70,9 @@
 	X(MSG_USAGE, msg_usage, 0)                         \
 	X(MSG_RECORDING_OPEN, msg_recording_open, 0)       \
 	X(MSG_RECORDING_CLOSE, msg_recording, 0)           \
+	X(MSG_FILE_LOOK, msg_file_look, 1)                 \
 	/* sentry-profctl -> its own unwind */             \
 	X(MSG_SYMBOLIZE, msg_symbolize, 1)                 \
-	X(MSG_FILE_LOOK, msg_id, 1)                        \
 	/* unwind -> broker */                             \
 	X(MSG_FILE_REQUEST, msg_file_request, 0)           \
 	X(MSG_CHUNK, msg_chunk, 1)                         \
@@ -85,9 +85,9 @@
 	X(MSG_RECORDING_CHUNK, msg_recording_chunk, 1)     \
 	X(MSG_RECORDING_LOST, msg_recording, 0)            \
 	X(MSG_RECORDING_CLOSED, msg_recording, 0)          \
+	X(MSG_FILE_SEEN, msg_file_seen, 0)                 \
 	/* unwind -> the sentry-profctl that started it */ \
-	X(MSG_SYMBOLIZED, msg_symbolized, 0)               \
-	X(MSG_FILE_SEEN, msg_file_seen, 0)
+	X(MSG_SYMBOLIZED, msg_symbolized, 0)
 
 /* msg_ship.h */
 #define MSG_SHIP_LIST(X)                                 \

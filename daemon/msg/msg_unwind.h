@@ -96,6 +96,11 @@ enum file_kind {
 	/* Kinds that the broker uses itself (daemon/broker/files/files.h): unwind must not ask. */
 	FILE_KIND_PID_FILE, /* a pid file of the configuration */
 	FILE_KIND_EXE_LINK, /* a path with its symbolic links resolved, as text */
+	/* An array of struct process_code_file (daemon/process/process_root.h): the mapped files.
+	 */
+	FILE_KIND_CODE_LIST,
+	FILE_KIND_CODE,		/* as FILE_KIND_IMAGE, but never a copy of mapped bytes */
+	FILE_KIND_LEAK_OPTIONS, /* a struct leak_options (daemon/process/leak_options.h) */
 	FILE_KIND_END,
 };
 
@@ -335,9 +340,17 @@ static inline bool msg_symbolized_has_answer(uint32_t verdict)
 }
 
 /*
- * MSG_FILE_LOOK, from sentry-profctl doctor: report what the ELF file that comes with the
- * message has for unwinding and for names. Answered by MSG_FILE_SEEN.
+ * MSG_FILE_LOOK, of the broker and of sentry-profctl doctor: report what the ELF file that comes
+ * with the message has for unwinding and for names, and whether it has LeakSanitizer. Answered by
+ * MSG_FILE_SEEN with the same id.
+ *
+ * number is the file number, as in struct msg_file_reply; 0 from doctor.
  */
+struct msg_file_look {
+	struct msg_header h;
+	uint32_t id; /* chosen by the sender */
+	uint32_t number;
+};
 enum file_verdict {
 	FILE_READ = 1,
 	FILE_NO_ELF,
@@ -345,13 +358,22 @@ enum file_verdict {
 	FILE_DAMAGED, /* or for another processor */
 	FILE_VERDICT_END,
 };
+/* Whether a file brings LeakSanitizer into a process: enum leak_runtime of lib/unwind/elf. */
+enum file_leaks {
+	FILE_LEAKS_NONE,
+	FILE_LEAKS_ASAN, /* with AddressSanitizer */
+	FILE_LEAKS_LSAN, /* alone */
+	FILE_LEAKS_END,
+};
 struct msg_file_seen {
 	struct msg_header h;
+	uint32_t id;
 	uint32_t verdict; /* enum file_verdict; the fields below are valid with FILE_READ */
 	uint32_t has_cfi;
 	uint32_t keeps_frame_pointers; /* looked for only if there is no CFI */
 	uint32_t has_symbols;	       /* a symbol table, or a packed one (.gnu_debugdata) */
 	uint32_t has_debug_info;
+	uint32_t leaks;		     /* enum file_leaks */
 	char build_id[MSG_NAME_MAX]; /* in hex, "" if there is none */
 };
 

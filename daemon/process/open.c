@@ -12,8 +12,10 @@
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/act_as.h"
 #include "daemon/process/exe_link.h"
+#include "daemon/process/leak_options.h"
 #include "daemon/process/process_root.h"
 #include "daemon/process/threads.h"
+#include "lib/base/buf.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
@@ -191,6 +193,44 @@ static int copy_maps(int32_t pid, int *ret_fd)
 	return finish_copy(r, &to, ret_fd);
 }
 
+/* Writes n bytes to a new memfd. */
+static int hand_out(const void *bytes, size_t n, int *ret_fd)
+{
+	int to = -1, r = make_copy(&to);
+
+	if (r == 0)
+		r = write_all(to, bytes, n);
+	return finish_copy(r, &to, ret_fd);
+}
+
+static int list_code(int32_t pid, int *ret_fd)
+{
+	static struct process_code_file files[PROCESS_MAPPED_FILES_MAX];
+	int n = process_code_files(pid, files);
+
+	return n < 0 ? n : hand_out(files, (size_t)n * sizeof(files[0]), ret_fd);
+}
+
+/* Reads the environment here, since it lies in the memory of the process. */
+static int read_leak_options(int32_t pid, int *ret_fd)
+{
+	struct leak_options options;
+	struct buf text;
+	int fd = act_as_open(pid, procfs_path(pid, "environ").text, O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return fd;
+	buf_init(&text, MSG_ENVIRON_MAX);
+	r = buf_read_fd(&text, fd);
+	if (r == 0) {
+		leak_options_of_environ(buf_string(&text), text.len, &options);
+		r = hand_out(&options, sizeof(options), ret_fd);
+	}
+	buf_fini(&text);
+	close_fd(&fd);
+	return r;
+}
+
 static int check_regular(int *fd)
 {
 	struct stat st;
@@ -249,7 +289,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 		r = open_by_path(o, ret_fd);
 	if (r == 0)
 		r = copy_of_fuse(ret_fd);
-	if (r == 0 || o->is_whole)
+	if (r == 0 || o->is_whole || o->kind == FILE_KIND_CODE)
 		return r;
 	/* The vDSO, or a file that cannot be opened: copy the mapped bytes. */
 	return copy_file(o->pid, procfs_path(o->pid, "mem").text, o->start,
@@ -350,6 +390,7 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 
 	switch ((enum file_kind)order->kind) {
 	case FILE_KIND_IMAGE:
+	case FILE_KIND_CODE:
 		return open_image(order, ret_fd);
 	case FILE_KIND_DEBUG:
 	case FILE_KIND_DEBUG_LINK:
@@ -367,6 +408,10 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 		return open_pid_file(order->name, ret_fd);
 	case FILE_KIND_EXE_LINK:
 		return resolve_exe(order->name, ret_fd);
+	case FILE_KIND_CODE_LIST:
+		return list_code(order->pid, ret_fd);
+	case FILE_KIND_LEAK_OPTIONS:
+		return read_leak_options(order->pid, ret_fd);
 	case FILE_KIND_END:
 		return -EINVAL;
 	}

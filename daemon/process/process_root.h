@@ -92,4 +92,21 @@ must_check int process_mapping_open(const struct process_mapping *m, int *ret_fd
 must_check int process_mapped_files(int32_t pid, FILE *maps,
 				    struct mapped_file ret[PROCESS_MAPPED_FILES_MAX]);
 
+/*
+ * A file with code of a process: one executable mapping of it, and the identity of the file, which
+ * is all zeros if this process may not follow the link in /proc/PID/map_files.
+ */
+struct process_code_file {
+	uint64_t start, end;
+	struct file_identity file;
+};
+
+/*
+ * Lists the files with code of pid, at most PROCESS_MAPPED_FILES_MAX. A file whose executable
+ * mappings follow each other is listed once. Returns the number of files, or -errno if maps cannot
+ * be read.
+ */
+must_check int process_code_files(int32_t pid,
+				  struct process_code_file ret[PROCESS_MAPPED_FILES_MAX]);
+
 #endif

@@ -138,6 +138,31 @@ static void log_gone(int32_t pid)
 	log_error("no process %d: nothing runs here with this pid", pid);
 }
 
+void refusal_log_leak_check(int32_t pid, bool is_held, bool is_error, bool is_asan)
+{
+	static const char why[] =
+		"has LeakSanitizer, which does not work in a traced process and would end it "
+		"with an error: switch it off";
+	const char *off = is_asan ? "ASAN_OPTIONS=detect_leaks=0" : "LSAN_OPTIONS=detect_leaks=0";
+	char name[PROCESS_NAME_SIZE];
+
+	if (is_held) {
+		log_error("the command is not started: it %s (%s), or profile it all the same "
+			  "(--leak-check attach)",
+			  why, off);
+		return;
+	}
+	process_name(pid, name);
+	if (is_error)
+		log_error("process %d (%s) is not profiled: it %s (start it with %s), or profile "
+			  "it all the same (--leak-check attach)",
+			  pid, name, why, off);
+	else
+		log_warning("process %d (%s) is not profiled: it %s (start it with %s), or profile "
+			    "it all the same (leak_check = attach)",
+			    pid, name, why, off);
+}
+
 void refusal_log_ended(int32_t pid)
 {
 	log_error("process %d has ended before it could be profiled", pid);

@@ -17,6 +17,19 @@ must_check int refusal_log_look(enum process_fault fault, int32_t pid, const str
 /* Logs that capture cannot attach to pid, a process of user uid, because of error, an errno. */
 void refusal_log_attach(int32_t pid, uint32_t uid, int error);
 
+/* Why a process with LeakSanitizer is not profiled, for the status: follows "process N". */
+#define REFUSAL_LEAK_CHECK                                            \
+	"has LeakSanitizer, which does not work in a traced process " \
+	"(ASAN_OPTIONS=detect_leaks=0 switches it off; leak_check = attach ignores it)"
+
+/*
+ * Logs that pid is not profiled because it has LeakSanitizer, with what the user can do. is_held:
+ * pid is the command of sentry-profd, which is not started. is_error: a user has named the process,
+ * else a section matches it, and the line is a warning. is_asan: LeakSanitizer is part of
+ * AddressSanitizer.
+ */
+void refusal_log_leak_check(int32_t pid, bool is_held, bool is_error, bool is_asan);
+
 /* Logs that pid ended before capture was attached to it. */
 void refusal_log_ended(int32_t pid);
 

@@ -134,6 +134,37 @@ int32_t threads_find_tracer(int32_t pid, int32_t but)
 	return find_thread(pid, is_traced, &tracers) != 0 ? tracers.found : 0;
 }
 
+struct all_tracers {
+	int32_t ours;
+	size_t n;
+	struct threads_tracers *found;
+};
+
+static bool is_traced_by_ours(void *ctx, int32_t tid, char state)
+{
+	struct all_tracers *all = ctx;
+	const int32_t tracer = process_tracer(tid);
+
+	(void)state;
+	all->n++;
+	if (tracer == 0)
+		return false;
+	if (tracer == all->ours)
+		all->found->traced_by_ours = tid;
+	else
+		all->found->other = tracer;
+	return tracer == all->ours;
+}
+
+size_t threads_find_tracers(int32_t pid, int32_t ours, struct threads_tracers *ret)
+{
+	struct all_tracers all = {.ours = ours, .found = ret};
+
+	*ret = (struct threads_tracers){0};
+	(void)find_thread(pid, is_traced_by_ours, &all);
+	return all.n;
+}
+
 bool threads_blocked_signals(int32_t pid, int32_t tid, uint32_t *ret)
 {
 	enum { BLOCKED = 32 }; /* field of proc_pid_stat(5) */

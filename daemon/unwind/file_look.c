@@ -8,6 +8,7 @@
 #include "lib/base/ipc.h"
 #include "lib/unwind/elf/build_id.h"
 #include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/elf/leak_runtime.h"
 
 /* Bytes of code that are searched for the beginnings of functions. */
 #define CODE_MAX (1u << 20)
@@ -59,6 +60,19 @@ static enum file_verdict why_refused(int fd)
 	return ident[EI_CLASS] == ELFCLASS32 ? FILE_32_BIT : FILE_DAMAGED;
 }
 
+static enum file_leaks leaks_of(enum leak_runtime runtime)
+{
+	switch (runtime) {
+	case LEAK_RUNTIME_NONE:
+		break;
+	case LEAK_RUNTIME_ASAN:
+		return FILE_LEAKS_ASAN;
+	case LEAK_RUNTIME_LSAN:
+		return FILE_LEAKS_LSAN;
+	}
+	return FILE_LEAKS_NONE;
+}
+
 static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 {
 	struct build_id id;
@@ -71,22 +85,26 @@ static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 		       elf_file_phdr(f, PT_GNU_EH_FRAME, &header);
 	ret->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
 	ret->has_debug_info = has_section(f, ".debug_info");
+	ret->leaks = leaks_of(leak_runtime_find(f));
 	ret->keeps_frame_pointers = !ret->has_cfi && keeps_frame_pointers(f);
 }
 
-int file_look(int fd)
+int file_look(int fd, const struct msg_file_look *m, uint32_t *reading)
 {
 	struct msg_file_seen seen = {
 		.h = MSG_HEADER(MSG_FILE_SEEN),
+		.id = m->id,
 		.verdict = FILE_READ,
 	};
 	struct elf_file f;
 
+	__atomic_store_n(reading, m->number, __ATOMIC_RELAXED);
 	if (elf_file_open(&f, fd) == 0) {
 		read_file(&f, &seen);
 		elf_file_close(&f);
 	} else {
 		seen.verdict = why_refused(fd);
 	}
+	__atomic_store_n(reading, 0, __ATOMIC_RELAXED);
 	return ipc_send(MSG_FD, &seen, sizeof(seen), NULL, 0);
 }

@@ -4,8 +4,8 @@
  * sockets to the broker and to capture only.
  *
  * One process serves all targets of one uid, through one ring. Each target has a session, for which
- * this process keeps a stream. For MSG_SYMBOLIZE and MSG_FILE_LOOK, sentry-profctl starts a process
- * of its own and takes the broker's place.
+ * this process keeps a stream. For MSG_SYMBOLIZE, and for doctor's MSG_FILE_LOOK, sentry-profctl
+ * starts a process of its own and takes the broker's place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +60,7 @@ static struct {
 	struct table by_target; /* target number of the broker to index in streams */
 	struct stream *working; /* the stream that time is charged to; NULL: none */
 	struct capture_link link;
+	uint32_t *reading; /* the page of MSG_INIT */
 } me = {.link = {.fd = -1}};
 
 static void die(const char *what, int error)
@@ -276,7 +277,7 @@ static int take_symbolize(void *ctx, struct ipc_message *message)
 static int take_file_look(void *ctx, struct ipc_message *message)
 {
 	(void)ctx;
-	return file_look(message->fds[0]);
+	return file_look(message->fds[0], (const void *)message->bytes, me.reading);
 }
 
 static void on_broker(void)
@@ -312,6 +313,7 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 		.max_bytes = CACHE_BYTES_MAX, .cpu_ns = clock_cpu_ns, .reading = reading};
 	int r;
 
+	me.reading = reading;
 	limits_be_killed_first();
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)

@@ -45,6 +45,7 @@ def load(path='libsentry_profd.so.0'):
     library.sentry_profd_root_span_begin.restype = ctypes.c_uint64
     library.sentry_profd_root_span_end.argtypes = [ctypes.c_uint64]
     library.sentry_profd_root_span_end.restype = None
+    library.sentry_profd_release.argtypes = [ctypes.c_uint]
     for name in ('profile_context', 'trace_data', 'span_data'):
         function = getattr(library, 'sentry_profd_' + name)
         function.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
@@ -57,6 +58,12 @@ def start_profiler():
 
 def stop_profiler():
     return _library.sentry_profd_stop_profiler()
+
+
+def release(seconds=0):
+    """Lets another process trace this one (gdb, py-spy) for so long, or 30 seconds.
+    Returns 0 or a negative errno."""
+    return _library.sentry_profd_release(seconds)
 
 
 def _json(name):

@@ -74,6 +74,13 @@ void capture_await_exec(struct capture *c, uint32_t target);
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid);
 
 /*
+ * Returns true if the process, a child that capture has followed, runs its handler of a crash
+ * signal, so that capture has left it: the caller does not add it as a target now. Returns true
+ * once for each crash.
+ */
+bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret);
+
+/*
  * Handlers of these signals do not make capture detach from the target (capture_options.crashed),
  * until the process executes another program. Bit n - 1 stands for signal n.
  */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/record.h"
 #include "lib/capture/stop.h"
@@ -22,12 +23,49 @@
 #define CRASH_APART_NS	NS_PER_SEC
 #define CRASH_MINUTE_NS (60 * NS_PER_SEC)
 
+/* The caller makes a target of a child within milliseconds. */
+#define CRASH_CHILD_NS (10 * NS_PER_SEC)
+
+static bool has_handler(const struct capture *c, uint32_t tid, int signal)
+{
+	return c->options.crashed != NULL && tracee_signal_crashes(signal) &&
+	       status_catches(tid, signal);
+}
+
 bool crash_is_due(const struct thread *th, int signal)
 {
 	const struct traced_process *t = th->target;
 
-	return t->capture->options.crashed != NULL && tracee_signal_crashes(signal) &&
-	       (t->crash.ignored >> (signal - 1) & 1) == 0 && status_catches(th->tid, signal);
+	return (t->crash.ignored >> (signal - 1) & 1) == 0 &&
+	       has_handler(t->capture, th->tid, signal);
+}
+
+bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
+{
+	if (status != TRACEE_SIGNAL || !has_handler(c, tid, signal) ||
+	    ptrace(PTRACE_DETACH, tid, NULL, tracee_delivery(status, signal)) < 0)
+		return false;
+	c->crashed_children[c->next_crashed_child] = (struct crashed_child){
+		.pid = (int32_t)tid,
+		.ns = c->options.now_ns(),
+		.crash = {.tid = tid, .signal = signal, .left = true},
+	};
+	c->next_crashed_child = (c->next_crashed_child + 1) % CRASH_CHILDREN;
+	return true;
+}
+
+bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret)
+{
+	for (size_t i = 0; i < CRASH_CHILDREN; i++) {
+		struct crashed_child *child = &c->crashed_children[i];
+
+		if (child->pid != pid || c->options.now_ns() - child->ns >= CRASH_CHILD_NS)
+			continue;
+		*ret = child->crash;
+		child->pid = 0;
+		return true;
+	}
+	return false;
 }
 
 void crash_begin(const struct thread *th, int signal)
@@ -79,10 +117,11 @@ static bool interrupt_list(struct thread *list)
 		if (th->held.is)
 			continue;
 		if (th->due == DUE_NOTHING) {
-			/* ESRCH: a dead leader, or a thread that dies. */
-			if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0)
+			if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0)
+				th->due = DUE_STOP;
+			/* A dead leader is there as long as its threads. Others are reaped. */
+			else if (th->tid == (uint32_t)th->target->pid)
 				continue;
-			th->due = DUE_STOP;
 		}
 		all_held = false;
 	}

@@ -15,7 +15,7 @@
  * EINTR; the crashed thread last. If it is the leader that crashes, other threads may still see
  * such a signal for the microseconds until the leader is detached from.
  *
- * A thread that does not stop within CRASH_STOP_NS (a parent in vfork(2), uninterruptible sleep) is
+ * If no thread stops for CRASH_STOP_NS (a parent in vfork(2), uninterruptible sleep), the rest is
  * left by the end of the tracing thread, with all others (leave.h). That detaches from other
  * targets, too, for some milliseconds, so it happens only so often for the processes of one user.
  *
@@ -29,10 +29,16 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
+#include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/state.h"
 
-/* The longest wait for the stops of the process's threads; 1,000 threads take 20 ms. */
+/*
+ * Limits of the wait for the stops of the process's threads: since the last stop that has come, and
+ * in total. On a free machine 1,000 threads take 20 ms; where many threads are runnable, each waits
+ * for a processor before it stops.
+ */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
+#define CRASH_HOLD_NS (500 * NS_PER_MS)
 
 /*
  * Returns true if capture has to detach before the thread gets this signal: it is a crash signal
@@ -83,6 +89,14 @@ void crash_detach(struct traced_process *t);
  * the process's user has caused few such ends so far. Notes the end.
  */
 must_check bool crash_may_end_tracer(struct traced_process *t);
+
+/*
+ * For a child that capture follows and that is no target yet: if this is the stop of a crash signal
+ * with a handler, detaches from the thread, notes the crash and returns true. Other threads of the
+ * child stay traced; it was born a moment ago and rarely has any.
+ */
+must_check bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_status status,
+				  int signal);
 
 /* The tracing thread has ended, and with it the stops of all threads. */
 void crash_tracer_ended(struct traced_process *t);

@@ -20,8 +20,8 @@ struct capture;
 
 /*
  * For reap.h: process pid is at the stop of its exec. Returns true if it is held: the caller has
- * asked for that (capture_options.executed), and fewer than HELD_EXEC_MAX others are. The threads of
- * the former program are freed then.
+ * asked for that (capture_options.executed), and fewer than HELD_EXEC_MAX others are. The threads
+ * of the former program are freed then.
  */
 must_check bool held_exec_begin(struct capture *c, int32_t pid);
 

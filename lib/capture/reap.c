@@ -59,6 +59,8 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status, i
 {
 	const bool is_new = status == TRACEE_TRAP || status == TRACEE_GROUP_STOP;
 
+	if (crash_leave_child(c, tid, status, signal))
+		return;
 	if (is_new)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
 			     tracees_base_options(c) | PTRACE_O_TRACEEXIT);
@@ -239,9 +241,17 @@ static void handle_status(struct capture *c, uint32_t tid, int status);
 static void take_pending(struct capture *c);
 
 /*
- * Handles the stops of the threads that are not held and have a stop or a resumed call under way.
- * Returns the number of stops.
+ * Returns true if a status of the thread may come: it has a stop or a resumed call under way, or it
+ * dies in a crash.
  */
+static bool may_have_status(const struct thread *th)
+{
+	if (th->target == th->target->capture->crashing)
+		return !th->held.is;
+	return th->due != DUE_NOTHING || th->resumed.state != RESUME_NONE;
+}
+
+/* Handles the statuses of these threads. Returns their number. */
 static unsigned int take_list(struct capture *c, struct thread *list)
 {
 	struct thread *next;
@@ -252,8 +262,7 @@ static unsigned int take_list(struct capture *c, struct thread *list)
 		const uint32_t tid = th->tid;
 
 		next = th->next;
-		if (th->held.is || (th->due == DUE_NOTHING && th->resumed.state == RESUME_NONE) ||
-		    tracee_wait((pid_t)tid, false, &status) <= 0)
+		if (!may_have_status(th) || tracee_wait((pid_t)tid, false, &status) <= 0)
 			continue;
 		handle_status(c, tid, status);
 		n++;
@@ -290,12 +299,18 @@ static void nap_unless(unsigned int n_stops)
 static bool hold_all(struct traced_process *t)
 {
 	struct capture *c = t->capture;
-	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+	const uint64_t began_ns = c->options.now_ns();
+	uint64_t now_ns = began_ns, stopped_ns = began_ns;
+	unsigned int n;
 
 	while (t->crash.now.tid != 0 && !crash_interrupt(t)) {
-		if (c->options.now_ns() >= end_ns)
+		if (now_ns - stopped_ns >= CRASH_STOP_NS || now_ns - began_ns >= CRASH_HOLD_NS)
 			return false;
-		nap_unless(take_target(t));
+		n = take_target(t);
+		nap_unless(n);
+		now_ns = c->options.now_ns();
+		if (n > 0)
+			stopped_ns = now_ns;
 		take_pending(c);
 		state_beat(t);
 	}

@@ -278,6 +278,15 @@ struct crash_user {
 	size_t next;
 };
 
+/* crash.h: children that have crashed before they became targets; the oldest is replaced. */
+#define CRASH_CHILDREN 64
+
+struct crashed_child {
+	int32_t pid; /* 0: none */
+	uint64_t ns;
+	struct capture_crash crash;
+};
+
 /* held_exec.h */
 struct held_exec {
 	int32_t pid;
@@ -311,6 +320,8 @@ struct capture {
 	struct traced_process *crashing; /* crash.h: capture detaches from it; NULL: none */
 	struct crash_user crash_users[CRASH_USERS];
 	size_t n_crash_users;
+	struct crashed_child crashed_children[CRASH_CHILDREN];
+	size_t next_crashed_child;
 	struct held_exec held_execs[HELD_EXEC_MAX];
 	size_t n_held_execs;
 };

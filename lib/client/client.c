@@ -1,12 +1,16 @@
 #include "lib/client/sentry_profd.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/client/connection.h"
 #include "lib/client/linking.h"
 #include "lib/client/page_copy.h"
+#include "lib/client/release.h"
 
 /*
  * How often enter() yields the processor while another thread uses the connection, which takes that
@@ -81,6 +85,38 @@ int sentry_profd_wait(int timeout_ms)
 	return r;
 }
 
+static int release(unsigned int seconds)
+{
+	struct state *s = state_get();
+	int fd, r;
+
+	if (s == NULL)
+		return -ENOMEM;
+	if (!enter(s))
+		return -EAGAIN;
+	fd = connection_dial();
+	state_leave(s, connection_work);
+	if (fd < 0)
+		return fd;
+	r = release_request(fd, seconds);
+	/* A child that another thread has forked meanwhile would keep the connection open. */
+	(void)shutdown(fd, SHUT_RDWR);
+	(void)close(fd);
+	return r;
+}
+
+int sentry_profd_release(unsigned int seconds)
+{
+	const int saved = errno;
+	int cancel, r;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	r = release(seconds);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	errno = saved;
+	return r;
+}
+
 enum sentry_profd_state sentry_profd_state(void)
 {
 	struct page_copy copy;
@@ -100,6 +136,7 @@ enum sentry_profd_state sentry_profd_state(void)
 	case PROTOCOL_TRACED_BY_OTHER:
 	case PROTOCOL_IS_LEFT_OUT:
 	case PROTOCOL_CRASHED:
+	case PROTOCOL_DETACHING:
 		return SENTRY_PROFD_SUSPENDED;
 	}
 	return SENTRY_PROFD_SUSPENDED;

@@ -135,6 +135,19 @@ static int make_socket(void)
 	return higher;
 }
 
+int connection_dial(void)
+{
+	const struct sockaddr *to = (const void *)&address;
+	int fd = load(&has_path) ? make_socket() : -ENOTCONN;
+	int r;
+
+	if (fd < 0 || connect(fd, to, sizeof(address)) == 0)
+		return fd;
+	r = -errno;
+	(void)close(fd);
+	return r;
+}
+
 int connection_open(struct state *s)
 {
 	const struct protocol_hello hello = {
@@ -143,7 +156,6 @@ int connection_open(struct state *s)
 		.version = PROTOCOL_VERSION,
 		.flags = PROTOCOL_WANT_PAGE,
 	};
-	const struct sockaddr *to = (const void *)&address;
 	struct stat st;
 	int r, fd;
 
@@ -151,8 +163,8 @@ int connection_open(struct state *s)
 		return 0;
 	if (s->fd > 0)
 		disconnect(s);
-	fd = make_socket();
-	if (fd < 0 || connect(fd, to, sizeof(address)) < 0 || fstat(fd, &st) < 0) {
+	fd = connection_dial();
+	if (fd < 0 || fstat(fd, &st) < 0) {
 		r = fd < 0 ? fd : -errno;
 		if (fd >= 0)
 			(void)close(fd);

@@ -3,7 +3,8 @@
  * functions but connection_wait() return without waiting.
  *
  * A struct state * parameter means that the caller has entered the state (state_enter() of
- * lib/client/state.h), except for connection_check_if_due() and connection_wait().
+ * lib/client/state.h), except for connection_check_if_due() and connection_wait(). The caller of
+ * connection_set_path() and connection_dial() has entered the state, too.
  */
 #ifndef LIB_CLIENT_CONNECTION_H
 #define LIB_CLIENT_CONNECTION_H
@@ -20,6 +21,13 @@ int connection_set_path(const char *path);
  * connection_work() closes the connection.
  */
 void connection_forget_path(void);
+
+/*
+ * Makes a connection to the daemon's socket, non-blocking and close-on-exec, which the caller owns.
+ * Returns the descriptor, -ENOTCONN if no path is set, -EAGAIN if the daemon has many connections
+ * to accept, or another -errno.
+ */
+int connection_dial(void);
 
 /*
  * Connects now, even if the next attempt is not due yet. Returns 0, also if connected already, or

@@ -8,6 +8,12 @@
  * order of the requests. It sends nothing else; a process reads its own state from a shared page
  * (struct protocol_page).
  *
+ * The answer to DETACH and RELEASE comes when the process has no tracer of the daemon any more, at
+ * most 25 s later. Until then the daemon reads no other message of this connection, which keeps the
+ * order. A client that has something else to send meanwhile opens a connection for the request, as
+ * libsentry_profd does: that costs the daemon one descriptor, and an answer with a socket (as that
+ * of RECORD) two.
+ *
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
  * connect(2): a child that inherits a connection speaks for its parent. Operators are root, the
  * daemon's own user, and members of the group sentry-profd.
@@ -15,8 +21,9 @@
  *     request                                        permitted to
  *     START, STOP, PROFILER_ID without pid and name  the client, about its own process
  *     SPANS_OPEN, SPANS_CLOSED, THREAD               the client, about its own process
+ *     RELEASE without pid                            the client, about its own process
  *     START, STOP, PROFILER_ID of other processes    operators, and the user of the process
- *     ATTACH, DETACH, RECORD, WATCH                  operators, and the user of the process
+ *     ATTACH, DETACH, RELEASE, RECORD, WATCH         operators, and the user of the process
  *     RECORD_END                                     the client, about its own recordings
  *     RELOAD, CHECK                                  operators
  *     STATUS, METRICS, OPENMETRICS                   everybody
@@ -39,8 +46,11 @@
 
 #include <stdint.h>
 
-/* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK. */
-#define PROTOCOL_VERSION 4
+/* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5:
+ * RELEASE, PROTOCOL_CRASHED and PROTOCOL_DETACHING. Before version 5 the daemon answered DETACH
+ * before it had detached.
+ */
+#define PROTOCOL_VERSION 5
 /* "SPRF". A program that connects by mistake does not send these bytes. */
 #define PROTOCOL_MAGIC UINT32_C(0x46525053)
 
@@ -91,6 +101,8 @@ enum protocol_type {
 	 * which the daemon sends one struct protocol_checked within 90 s.
 	 */
 	PROTOCOL_CHECK,
+	/* Detach from a process, and attach to it again after a number of seconds. */
+	PROTOCOL_RELEASE,
 	PROTOCOL_TYPE_END,
 };
 
@@ -123,6 +135,7 @@ struct protocol_hello {
  * - ATTACH and DETACH: pid is a process.
  * - RECORD and WATCH: pid, or the name of a section that has exactly one process.
  * - CHECK: pid or neither.
+ * - RELEASE: seconds; and pid, or none for the client itself.
  * - STATUS, METRICS, OPENMETRICS, RELOAD, RECORD_END: neither.
  *
  * SPANS_OPEN and SPANS_CLOSED set a state of the connection, so repeating one has no effect. The
@@ -131,8 +144,18 @@ struct protocol_hello {
 struct protocol_request {
 	struct protocol_header h;
 	int32_t pid;
-	char name[PROTOCOL_NAME_SIZE]; /* NUL-terminated; "": none */
+	union {
+		char name[PROTOCOL_NAME_SIZE]; /* NUL-terminated; "": none */
+		/*
+		 * RELEASE: how long the daemon leaves the process alone, counted from its answer.
+		 * 0: PROTOCOL_RELEASE_S. More than PROTOCOL_RELEASE_MAX_S counts as that.
+		 */
+		uint32_t seconds;
+	};
 };
+
+#define PROTOCOL_RELEASE_S     30
+#define PROTOCOL_RELEASE_MAX_S 86400
 
 enum protocol_result {
 	PROTOCOL_OK,
@@ -149,6 +172,8 @@ enum protocol_result {
 	PROTOCOL_BAD_VERSION, /* the request belongs to a later version */
 	PROTOCOL_BUSY,	      /* too many requests at the moment: try again later */
 	PROTOCOL_FAILED,
+	/* DETACH, RELEASE: the process has a tracer of the daemon still; detaching goes on. */
+	PROTOCOL_TIMED_OUT,
 };
 
 /* The state of a target. The words in quotes are those of STATUS. */
@@ -161,6 +186,7 @@ enum protocol_state {
 	PROTOCOL_TRACED_BY_OTHER, /* "traced_by_other": until the other tracer detaches */
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
 	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
+	PROTOCOL_DETACHING,	  /* "detaching": to be left out; the daemon still traces it */
 };
 
 /*
@@ -176,7 +202,11 @@ struct protocol_answer {
 	int32_t pid;
 	uint32_t state; /* enum protocol_state */
 	uint32_t fd_bytes;
-	uint32_t count; /* START and STOP of a name: number of processes that changed */
+	/*
+	 * START and STOP of a name: number of processes that changed. DETACH and RELEASE: the
+	 * process that traces it now, which does not belong to the daemon; 0: none.
+	 */
+	uint32_t count;
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
 	/*
 	 * For the user; "" if there is nothing to tell. START and STOP of a name: why other

@@ -1,7 +1,8 @@
 /*
  * libsentry_profd lets a program that sentry-profd profiles talk to the daemon:
  * start and stop the profiler, announce root spans (for profile_lifecycle =
- * trace), and get the ids that link a transaction to its profile.
+ * trace), get the ids that link a transaction to its profile, and have the
+ * daemon detach before a dump.
  *
  *	sentry_profd_connect(NULL);
  *	...
@@ -16,10 +17,10 @@
  *   It tries 1 s after a failure, then after 2, 4, 8 and 16 s, then every 30 s.
  *   On a new connection it tells the daemon whether sampled root spans are open,
  *   and repeats the last start or stop.
- * - Only sentry_profd_wait() blocks. No function raises a signal, starts a
- *   thread or changes errno.
+ * - Only sentry_profd_wait() and sentry_profd_release() block. No function raises
+ *   a signal, starts a thread or changes errno.
  * - All functions are thread-safe. All may be called in a signal handler, except
- *   sentry_profd_thread_id(), sentry_profd_thread_name(),
+ *   sentry_profd_release(), sentry_profd_thread_id(), sentry_profd_thread_name(),
  *   sentry_profd_trace_data() and sentry_profd_span_data().
  * - While a root span is open, beginning and ending further spans and asking for
  *   the profiler's or the thread's id only read and write memory. Exceptions: a
@@ -111,6 +112,40 @@ enum sentry_profd_result {
 };
 SENTRY_PROFD_API enum sentry_profd_result sentry_profd_start_profiler(void);
 SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
+
+/*
+ * Has the daemon detach from all threads of this process, so that another
+ * process can attach to them, since a thread has one tracer. Call it before a
+ * dump that another process makes (sentry_capture_minidump(), a stack trace by
+ * a debugger). Works whatever the section and the lifecycle of this process are.
+ *
+ * seconds: how long the daemon stays away, from the return of this function on;
+ * 0: 30 s; at most a day. Then, and when no other process traces a thread any
+ * more, the daemon attaches again, with a new profiler id. Meanwhile root spans
+ * may begin and end; transactions have no profile. A further call can only
+ * prolong the time. A daemon that finds this process only meanwhile, in the
+ * first second of its life (min_age_seconds), attaches to it.
+ *
+ * Blocks: usually for some tenths of a second, for 25 s if a system call of this
+ * process cannot be interrupted, for 30 s at most. It uses a connection of its
+ * own, so other functions do not wait for it. It is no cancellation point.
+ *
+ * Returns 0 when no thread of this process has a tracer of the daemon. Otherwise
+ * returns a negative errno:
+ * -EBUSY: the daemon has detached, but another process traces a thread.
+ * -ETIMEDOUT: the daemon still traces a thread (it goes on to detach), or has
+ *  not answered.
+ * -ECANCELED: a user has attached this process again (sentry-profctl attach).
+ * -ENOTCONN: sentry_profd_connect() was not called.
+ * -ENOENT, -ECONNREFUSED, -EACCES, ...: no daemon can be reached.
+ * -ECONNRESET: the daemon has ended, which detaches from all processes; or this
+ *  process has too many connections: 7 calls may wait at a time.
+ * -EAGAIN: the connection is in use, or the daemon is busy: call again.
+ * -EOPNOTSUPP: the daemon is older than this function.
+ * -ESRCH: the daemon does not see this process (another pid namespace).
+ * -ENOMEM, -EMFILE, -ENFILE, -EPROTO: nothing has changed.
+ */
+SENTRY_PROFD_API int sentry_profd_release(unsigned int seconds);
 
 /*
  * Call sentry_profd_root_span_begin() when a root span begins, sampled or not.

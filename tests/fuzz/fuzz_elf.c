@@ -6,6 +6,7 @@
 
 #include "lib/unwind/elf/build_id.h"
 #include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/elf/leak_runtime.h"
 #include "lib/unwind/image/image.h"
 
 #define CONTENTS_MAX (1u << 20)
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_file_open(&f, fd) == 0) {
 		build_id_read(&f, &id);
 		assert(id.size <= BUILD_ID_MAX);
+		assert(leak_runtime_find(&f) <= LEAK_RUNTIME_LSAN);
 		for (size_t i = 0; i < array_size(names); i++)
 			read_section(&f, names[i]);
 		elf_file_close(&f);

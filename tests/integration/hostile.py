@@ -152,6 +152,7 @@ FATAL = {
                               for _ in range(2)],
     'closed: not open': lambda: send('SESSION_CLOSED', 'I', 1),
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'I', 9),
+    'seen: not asked': lambda: send('FILE_SEEN', '7I256s', 1, 1, 0, 0, 0, 0, 0, b''),
     'stats: of nobody': lambda: send('UNWIND_STATS', 'II22Q', 9, 0,
                                      *[HUGE] * 22),
     # of capture
@@ -252,6 +253,8 @@ def obey(data):
             opened.write(f'{time.monotonic()}\n')
         if is_closing:
             send('SESSION_CLOSED', 'I', what & 0xffffffff)
+    if kind == TYPES['FILE_LOOK']:
+        send('FILE_SEEN', '7I256s', what & 0xffffffff, 1, 0, 0, 0, 0, 0, b'')
     if kind == TYPES['SESSION_CLOSE']:
         send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['ENVELOPE']:

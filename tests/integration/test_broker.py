@@ -58,9 +58,10 @@ def run_hostile(box, target, child, attack, until):
     directory = take_over(box, child, (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text(attack)
-    # The broker need not wait for a hostile ship.
+    # The broker need not wait for a hostile ship. It attaches as soon as a session is open, since it
+    # does not ask the child about LeakSanitizer.
     profd = box.profd([target], '--chunk-seconds', '1', '--shutdown-timeout',
-                      '2', exe=directory / 'sentry-profd')
+                      '2', '--leak-check', 'attach', exe=directory / 'sentry-profd')
     profd.exes = directory
     error = directory / 'error'
     wait_for(lambda: until(profd) or error.exists() or not profd.running(),

@@ -62,7 +62,8 @@ def check_shell(shell):
     check(found == {w for w in wanted if w.startswith('s')}, f'{found}')
     pid = str(os.getpid())
     for words in (['sentry-profd', '--pid'], ['sentry-profctl', 'attach'],
-                  ['sentry-profctl', 'top']):
+                  ['sentry-profctl', 'top'],
+                  ['sentry-profctl', 'detach', '--for', '60']):
         found = completions(shell, *words, pid)
         check(pid in found, f'{words}: {found}')
 

@@ -121,7 +121,7 @@ def test_what_is_no_process(box):
                      (2 ** 30, 'no such process')):
         check(why in ctl.run('attach', pid, status=1).stderr, why)
     old = test_32bit.start(box, [test_32bit.program(box)])
-    ctl.run('attach', old.pid)
+    check('32-bit' in ctl.run('attach', old.pid, status=1).stderr, 'a 32-bit program')
     found = ctl.wait_state(old.pid, 'left_out')
     check('32-bit' in found['last_error'], f'{found}')
     worker = box.target('threads', '3')

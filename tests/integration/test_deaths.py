@@ -210,7 +210,8 @@ def test_session_that_unwind_closes(box):
     directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text('closed twice')
-    profd = box.profd([target], '--debug', '--shutdown-timeout', '2',
+    # It attaches as soon as the session is open, since it does not ask about LeakSanitizer.
+    profd = box.profd([target], '--debug', '--shutdown-timeout', '2', '--leak-check', 'attach',
                       exe=directory / 'sentry-profd')
     wait_for(lambda: profd.stderr.count(f'attached to process {target.pid}\n')
              >= 2, 'another run of it')

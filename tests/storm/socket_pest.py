@@ -37,7 +37,7 @@ import time
 HELLO, ANSWER, START, STOP, PROFILER_ID = 1, 2, 3, 4, 5
 SPANS_OPEN, SPANS_CLOSED, THREAD, ATTACH, DETACH = 6, 7, 8, 9, 10
 STATUS, RELOAD, RECORD, WATCH, RECORD_END = 11, 12, 13, 14, 15
-METRICS, OPENMETRICS, CHECK, TYPE_END = 16, 17, 18, 19
+METRICS, OPENMETRICS, CHECK, RELEASE, TYPE_END = 16, 17, 18, 19, 20
 MAGIC = 0x46525053
 ANSWER_BYTES = 328
 
@@ -47,7 +47,7 @@ DENIED, NO_PROCESS, NO_TARGET, BAD_VERSION, BUSY, FAILED = range(6, 12)
 REFUSED = (DENIED, NO_PROCESS, NO_TARGET, BAD_VERSION, BUSY, FAILED)
 
 # About a process that the request names.
-ABOUT = (START, STOP, PROFILER_ID, ATTACH, DETACH, RECORD, WATCH)
+ABOUT = (START, STOP, PROFILER_ID, ATTACH, DETACH, RELEASE, RECORD, WATCH)
 OPERATORS = (RELOAD, CHECK)
 # The daemon permits a process 8 connections and a user 1,024.
 PROCESSES, CONNECTIONS = 150, 9
@@ -73,7 +73,7 @@ def header(kind, size, tag):
     return struct.pack('=3I', kind, size, tag)
 
 
-def hello(version=4, flags=0, tag=1):
+def hello(version=5, flags=0, tag=1):
     return header(HELLO, 24, tag) + struct.pack('=3I', MAGIC, version, flags)
 
 

@@ -22,7 +22,7 @@ demo='redis-tools'
 # transactions are linked to profiles. libdebuginfod1: convert --symbolize loads it.
 # tmux: a terminal for sentry-profctl top. libev-dev, libuv1-dev: event loops.
 # hexyl, gron: programs in Rust and in Go.
-test='check g++ clang clang-format clang-tidy cppcheck binutils python3 openssl mandoc strace musl-tools dwz
+test='check g++ clang libclang-rt-14-dev clang-format clang-tidy cppcheck binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
 	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1 tmux'
 

@@ -22,8 +22,11 @@
 /* Handles attach for an instance, whatever was decided about the instance before. */
 static void attach_known(struct instance *i, struct control_answer *ret)
 {
+	const bool was_released = i->released_until_ns != 0;
+
+	i->released_until_ns = 0;
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
-		ret->m.result = PROTOCOL_RUNS_ALREADY;
+		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
 		return;
 	}
 	if (i->obstacle == INSTANCE_LEFT_OUT)
@@ -159,29 +162,12 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}
-	if (instance_is_left_alone(i)) {
-		ret->m.result = PROTOCOL_LEFT_OUT;
+	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
+		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", i->last_error);
 		return NULL;
 	}
 	/* Capture may have to attach to the process, which costs as much as attach. */
 	if (!peer->is_operator && i->target == NULL)
 		ret->work = WORK_USER;
 	return i;
-}
-
-void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
-		  struct control_answer *ret)
-{
-	struct instance *i = rights_find_instance(ts, peer, pid, ret);
-
-	if (i == NULL)
-		return;
-	if (i->wish == INSTANCE_WISH_DETACHED)
-		ret->m.result = PROTOCOL_LEFT_OUT;
-	i->wish = INSTANCE_WISH_DETACHED;
-	/* No section matches the process, so nothing needs the instance any more. */
-	if (instance_was_added(i))
-		instance_becomes(i, INSTANCE_REMOVED);
-	ret->m.pid = i->pid;
-	ret->m.state = PROTOCOL_IS_LEFT_OUT;
 }

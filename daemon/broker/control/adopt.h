@@ -1,10 +1,10 @@
 /*
- * Handles the requests attach and detach (sentry-profctl attach, detach): a user adds a process
- * by its pid, or has the profiling of a process stopped, independent of the configuration. Also
- * finds the instance (targets/instance.h) of a process that is to be recorded (recordings.h).
+ * Handles the request attach (sentry-profctl attach): a user adds a process by its pid, independent
+ * of the configuration. Also finds the instance (targets/instance.h) of a process that is to be
+ * recorded (recordings.h). detach.h is the opposite.
  *
- * These requests change the instance only: targets/instances.h then starts or stops a target, and
- * capture attaches or detaches by ptrace.
+ * The request changes the instance only: targets/instances.h then starts a target, and capture
+ * attaches by ptrace.
  */
 #ifndef DAEMON_BROKER_CONTROL_ADOPT_H
 #define DAEMON_BROKER_CONTROL_ADOPT_H
@@ -25,15 +25,9 @@ struct targets;
 
 /*
  * Handles attach: the process is profiled from now on, whatever the configuration says about it.
- * If the process is no instance yet, makes one. *ret: the answer to the peer.
+ * If the process is no instance yet, makes one. Ends a release. *ret: the answer to the peer.
  */
 void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
-		  struct control_answer *ret);
-/*
- * Handles detach: the process is not profiled until an attach. An instance that no section
- * matches is removed. *ret: the answer to the peer.
- */
-void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
 
 /*

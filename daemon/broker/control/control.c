@@ -23,10 +23,15 @@ struct connection {
 	struct connection *next;
 	struct control *control;
 	int fd;
-	struct loop_source *source; /* NULL: not read until the peer's allowance has grown */
+	/* NULL: not read until the peer's allowance has grown, or a deferred request is answered */
+	struct loop_source *source;
 	bool is_greeted;
 	bool has_ended; /* control_check() frees it */
 	struct control_peer peer;
+	bool is_deferred;		  /* the next three are set */
+	struct protocol_request deferred; /* the request that was deferred */
+	uint64_t deferred_ns;		  /* when it was, CLOCK_MONOTONIC */
+	uint64_t note;			  /* of control_answer */
 };
 
 struct control {
@@ -123,7 +128,30 @@ static bool serve_request(struct connection *c, const struct protocol_request *m
 
 	control->handler->request(control->ctx, &c->peer, m, &a);
 	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
-	return send_answer(c, &m->h, &a);
+	if (!a.is_deferred)
+		return send_answer(c, &m->h, &a);
+	loop_remove(control->loop, &c->source);
+	c->is_deferred = true;
+	c->deferred = *m;
+	c->deferred_ns = control->now_ns;
+	c->note = a.note;
+	return true;
+}
+
+static void go_on_with_deferred(struct connection *c)
+{
+	struct control *control = c->control;
+	struct control_answer a = {.fd = -1, .work = 1, .note = c->note};
+
+	control->handler->again(control->ctx, &c->peer, &c->deferred,
+				control->now_ns - c->deferred_ns, &a);
+	c->note = a.note;
+	if (a.is_deferred)
+		return;
+	c->is_deferred = false;
+	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
+	if (!send_answer(c, &c->deferred.h, &a))
+		end_connection(c);
 }
 
 /* Handles one message. Returns false if the connection has to end. */
@@ -171,6 +199,8 @@ static void on_readable(void *ctx)
 			end_connection(c);
 			return;
 		}
+		if (c->is_deferred)
+			return;
 	}
 }
 
@@ -285,9 +315,12 @@ void control_check(struct control *c, uint64_t now_ns)
 	c->now_ns = now_ns;
 	if (c->loop == NULL)
 		return;
+	for (struct connection *i = c->connections; i != NULL; i = i->next)
+		if (!i->has_ended && i->is_deferred)
+			go_on_with_deferred(i);
 	/* The loop reads these connections in its next turn. */
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
-		if (!i->has_ended && i->source == NULL &&
+		if (!i->has_ended && i->source == NULL && !i->is_deferred &&
 		    allowance_may_request(&c->allowance, i->peer.identity.uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
 			end_connection(i);

@@ -6,6 +6,11 @@
  * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or whose
  * socket is full because the peer reads no answers, is disconnected. While the allowance of a
  * user is used up, requests of that user stay in the queues of their connections.
+ *
+ * The handler may defer the answer to a request. Until the answer, the module does not read that
+ * connection: so answers have the order of the requests, and a connection has at most one deferred
+ * request, so that the limits of connections (allowance.h) are those of deferred requests, too. A
+ * peer that disconnects meanwhile is noticed at the answer.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
 #define DAEMON_BROKER_CONTROL_CONTROL_H
@@ -34,6 +39,8 @@ struct control_answer {
 	struct protocol_answer m; /* without the header, which control.c fills in */
 	int fd;			  /* sent with the answer and then closed; -1: none */
 	uint32_t work;		  /* the cost for allowance_use(); 1 for a small request */
+	bool is_deferred;	  /* not answered yet: again() is called at every turn */
+	uint64_t note;		  /* the handler's; kept between the calls for a deferred request */
 };
 
 /* Sets the result of an answer, and its text: the reason and what the user can do. */
@@ -45,6 +52,12 @@ struct control_handler {
 	/* Carries out a request that was checked. *ret is all zeros, with fd -1 and work 1. */
 	void (*request)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 			struct control_answer *ret);
+	/*
+	 * Goes on with a request that was deferred waited_ns ago. *ret is as for request(), except
+	 * for the note.
+	 */
+	void (*again)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+		      uint64_t waited_ns, struct control_answer *ret);
 	/*
 	 * The peer wants a page (struct protocol_page). *ret_fd is its memfd, which is closed
 	 * after it was sent. Returns 0 or -errno: then the peer gets no page.
@@ -67,9 +80,9 @@ must_check int control_start(struct control *c, struct loop *l);
 void control_free(struct control *c);
 
 /*
- * To be called at every turn: reads from a connection again when the allowance of its user has
- * grown, and frees the connections that have ended. now_ns: CLOCK_MONOTONIC, by which allowances
- * grow.
+ * To be called at every turn: goes on with deferred requests, reads from a connection again when
+ * the allowance of its user has grown, and frees the connections that have ended. now_ns:
+ * CLOCK_MONOTONIC, by which allowances grow.
  */
 void control_check(struct control *c, uint64_t now_ns);
 

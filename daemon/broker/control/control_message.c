@@ -9,7 +9,8 @@ enum takes {
 	TAKES_PID, /* required */
 	TAKES_PID_OR_NONE,
 	TAKES_PID_OR_NAME,
-	TAKES_ANY, /* a pid, a name, or neither */
+	TAKES_ANY,     /* a pid, a name, or neither */
+	TAKES_SECONDS, /* and a pid or none */
 };
 
 static const enum takes takes_of[PROTOCOL_TYPE_END] = {
@@ -29,6 +30,7 @@ static const enum takes takes_of[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_RELOAD] = TAKES_NOTHING,
 	[PROTOCOL_RECORD_END] = TAKES_NOTHING,
 	[PROTOCOL_CHECK] = TAKES_PID_OR_NONE,
+	[PROTOCOL_RELEASE] = TAKES_SECONDS,
 };
 
 /* m->h.type < PROTOCOL_TYPE_END */
@@ -49,6 +51,8 @@ static bool is_request(const struct protocol_request *m)
 		return m->pid >= 0 && (m->pid == 0) == named;
 	case TAKES_ANY:
 		return m->pid >= 0 && (m->pid == 0 || !named);
+	case TAKES_SECONDS:
+		return m->pid >= 0;
 	}
 	return false;
 }
@@ -61,7 +65,8 @@ static enum control_kind check_request(const void *bytes, size_t size, struct pr
 	if (size != sizeof(m))
 		return CONTROL_BAD;
 	memcpy(&m, bytes, sizeof(m));
-	length = strnlen(m.name, sizeof(m.name));
+	length = takes_of[m.h.type] == TAKES_SECONDS ? sizeof(m.seconds)
+						     : strnlen(m.name, sizeof(m.name));
 	if (length == sizeof(m.name) || !is_request(&m))
 		return CONTROL_BAD;
 	memset(m.name + length, 0, sizeof(m.name) - length);

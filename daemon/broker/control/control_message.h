@@ -26,8 +26,8 @@ union control_message {
 /*
  * Checks one datagram of size bytes (may be 0) and copies it to *ret, which stays as it was if
  * the message is CONTROL_BAD. is_first: the message is the first of its connection, which has to
- * be a HELLO. In a request the bytes after the NUL of the name are set to 0. A request with a pid
- * or a name that its type does not take is CONTROL_BAD.
+ * be a HELLO. In a request the bytes after the NUL of the name, or after the seconds, are set to
+ * 0. A request with a pid or a name that its type does not take is CONTROL_BAD.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);

@@ -9,6 +9,7 @@
 #include "daemon/broker/control/adopt.h"
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/control.h"
+#include "daemon/broker/control/detach.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/recordings.h"
 #include "daemon/broker/control/reload.h"
@@ -33,7 +34,7 @@ static enum protocol_result start_or_stop_instance(struct instance *i, uint32_t 
 {
 	struct lifecycle_result result;
 
-	if (instance_is_left_alone(i))
+	if (instance_is_left_alone(i) || instance_is_let_go(i))
 		return PROTOCOL_LEFT_OUT;
 	result = type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
 	clients_log_result(i->pid, result);
@@ -206,7 +207,7 @@ static void attach(struct requests *requests, const struct control_peer *peer,
 static void detach(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_detach(&requests->parts->targets, &peer->identity, m->pid, ret);
+	detach_request(&requests->parts->targets, peer, m, ret);
 }
 
 static void record(struct requests *requests, const struct control_peer *peer,
@@ -255,14 +256,15 @@ static const struct served {
 	[PROTOCOL_WATCH] = {NEVER, record, "recording"},
 	[PROTOCOL_RECORD_END] = {NEVER, end_recordings, NULL},
 	[PROTOCOL_CHECK] = {NEVER, inspect, NULL},
+	[PROTOCOL_RELEASE] = {NEVER, detach, "release"},
 };
 
 /* Logs which user and process has changed something. */
 static void log_request(const struct peer *peer, const struct protocol_request *m, const char *word)
 {
-	if (m->pid != 0)
-		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid, peer->uid,
-			  peer->pid);
+	if (m->pid != 0 || m->h.type == PROTOCOL_RELEASE)
+		log_debug("%s of process %d, by uid %u (pid %d)", word,
+			  m->pid != 0 ? m->pid : peer->pid, peer->uid, peer->pid);
 	else
 		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word, m->name, peer->uid,
 			  peer->pid);
@@ -288,6 +290,15 @@ static void on_request(void *ctx, struct control_peer *peer, const struct protoc
 		log_request(&peer->identity, m, r->word);
 }
 
+/* Only detach() defers an answer. */
+static void on_again(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+		     uint64_t waited_ns, struct control_answer *ret)
+{
+	struct requests *requests = ctx;
+
+	detach_go_on(&requests->parts->targets, peer, m, waited_ns, ret);
+}
+
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 {
 	struct client *c;
@@ -309,6 +320,7 @@ static void on_gone(void *ctx, struct control_peer *peer)
 
 static const struct control_handler handler = {
 	.request = on_request,
+	.again = on_again,
 	.page = on_page,
 	.gone = on_gone,
 };

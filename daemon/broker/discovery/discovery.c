@@ -432,6 +432,8 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
 	}
+	if (known != NULL && s->cause == RECHECK_EXEC)
+		instance_has_executed(known);
 	if (known == NULL && section == IDENTIFY_NOT_YET)
 		queue_second_check(d, s);
 	if (known != NULL || section >= IDENTIFY_NOT_YET || !process_is_alive(p->pidfd))

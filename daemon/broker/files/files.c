@@ -296,6 +296,18 @@ int files_request(struct files *f, const struct msg_file_request *message, int32
 	return add_request(f, message, pid, pidfd, fn, ctx);
 }
 
+int files_request_own(struct files *f, const struct msg_file_request *request, int32_t pid,
+		      int pidfd, files_fn fn, void *ctx)
+{
+	const bool is_own = request->kind == FILE_KIND_CODE_LIST ||
+			    request->kind == FILE_KIND_CODE ||
+			    request->kind == FILE_KIND_LEAK_OPTIONS;
+
+	if (pidfd < 0 || !is_own || is_waiting(f, ctx))
+		return -EINVAL;
+	return add_request(f, request, pid, pidfd, fn, ctx);
+}
+
 int files_request_path(struct files *f, enum file_kind kind, const char *path, files_fn fn,
 		       void *ctx)
 {

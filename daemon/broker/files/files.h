@@ -51,6 +51,13 @@ must_check int files_request(struct files *f, const struct msg_file_request *req
 			     int pidfd, files_fn fn, void *ctx);
 
 /*
+ * As files_request(), for the kinds about a process that only the broker itself requests:
+ * FILE_KIND_CODE_LIST, FILE_KIND_CODE and FILE_KIND_LEAK_OPTIONS.
+ */
+must_check int files_request_own(struct files *f, const struct msg_file_request *request,
+				 int32_t pid, int pidfd, files_fn fn, void *ctx);
+
+/*
  * Queues a request without a process, for a path of the configuration: FILE_KIND_PID_FILE reads
  * the beginning of a pid file, FILE_KIND_EXE_LINK the path with all symbolic links resolved (both
  * as text in a memfd). Returns 0; -EINVAL if path has MSG_NAME_MAX bytes or more, or an earlier

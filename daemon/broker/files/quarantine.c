@@ -187,8 +187,8 @@ void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *
 /* Only these kinds are compiled files; others are text and have no number. */
 static bool is_image(const struct msg_file_request *request)
 {
-	return request->kind == FILE_KIND_IMAGE || request->kind == FILE_KIND_DEBUG ||
-	       request->kind == FILE_KIND_DEBUG_LINK;
+	return request->kind == FILE_KIND_IMAGE || request->kind == FILE_KIND_CODE ||
+	       request->kind == FILE_KIND_DEBUG || request->kind == FILE_KIND_DEBUG_LINK;
 }
 
 int quarantine_check_file(struct quarantine *q, uint32_t uid,

@@ -7,6 +7,7 @@
 #define DAEMON_BROKER_PARTS_PARTS_H
 
 #include "daemon/broker/children/child.h"
+#include "daemon/broker/children/leak_check.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/discovery/discovery.h"
 #include "daemon/broker/files/files.h"
@@ -23,6 +24,7 @@ struct parts {
 	struct files *files;
 	struct quarantine quarantine;
 	struct children children;
+	struct leak_check leak_check;
 	struct delivery delivery;
 	struct targets targets;
 	struct governor governor;

@@ -80,6 +80,27 @@ static void put_processes(const struct text *t, struct parts *parts)
 	labeled(t, "processes", "state", "not_profiled", parts->targets.n_instances - profiled);
 }
 
+/* The reasons why processes are not profiled although a section or a user wants it. */
+static void put_left_out(const struct text *t, const struct parts *parts)
+{
+	uint64_t limit = 0, leak_check = 0, other = 0;
+
+	for (size_t k = 0; k < parts->targets.n_instances; k++) {
+		const struct instance *i = parts->targets.instances[k];
+
+		if (instance_is_gone(i))
+			continue;
+		limit += i->obstacle == INSTANCE_LIMIT_REACHED;
+		leak_check += i->obstacle == INSTANCE_LEFT_OUT && i->has_leak_check;
+		other += i->obstacle == INSTANCE_LEFT_OUT && !i->has_leak_check;
+	}
+	family(t, "processes_left_out", GAUGE, NULL,
+	       "Processes that are to be profiled and are not, by reason.");
+	labeled(t, "processes_left_out", "reason", "limit", limit);
+	labeled(t, "processes_left_out", "reason", "leak_check", leak_check);
+	labeled(t, "processes_left_out", "reason", "other", other);
+}
+
 /* Writes a sample of a section. Names of sections need no escapes in a label. */
 static void of_section(const struct text *t, const char *name, const struct section *section,
 		       const char *label, const char *value, uint64_t n)
@@ -381,6 +402,7 @@ int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmet
 	t.out = s.out;
 	sum_seen(parts, reader, &f);
 	put_processes(&t, parts);
+	put_left_out(&t, parts);
 	put_samples(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);

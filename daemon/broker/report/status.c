@@ -37,6 +37,8 @@ static const char *state_name(enum protocol_state state)
 		return "left_out";
 	case PROTOCOL_CRASHED:
 		return "crashed";
+	case PROTOCOL_DETACHING:
+		return "detaching";
 	}
 	return "stopped";
 }
@@ -85,9 +87,25 @@ static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 	return target_threads(&parts->targets, i->target);
 }
 
-/* Returns the last error, or the reason why the process is not profiled. */
-static const char *error_of(const struct instance *i)
+/* Writes until when a process is released. */
+static const char *release_text(const struct instance *i, char *ret, size_t size)
 {
+	const uint64_t now_ns = i->targets->state->clocks.mono();
+
+	if (now_ns >= i->released_until_ns)
+		(void)snprintf(ret, size, "released until no other process traces it");
+	else
+		(void)snprintf(
+			ret, size, "released for %llu s",
+			(unsigned long long)((i->released_until_ns - now_ns) / NS_PER_SEC + 1));
+	return ret;
+}
+
+/* Returns the last error, or the reason why the process is not profiled, perhaps in buffer. */
+static const char *error_of(const struct instance *i, char *buffer, size_t size)
+{
+	if (i->released_until_ns != 0 && !instance_is_left_alone(i))
+		return release_text(i, buffer, size);
 	if (i->last_error[0] != '\0')
 		return i->last_error;
 	if (i->wish == INSTANCE_WISH_DETACHED)
@@ -102,6 +120,7 @@ static void put_totals(FILE *out, const struct parts *parts, const struct instan
 	const bool runs =
 		i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings;
 	struct run_totals f;
+	char text[64];
 
 	totals_of_instance(&parts->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
@@ -116,7 +135,7 @@ static void put_totals(FILE *out, const struct parts *parts, const struct instan
 		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
 		(unsigned long long)(i->config.dsn[0] != '\0' ? f.chunks.sent : f.chunks.written),
 		(unsigned long long)f.payload_bytes);
-	put_string_or_null(out, error_of(i));
+	put_string_or_null(out, error_of(i, text, sizeof(text)));
 }
 
 static void put_target(FILE *out, const struct parts *parts, const struct instance *i,

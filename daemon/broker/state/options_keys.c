@@ -98,6 +98,9 @@ const struct option_known options_known[] = {
 	{0, "--on-crash", "C", KEY("on_crash"), false,
 	 "before a crash handler runs: leave (default), so that a crash reporter can trace "
 	 "the process, or stay"},
+	{0, "--leak-check", "L", KEY("leak_check"), false,
+	 "a program with LeakSanitizer, which does not work in a traced process: "
+	 "leave (default) or attach"},
 	{0, "--check-config", NULL, FLAG(check_only), true,
 	 "print the faults of the configuration, or its values"},
 	{0, "--servers", NULL, FLAG(check_servers), false,

@@ -10,6 +10,7 @@
 #include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/leaks.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
@@ -141,15 +142,21 @@ static void wait_for_tracer(struct targets *ts, struct target *t, int32_t tracer
  */
 static void advance(struct targets *ts, struct target *t)
 {
+	/* Asked early, while unwind opens the session. */
+	const enum leaks_verdict leaks = t->attach_due ? leaks_check(ts, t) : LEAKS_WAIT;
 	int32_t tracer;
 
 	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
 	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
 		open_session(ts, t);
 	if (t->session != SESSION_OPEN || !t->attach_due || ts->children->capture.fd < 0 ||
-	    t->unwind->ring_due)
+	    t->unwind->ring_due || leaks == LEAKS_WAIT)
 		return;
 	t->attach_due = false;
+	if (leaks == LEAKS_LEAVE) {
+		leaks_refuse(ts, t);
+		return;
+	}
 	tracer = process_tracer(t->pid);
 	/* Capture itself already traces a child that a target has forked. */
 	if (tracer != 0 && tracer != ts->children->capture.pid) {
@@ -158,6 +165,7 @@ static void advance(struct targets *ts, struct target *t)
 	}
 	if (t->retry_ns != 0)
 		t->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
+	leaks_forget(t);
 	add_to_capture(ts, t);
 }
 
@@ -418,6 +426,7 @@ void target_retire(struct target *t)
 		i->target = NULL;
 	if (i->closed_run == t)
 		i->closed_run = NULL;
+	leaks_forget(t);
 	close_fd(&t->statm_fd);
 	t->is_retired = true;
 }

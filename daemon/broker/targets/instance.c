@@ -23,6 +23,12 @@ void instance_becomes(struct instance *i, enum instance_life life)
 		i->life = life;
 }
 
+void instance_release(struct instance *i, uint64_t length_ns)
+{
+	i->released_until_ns =
+		max_u64(i->released_until_ns, i->targets->state->clocks.mono() + length_ns);
+}
+
 void instance_delay_run(struct instance *i)
 {
 	const uint64_t now_ns = clock_mono_ns();
@@ -32,6 +38,16 @@ void instance_delay_run(struct instance *i)
 	i->failed_ns = now_ns;
 	i->run_delay_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
+}
+
+void instance_has_executed(struct instance *i)
+{
+	if (i->obstacle != INSTANCE_LEFT_OUT || !i->has_leak_check)
+		return;
+	i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->has_leak_check = false;
+	i->last_error[0] = '\0';
+	instance_delay_run(i);
 }
 
 void instance_run_cut_short(struct instance *i)

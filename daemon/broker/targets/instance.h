@@ -92,9 +92,16 @@ struct instance {
 	enum instance_wish wish;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
-	bool is_sampled;   /* profile_session_sample_rate chose this process */
-	bool was_attached; /* capture has attached to it with ptrace at least once */
-	bool is_delayed;   /* had to wait for the CPU budget (governor_admits) */
+	bool is_sampled;     /* profile_session_sample_rate chose this process */
+	bool was_attached;   /* capture has attached to it with ptrace at least once */
+	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
+	bool is_delayed;     /* had to wait for the CPU budget (governor_admits) */
+	/*
+	 * A user, or the process itself, has released the process for a time: it has no run before
+	 * this time, nor while another process traces a thread of it. 0: it is not released.
+	 */
+	uint64_t released_until_ns; /* by state.clocks.mono */
+	uint64_t release_look_ns;   /* when to look for another tracer again, after that time */
 
 	/* State of lifecycle.h: */
 	bool is_started;     /* manual mode: start was called, or autostart */
@@ -144,6 +151,12 @@ static inline bool instance_is_left_alone(const struct instance *i)
 	return i->wish == INSTANCE_WISH_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
 }
 
+/* Returns true if the process is to have no run now, because it was detached or released. */
+static inline bool instance_is_let_go(const struct instance *i)
+{
+	return i->wish == INSTANCE_WISH_DETACHED || i->released_until_ns != 0;
+}
+
 /*
  * Returns true if the process has ended or no section matches it any more. No function finds it
  * then.
@@ -152,6 +165,12 @@ static inline bool instance_is_gone(const struct instance *i)
 {
 	return i->life >= INSTANCE_REMOVED;
 }
+
+/*
+ * The process has executed another program. If it was left out because of its LeakSanitizer, the
+ * new program is asked about, with the delays of instance_delay_run().
+ */
+void instance_has_executed(struct instance *i);
 
 /* Returns the instance of pid that is not gone; NULL: there is none. */
 struct instance *instance_of_pid(struct targets *ts, int32_t pid);
@@ -166,6 +185,9 @@ struct instance *instance_of_pid(struct targets *ts, int32_t pid);
  * has no run and no chunk in flight. INSTANCE_ENDED: the same, but the run ends by itself.
  */
 void instance_becomes(struct instance *i, enum instance_life life);
+
+/* Releases the process for this time from now on, or longer if it was released for longer. */
+void instance_release(struct instance *i, uint64_t length_ns);
 
 /*
  * A run of the instance has failed, and another may succeed. The next run starts at once after

@@ -19,8 +19,15 @@
 #include "daemon/config/config_resolve.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
+#include "daemon/process/threads.h"
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
+
+/*
+ * How often a process whose release is over is checked for another tracer; as often as a process
+ * that waits for one to be attached (attach.c).
+ */
+#define RELEASE_LOOK_NS NS_PER_SEC
 
 /* A loop_fn of the pidfd: the process has ended. ctx is the instance. */
 static void on_process_end(void *ctx)
@@ -208,6 +215,7 @@ uint32_t instance_rate_hz(const struct instance *i)
 static void leave_out(struct instance *i, const char *why)
 {
 	i->obstacle = INSTANCE_LEFT_OUT;
+	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
@@ -235,6 +243,8 @@ static void end_run(struct instance *i)
 
 	if (t->left_out)
 		leave_out(i, "reading its memory hangs");
+	else if (t->has_leak_check)
+		leave_out(i, REFUSAL_LEAK_CHECK);
 	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_delay_run(i);
 	else if (t->attach_error != 0 && t->attach_error != ESRCH)
@@ -324,17 +334,39 @@ static void configure_anew(struct instance *i)
 	i->life = INSTANCE_LIVES;
 }
 
+/*
+ * Ends the release of a process whose time is over, unless another process traces a thread of it.
+ * A root span that has ended meanwhile needs no run: its transaction refers to none.
+ */
+static void check_release(const struct targets *ts, struct instance *i)
+{
+	const uint64_t now_ns = ts->state->clocks.mono();
+
+	if (i->released_until_ns == 0 || now_ns < i->released_until_ns ||
+	    now_ns < i->release_look_ns)
+		return;
+	i->release_look_ns = now_ns + RELEASE_LOOK_NS;
+	if (threads_find_tracer(i->pid, 0) != 0)
+		return;
+	i->released_until_ns = 0;
+	lifecycle_chunk_finished(i);
+}
+
 static void check_instance(struct targets *ts, struct instance *i)
 {
 	bool wanted, for_recordings;
 
+	check_release(ts, i);
 	if (i->target != NULL && target_is_over(i->target))
 		end_run(i);
 	if (i->target == NULL && i->life == INSTANCE_CHANGED)
 		configure_anew(i);
+	/* No section matches the process, so nothing needs the instance any more. */
+	if (i->target == NULL && i->wish == INSTANCE_WISH_DETACHED && instance_was_added(i))
+		instance_becomes(i, INSTANCE_REMOVED);
 	for_recordings = !is_wanted(i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
-		 i->wish != INSTANCE_WISH_DETACHED && (i->n_recordings > 0 || !for_recordings);
+		 !instance_is_let_go(i) && (i->n_recordings > 0 || !for_recordings);
 	if (i->target != NULL && (!wanted || i->target->is_for_recordings != for_recordings ||
 				  !target_clocks_agree(ts, i->target)))
 		target_stop(ts, i->target);

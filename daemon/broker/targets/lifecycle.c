@@ -110,7 +110,9 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_NONE;
 	if (!i->is_sampled)
 		return PROTOCOL_UNSAMPLED;
-	if (i->obstacle != INSTANCE_NO_OBSTACLE || i->wish == INSTANCE_WISH_DETACHED)
+	if (instance_is_let_go(i) && i->target != NULL && i->target->in_capture)
+		return PROTOCOL_DETACHING;
+	if (i->obstacle != INSTANCE_NO_OBSTACLE || instance_is_let_go(i))
 		return PROTOCOL_IS_LEFT_OUT;
 	if (limit_stops_sampling(i->ship))
 		return PROTOCOL_LIMITED;

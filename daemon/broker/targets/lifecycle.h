@@ -48,8 +48,9 @@ struct lifecycle_result lifecycle_stop(struct instance *instance);
 struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
- * A chunk of the instance's run is finished, whether it was delivered or lost. Not to be called for
- * a run that is being stopped.
+ * A chunk of the instance's run is finished, whether it was delivered or lost; or a release of the
+ * process (instance_release) is over, whose begin has finished the chunk. Not to be called for a
+ * run that is being stopped.
  */
 void lifecycle_chunk_finished(struct instance *instance);
 

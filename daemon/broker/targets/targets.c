@@ -4,6 +4,7 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/common/log.h"
 #include "daemon/common/random.h"
 
 /* A shorter sleep of the machine is not visible on the server's time line. */
@@ -139,6 +140,15 @@ uint64_t target_suspend_files(struct target *t, uint64_t now_ns)
 
 	t->files_suspended_until_ns = now_ns + pause_ns;
 	return pause_ns;
+}
+
+void target_files_hang(struct target *t, uint64_t now_ns)
+{
+	const uint64_t ns = target_suspend_files(t, now_ns);
+
+	log_error("opening a file of process %d hangs: its files are not opened for %u min; "
+		  "functions of files that were not read before have no names",
+		  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
 }
 
 bool target_files_suspended(const struct target *t, uint64_t now_ns)

@@ -25,11 +25,14 @@
 #include "daemon/broker/targets/sampling.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
+#include "daemon/process/leak_options.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
 
 struct governor;
 struct instance;
+struct leak_check;
+struct leak_question;
 
 /* The totals (totals.h) of one run, or of many. All zeros: never profiled. */
 struct run_totals {
@@ -130,6 +133,11 @@ struct target {
 	bool warned_file_refused; /* logged: a request for a file was refused */
 	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
 	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
+	/* State of leaks.h: the question, NULL if none was asked; how many; about which program. */
+	struct leak_question *leak_question;
+	uint32_t leak_questions;
+	uint64_t leak_program;
+	bool has_leak_check; /* it ended before it was attached, because it has LeakSanitizer */
 	/*
 	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns();
 	 * 0: there is neither.
@@ -173,9 +181,12 @@ struct targets {
 	struct children *children;
 	struct delivery *delivery;
 	struct governor *governor;
+	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
 	struct target_events events;
 	struct sampling_key sampling_key; /* set if there are sections */
 	int32_t held_pid;		  /* the command until it is executed; 0: none */
+	int held_file;			  /* the file of the command, as command.h has it; -1 */
+	struct leak_options held_options; /* of its environment */
 
 	struct target table[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;		      /* id of the newest target */
@@ -237,6 +248,8 @@ void targets_sweep(struct targets *ts);
  * each time, up to an hour. Returns for how long, in ns. now_ns: state_now_ns().
  */
 uint64_t target_suspend_files(struct target *t, uint64_t now_ns);
+/* Suspends the reading of t's files, and logs a line. */
+void target_files_hang(struct target *t, uint64_t now_ns);
 /* Returns true while the reading of t's files is suspended. */
 bool target_files_suspended(const struct target *t, uint64_t now_ns);
 

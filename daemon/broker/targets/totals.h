@@ -33,10 +33,11 @@ void targets_left_in_crash(const struct targets *ts, struct target *t, uint64_t 
  */
 void targets_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Called when the target leaves the phase TARGET_PROFILED, when its process has ended after a crash,
- * or when capture has attached to it again. If capture has died while the target was profiled, or
- * has left it in a crash, counts the ticks from t->capture_died_ns until now_ns (CLOCK_MONOTONIC) as
- * missed. After capture has attached again, the caller then sets t->capture_died_ns to 0.
+ * Called when the target leaves the phase TARGET_PROFILED, when its process has ended after a
+ * crash, or when capture has attached to it again. If capture has died while the target was
+ * profiled, or has left it in a crash, counts the ticks from t->capture_died_ns until now_ns
+ * (CLOCK_MONOTONIC) as missed. After capture has attached again, the caller then sets
+ * t->capture_died_ns to 0.
  */
 void target_count_missed(const struct targets *ts, struct target *t, uint64_t now_ns);
 /*

@@ -33,7 +33,7 @@ void file_reader_end(struct file_reader *reader)
 
 int file_reader_describe(struct file_reader *reader, int fd, struct msg_file_seen *ret)
 {
-	const struct msg_id m = {.h = MSG_HEADER(MSG_FILE_LOOK)};
+	const struct msg_file_look m = {.h = MSG_HEADER(MSG_FILE_LOOK)};
 	struct ipc_message answer;
 	int r = ipc_send(reader->helper.fd, &m, sizeof(m), &fd, 1);
 
@@ -43,6 +43,7 @@ int file_reader_describe(struct file_reader *reader, int fd, struct msg_file_see
 		return r;
 	memcpy(ret, answer.bytes, sizeof(*ret));
 	return ret->verdict < FILE_READ || ret->verdict >= FILE_VERDICT_END ||
+			       ret->leaks >= FILE_LEAKS_END ||
 			       memchr(ret->build_id, '\0', sizeof(ret->build_id)) == NULL
 		       ? -EPROTO
 		       : 0;

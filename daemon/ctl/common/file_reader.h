@@ -1,7 +1,7 @@
 /*
  * Reads ELF files by a sentry-profd-unwind of sentry-profctl's own, so that they are
  * parsed in a sandbox. `convert --symbolize` asks for the names of addresses; `doctor` asks
- * whether a file has unwind information, symbols, debug information and a build-id.
+ * whether a file has unwind information, symbols, debug information, a build-id and LeakSanitizer.
  *
  * The caller opens the files; unwind gets descriptors. Each function waits for unwind's
  * answer and checks its form: a file that exploits a fault of unwind can only make it give

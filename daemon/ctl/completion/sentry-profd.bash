@@ -15,6 +15,8 @@ _sentry_profd()
 		words=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<"$help")
 	elif [[ $program == *profctl && $COMP_CWORD == 1 ]]; then
 		words=$(sed -n '/^usage/d; s/^\([a-z][a-z-]*\) .*/\1/p' <<<"$help")
+	elif [[ $COMP_CWORD -gt 2 && ${COMP_WORDS[COMP_CWORD - 2]} == --for ]]; then
+		words=$(cd /proc && echo [0-9]*)
 	else
 		case $before in
 		-p | --pid | stack | record | top | attach | detach | start | stop | doctor | profiler-id)

@@ -13,8 +13,10 @@ function __sentry_profd_commands
 end
 
 function __sentry_profd_wants_pid
-    string match -qr -- '^(-p|--pid|stack|record|top|attach|detach|start|stop|doctor|profiler-id)$' \
-        (commandline -poc)[-1]
+    set -l words (commandline -poc)
+    test "$words[-2]" = --for
+    or string match -qr -- '^(-p|--pid|stack|record|top|attach|detach|start|stop|doctor|profiler-id)$' \
+        $words[-1]
 end
 
 for program in sentry-profd sentry-profctl

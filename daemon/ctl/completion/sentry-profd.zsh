@@ -12,6 +12,8 @@ elif [[ $words[CURRENT] == -* ]]; then
 	compadd -- ${(f)"$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<$help)"}
 elif [[ $words[1] == *profctl && $CURRENT == 2 ]]; then
 	compadd -- ${(f)"$(sed -n '/^usage/d; s/^\([a-z][a-z-]*\) .*/\1/p' <<<$help)"}
+elif [[ $words[CURRENT-2] == --for ]]; then
+	_pids
 else
 	case $words[CURRENT-1] in
 	-p | --pid | stack | record | top | attach | detach | start | stop | doctor | profiler-id)

@@ -10,9 +10,11 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/ctl/common/file_reader.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
+#include "daemon/process/leak_options.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "daemon/process/process_root.h"
@@ -43,6 +45,8 @@ struct file_checks {
 	struct buf text;
 	struct maps maps;
 	size_t files, stripped;
+	enum file_leaks leaks; /* of the first file that has any */
+	char leaks_path[PATH_MAX];
 	struct buf uploads; /* paths, each after a space */
 	size_t n_uploads;
 };
@@ -71,6 +75,10 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 	const char *id = seen->build_id[0] != '\0' ? seen->build_id : "none";
 	const bool is_stripped = !seen->has_symbols && f->debug[0] == '\0';
 
+	if (k->leaks == FILE_LEAKS_NONE && seen->leaks != FILE_LEAKS_NONE) {
+		k->leaks = (enum file_leaks)seen->leaks;
+		(void)snprintf(k->leaks_path, sizeof(k->leaks_path), "%s", f->path);
+	}
 	if (!seen->has_cfi)
 		doctor_say(k->d, FINDING_WARNING, "stacks",
 			   "%s has no call frame information: stacks through "
@@ -240,6 +248,31 @@ static void check_jit(struct file_checks *k, uint64_t bytes)
 		   name, (unsigned long long)(bytes / 1024));
 }
 
+/* As targets/leaks.h of the broker decides. */
+static void say_leaks(struct file_checks *k)
+{
+	const struct open_order order = {.pid = k->d->pid, .kind = FILE_KIND_LEAK_OPTIONS};
+	struct leak_options options = {.asan_off = false};
+	const char *variable = k->leaks == FILE_LEAKS_ASAN ? "ASAN_OPTIONS" : "LSAN_OPTIONS";
+	int fd;
+
+	if (k->leaks == FILE_LEAKS_NONE)
+		return;
+	if (open_by_order(&order, &fd) == 0) {
+		(void)!pread(fd, &options, sizeof(options), 0);
+		close_fd(&fd);
+	}
+	if (leak_options_are_off(&options, k->leaks))
+		doctor_say(k->d, FINDING_OK, "LeakSanitizer",
+			   "%s has it, and detect_leaks=0 switches it off", k->leaks_path);
+	else
+		doctor_say(k->d, FINDING_FAULT, "LeakSanitizer",
+			   "%s has it: it does not work in a traced process, and would end it with "
+			   "an error, so sentry-profd does not attach (start the process with "
+			   "%s=detect_leaks=0; or leak_check = attach, --leak-check attach)",
+			   k->leaks_path, variable);
+}
+
 /* True for code in anonymous or shared memory: no file has it. */
 static bool is_generated_code(const struct map *m)
 {
@@ -268,6 +301,7 @@ static void check_files(struct file_checks *k)
 		   "functions have names, unless Sentry has their debug "
 		   "files",
 		   k->files, k->stripped);
+	say_leaks(k);
 	say_uploads(k);
 	check_jit(k, jit_bytes);
 }

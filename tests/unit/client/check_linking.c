@@ -77,7 +77,7 @@ TEST(a_process_that_is_not_profiled_has_no_profiler_id)
 	static const uint32_t states[] = {
 		PROTOCOL_NONE,	      PROTOCOL_UNSAMPLED,
 		PROTOCOL_LIMITED,     PROTOCOL_TRACED_BY_OTHER,
-		PROTOCOL_IS_LEFT_OUT,
+		PROTOCOL_IS_LEFT_OUT, PROTOCOL_DETACHING,
 	};
 
 	(void)sentry_profd_root_span_begin(1);

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -145,4 +147,79 @@ TEST(a_computing_thread_is_runnable)
 
 	check_only(threads_any_runnable, pid);
 	end(pid);
+}
+
+static void *sleep_in_thread(void *ctx)
+{
+	int32_t *tid = ctx;
+
+	__atomic_store_n(tid, (int32_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+/* Shared memory, in which a tracer says whether it could attach: 1 or -1. */
+static int *is_traced;
+
+static void trace(pid_t of)
+{
+	__atomic_store_n(is_traced, ptrace(PTRACE_SEIZE, of, NULL, NULL) == 0 ? 1 : -1,
+			 __ATOMIC_SEQ_CST);
+	sleep_on(0);
+}
+
+/* Starts a process that traces the thread, and returns its pid when it does. */
+static pid_t start_tracer(int32_t tid)
+{
+	pid_t pid;
+
+	*is_traced = 0;
+	pid = start(trace, tid);
+	while (__atomic_load_n(is_traced, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+	ck_assert_int_eq(*is_traced, 1);
+	return pid;
+}
+
+/* The threads of this process are the test, which any process may trace. */
+TEST(the_tracers_of_all_threads_are_found)
+{
+	struct threads_tracers found;
+	int32_t tids[2] = {0};
+	pthread_t threads[2];
+	pid_t first, second;
+
+	is_traced = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert(is_traced != MAP_FAILED);
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	for (size_t k = 0; k < 2; k++) {
+		OK(pthread_create(&threads[k], NULL, sleep_in_thread, &tids[k]));
+		while (__atomic_load_n(&tids[k], __ATOMIC_SEQ_CST) == 0)
+			(void)poll(NULL, 0, 1);
+	}
+	ck_assert_uint_eq(threads_find_tracers(getpid(), 1, &found), 3);
+	ck_assert_int_eq(found.traced_by_ours, 0);
+	ck_assert_int_eq(found.other, 0);
+	first = start_tracer(tids[0]);
+	ck_assert_uint_eq(threads_find_tracers(getpid(), 1, &found), 3);
+	ck_assert_int_eq(found.traced_by_ours, 0);
+	ck_assert_int_eq(found.other, first);
+	second = start_tracer(tids[1]);
+	ck_assert_uint_gt(threads_find_tracers(getpid(), second, &found), 1);
+	ck_assert_int_eq(found.traced_by_ours, tids[1]);
+	(void)threads_find_tracers(getpid(), first, &found);
+	ck_assert_int_eq(found.traced_by_ours, tids[0]);
+	end(first);
+	end(second);
+}
+
+TEST(a_process_that_has_ended_has_no_threads)
+{
+	pid_t pid = start(sleep_on, 0);
+	struct threads_tracers found;
+
+	end(pid);
+	ck_assert_uint_eq(threads_find_tracers(pid, 1, &found), 0);
+	ck_assert_int_eq(found.other, 0);
 }

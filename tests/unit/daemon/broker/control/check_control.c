@@ -31,7 +31,9 @@ static char dir[] = "/tmp/check_control.XXXXXX";
 static char path[128];
 static struct loop *loop;
 static struct control *control;
-static size_t asked, gone;
+static size_t asked, asked_again, gone;
+static bool defers; /* the handler defers its answer to PROTOCOL_RELEASE */
+static uint64_t waited_ns;
 static struct peer seen;
 static struct protocol_request last;
 
@@ -47,6 +49,23 @@ static void ask(void *ctx, struct control_peer *peer, const struct protocol_requ
 		ret->fd = memfd_create("status", MFD_CLOEXEC);
 		ret->work = ALLOWANCE_AT_ONCE;
 	}
+	ret->is_deferred = m->h.type == PROTOCOL_RELEASE && defers;
+	ret->note = 77;
+}
+
+static void go_on(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+		  uint64_t ns, struct control_answer *ret)
+{
+	ck_assert_ptr_eq(ctx, &asked);
+	ck_assert_int_eq(peer->identity.pid, getpid());
+	ck_assert_uint_eq(m->h.type, PROTOCOL_RELEASE);
+	ck_assert_uint_eq(ret->note, 77 + asked_again);
+	ck_assert_int_eq(ret->fd, -1);
+	asked_again++;
+	waited_ns = ns;
+	ret->note++;
+	ret->is_deferred = defers;
+	ret->m.result = PROTOCOL_TIMED_OUT;
 }
 
 static int page(void *ctx, struct control_peer *peer, int *ret_fd)
@@ -64,7 +83,7 @@ static void on_gone(void *ctx, struct control_peer *peer)
 	gone++;
 }
 
-static const struct control_handler handler = {ask, page, on_gone};
+static const struct control_handler handler = {ask, go_on, page, on_gone};
 
 static void set_up(void)
 {
@@ -316,6 +335,74 @@ TEST(a_request_above_the_allowance_is_handled_later)
 	turn();
 	ck_assert_uint_eq(asked, 2);
 	(void)take(fd, 2, 0);
+	close(fd);
+}
+
+/* The answer comes later; until then the connection is not read, and others are. */
+TEST(answers_that_are_deferred_keep_the_order)
+{
+	int fd = greeted(), other = greeted();
+
+	control_check(control, 5 * NS_PER_SEC);
+	defers = true;
+	ck_assert_int_gt(request(fd, PROTOCOL_RELEASE, 3), 0);
+	ck_assert_int_gt(request(fd, PROTOCOL_START, 4), 0);
+	turn();
+	ck_assert_uint_eq(asked, 1);
+	for (size_t n = 1; n < 4; n++) {
+		control_check(control, (5 + n) * NS_PER_SEC);
+		turn();
+		ck_assert_uint_eq(asked_again, n);
+		ck_assert_uint_eq(waited_ns, n * NS_PER_SEC);
+	}
+	ck_assert_uint_eq(asked, 1);
+	ck_assert(!is_readable(fd));
+	ck_assert_int_gt(request(other, PROTOCOL_START, 1), 0);
+	turn();
+	(void)take(other, 1, 0);
+	defers = false;
+	control_check(control, 10 * NS_PER_SEC);
+	ck_assert_uint_eq(take(fd, 3, 0).result, PROTOCOL_TIMED_OUT);
+	turn();
+	ck_assert_uint_eq(asked, 3);
+	(void)take(fd, 4, 0);
+	control_check(control, 11 * NS_PER_SEC);
+	ck_assert_uint_eq(asked_again, 4);
+	close(fd);
+	close(other);
+}
+
+/* _i: 1: the request has no tag, so no answer is sent. */
+TESTS(a_peer_that_disconnects_while_its_answer_is_deferred_is_noticed_later, 2)
+{
+	int fd = greeted();
+
+	defers = true;
+	ck_assert_int_gt(request(fd, PROTOCOL_RELEASE, _i == 1 ? 0 : 3), 0);
+	turn();
+	close(fd);
+	control_check(control, clock_mono_ns());
+	turn();
+	ck_assert_uint_eq(gone, 0);
+	defers = false;
+	control_check(control, clock_mono_ns());
+	turn();
+	control_check(control, clock_mono_ns());
+	turn();
+	ck_assert_uint_eq(gone, 1);
+}
+
+TEST(freeing_closes_a_connection_whose_answer_is_deferred)
+{
+	int fd = greeted();
+
+	defers = true;
+	ck_assert_int_gt(request(fd, PROTOCOL_RELEASE, 3), 0);
+	turn();
+	control_free(control);
+	control = NULL;
+	ck_assert_uint_eq(gone, 1);
+	ck_assert(is_closed(fd));
 	close(fd);
 }
 

@@ -128,6 +128,23 @@ TEST(a_name_has_a_nul_and_bytes_after_it_are_cleared)
 	expect(CONTROL_REQUEST, &m, sizeof(m), false);
 }
 
+TEST(a_release_has_seconds_and_a_pid_or_none)
+{
+	struct protocol_request m = request(PROTOCOL_RELEASE, 7, "");
+
+	memset(m.name, 'x', sizeof(m.name));
+	m.seconds = UINT32_MAX;
+	expect(CONTROL_REQUEST, &m, sizeof(m), false);
+	ck_assert_uint_eq(got.request.seconds, UINT32_MAX);
+	ck_assert_int_eq(got.request.pid, 7);
+	for (size_t n = sizeof(m.seconds); n < sizeof(m.name); n++)
+		ck_assert_int_eq(got.request.name[n], 0);
+	m.pid = 0;
+	expect(CONTROL_REQUEST, &m, sizeof(m), false);
+	m.pid = -1;
+	expect(CONTROL_BAD, &m, sizeof(m), false);
+}
+
 TEST(a_request_of_another_size_is_bad)
 {
 	struct protocol_request m = request(PROTOCOL_STATUS, 0, "");

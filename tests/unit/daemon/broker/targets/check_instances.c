@@ -4,13 +4,21 @@
  */
 #include "daemon/broker/targets/instances.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/config/config.h"
+#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
@@ -310,4 +318,106 @@ TEST(a_section_has_at_most_max_instances_runs)
 	turn();
 	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+/* The process of the instances is the test, which no process traces. */
+TEST(a_released_process_has_no_run_until_its_time_is_over)
+{
+	struct target *t = profile_first();
+
+	b.parts.state.clocks.mono = mono;
+	mono_ns = 1000 * NS_PER_SEC;
+	t->opened_ns = mono_ns;
+	instance_release(many[0], 30 * NS_PER_SEC);
+	instance_release(many[0], NS_PER_SEC);
+	turn();
+	ck_assert_int_eq(t->phase, TARGET_STOPPING);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
+	end_run(t);
+	mono_ns += 30 * NS_PER_SEC - 1;
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_IS_LEFT_OUT);
+	mono_ns++;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_PROFILING);
+}
+
+/* Starts a process that traces a thread of this process, which is not the leader. */
+static void *be_traced(void *ctx)
+{
+	pid_t *tracer = ctx, tid = (pid_t)syscall(SYS_gettid);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)ptrace(PTRACE_SEIZE, tid, NULL, NULL);
+		for (;;)
+			(void)pause();
+	}
+	while (process_tracer(tid) != pid)
+		(void)poll(NULL, 0, 1);
+	__atomic_store_n(tracer, pid, __ATOMIC_SEQ_CST);
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+TEST(a_release_lasts_while_another_process_traces_a_thread)
+{
+	pid_t tracer = 0;
+	pthread_t thread;
+
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	OK(pthread_create(&thread, NULL, be_traced, &tracer));
+	while (__atomic_load_n(&tracer, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+	b.parts.state.clocks.mono = mono;
+	mono_ns = 1000 * NS_PER_SEC;
+	many[0]->is_started = true;
+	instance_release(many[0], NS_PER_SEC);
+	mono_ns += NS_PER_SEC;
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	OK(kill(tracer, SIGKILL));
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	/* The next look is a second later. */
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	mono_ns += NS_PER_SEC;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+}
+
+/* The transaction of such a span refers to no profile. */
+TEST(a_root_span_that_ended_during_a_release_starts_no_run)
+{
+	b.parts.state.clocks.mono = mono;
+	mono_ns = 1000 * NS_PER_SEC;
+	many[0]->config.lifecycle = many[1]->config.lifecycle = LIFECYCLE_TRACE;
+	for (size_t k = 0; k < 2; k++) {
+		instance_release(many[k], NS_PER_SEC);
+		(void)lifecycle_span(many[k], true);
+	}
+	(void)lifecycle_span(many[0], false);
+	turn();
+	mono_ns += NS_PER_SEC;
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_nonnull(many[1]->target);
+}
+
+/* Its status shows until then that it is being detached from. */
+TEST(an_attached_process_that_is_detached_is_an_instance_until_its_run_is_over)
+{
+	struct target *t = profile_first();
+
+	many[0]->origin = INSTANCE_ATTACHED;
+	many[0]->wish = INSTANCE_WISH_DETACHED;
+	turn();
+	ck_assert(!instance_is_gone(many[0]));
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
+	end_run(t);
+	turn();
+	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }

@@ -1,0 +1,45 @@
+/*
+ * Handles the requests detach and release (sentry-profctl detach, sentry_profd_release()): the
+ * profiling of a process stops, for good or for some time, and the peer gets its answer when no
+ * thread of the process has a tracer of sentry-profd, so that a debugger can attach.
+ *
+ * A release ends when its time is over and no other process traces a thread of the process; then a
+ * new run begins, if the lifecycle wants one. The time counts from the answer. Requests to release
+ * a process that is released only prolong that. A detached process stays detached. Recordings of a
+ * released process wait for its next run, those of a detached one end.
+ *
+ * These requests change the instance (targets/instance.h) only: targets/instances.h then stops and
+ * starts targets. A process that is no instance yet can be attached to during its release, when
+ * discovery finds it.
+ */
+#ifndef DAEMON_BROKER_CONTROL_DETACH_H
+#define DAEMON_BROKER_CONTROL_DETACH_H
+
+#include <stdint.h>
+
+#include "daemon/broker/control/control.h"
+
+struct targets;
+
+/*
+ * How long a request waits. It is longer than capture takes at most (lib/capture/leave.h: 20 s; and
+ * LEAVE_MAX_NS in daemon/capture/main.c), unless capture gets no processor time.
+ */
+#define DETACH_WAIT_NS (25 * NS_PER_SEC)
+
+/*
+ * Handles PROTOCOL_DETACH and PROTOCOL_RELEASE. Usually defers the answer; *ret has the note for
+ * detach_go_on().
+ */
+void detach_request(struct targets *ts, const struct control_peer *peer,
+		    const struct protocol_request *m, struct control_answer *ret);
+
+/*
+ * Called at every turn for a request that waits: sets the answer when capture has detached, when
+ * the process has ended, when a user has attached it again, or after DETACH_WAIT_NS. The answer
+ * names another process that traces the process. Detaching goes on after PROTOCOL_TIMED_OUT.
+ */
+void detach_go_on(struct targets *ts, const struct control_peer *peer,
+		  const struct protocol_request *m, uint64_t waited_ns, struct control_answer *ret);
+
+#endif

@@ -1,0 +1,4 @@
+// cc: clang
+// cflags: -fsanitize=leak
+/* LeakSanitizer alone, as clang links it. */
+#include "leaks.h"

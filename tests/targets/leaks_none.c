@@ -1,0 +1,3 @@
+// cc: gcc
+/* No sanitizer. */
+#include "leaks.h"

@@ -1,0 +1,4 @@
+// cc: gcc
+// cflags: -fsanitize=thread
+/* ThreadSanitizer does not trace. */
+#include "leaks.h"

@@ -1,0 +1,4 @@
+// cc: gcc
+// cflags: -fsanitize=undefined -static-libubsan
+/* UndefinedBehaviorSanitizer does not trace. */
+#include "leaks.h"
