@@ -11,7 +11,8 @@ Each program has its report, with each thread of the process, ends with the righ
 and finds no call that failed or ended early. The other targets stay attached, and no call of
 theirs returns another result. Samples add up.
 
-THREADS=N,N... in the environment sets the numbers of threads that are drawn.
+THREADS=N,N... in the environment sets the numbers of threads that are drawn, instead of 1 to 50
+and, every few rounds, 1,000.
 """
 
 import collections
@@ -34,14 +35,20 @@ SHORT_S = 8
 
 RATES = (101, 997)
 # The sizes of programs, one of which is drawn.
-SIZES = tuple(map(int, os.environ.get('THREADS', '1,1,2,5,50,50,50,50').split(',')))
-# Each so many rounds, one program has so many threads.
+GIVEN = os.environ.get('THREADS')
+SIZES = tuple(map(int, (GIVEN or '1,1,2,5,50,50,50,50').split(',')))
+# Once in so many rounds there is one program with so many threads.
 MANY, MANY_ROUNDS = 1000, 4
 PROGRAMS = (2, 10)
 # Waits of 100 us.
 WAIT_US = 100
 # Runs a command as a child.
 SHELL = '"$@"; exit $?'
+
+
+class Replaced(Exception):
+    """The broker has replaced a capture without a heartbeat, as happens on a machine that has no
+    processor for it. The new capture leaves out the target that the old one was at."""
 
 
 def median(values):
@@ -139,7 +146,8 @@ class Storm:
     def many(self):
         """Returns how many threads one program of this round has; None: as any."""
         self.figures['rounds'] += 1
-        return MANY if self.figures['rounds'] % MANY_ROUNDS == 0 else None
+        is_many = GIVEN is None and self.figures['rounds'] % MANY_ROUNDS == 0
+        return MANY if is_many else None
 
     def started(self, exe=crashes.EXE):
         many = self.many()
@@ -148,8 +156,12 @@ class Storm:
 
     def settle(self, profd, traced):
         """Waits until the daemon profiles all that do not crash by themselves."""
-        profd.pids = traced
-        profd.wait_attached()
+        def all_traced():
+            check(profd.running(), f'{profd.stderr}')
+            if 'shows no heartbeat' in profd.stderr:
+                raise Replaced
+            return all(harness.tracer(t) for pid in traced for t in harness.threads(pid))
+        wait_for(all_traced, 'all targets are traced')
         if self.rng.random() < 0.7:
             profd.wait_looks(self.rng.randint(1, 40))
 
@@ -220,8 +232,16 @@ class Storm:
         self.finds = False
         kind = self.rng.choice((self.round_by_pid, self.round_by_pid, self.round_of_service,
                                 self.round_of_command))
+        before = len(self.box.programs)
         try:
             profd = kind(others)
+        except Replaced:
+            self.figures['rounds given up, as capture was replaced'] += 1
+            for program in reversed(self.box.programs[before:]):
+                program.end()
+            del self.box.programs[before:]
+            others.end()
+            return
         except Failure as e:
             raise Failure(f'{kind.__name__}: {e}; the last program: '
                           f'{" ".join(crashes.arguments(self.options))}') from e
