@@ -80,7 +80,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 		return r;
 	c->options.beat->touching = id;
 	t->exit_stop = !fuse_is_mapped(t->proc_fd);
-	crash_forget(c, pid);
+	crash_is_target_again(c, pid);
 	r = check_moment(t);
 	if (r == 0)
 		r = attach_scan(t);

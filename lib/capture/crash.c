@@ -75,7 +75,7 @@ bool crash_was_left(struct capture *c, int32_t pid)
 	return find_left(c, pid) != NULL;
 }
 
-void crash_forget(struct capture *c, int32_t pid)
+void crash_is_target_again(struct capture *c, int32_t pid)
 {
 	struct left_process *left = find_left(c, pid);
 

@@ -100,11 +100,11 @@ must_check bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_s
 
 /*
  * Returns true if capture has left the process in a crash in the last 10 s: a child of it may be
- * its crash reporter, and the caller may not know yet. crash_forget: the process becomes a target
- * again.
+ * its crash reporter, and the caller may not know yet. The other function clears that: the process
+ * target again.
  */
 bool crash_was_left(struct capture *c, int32_t pid);
-void crash_forget(struct capture *c, int32_t pid);
+void crash_is_target_again(struct capture *c, int32_t pid);
 
 /* The tracing thread has ended, and with it the stops of all threads. */
 void crash_tracer_ended(struct traced_process *t);
