@@ -32,6 +32,7 @@
 #include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/crash.h"
 #include "lib/capture/held_exec.h"
 #include "lib/capture/leave.h"
 #include "lib/capture/reap.h"

@@ -24,19 +24,21 @@ static int ask(int fd, uint32_t inode)
 		struct nlmsghdr head;
 		struct unix_diag_req body;
 	} request = {
-		.head = {
-			.nlmsg_len = sizeof(request),
-			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			.nlmsg_flags = NLM_F_REQUEST,
-		},
-		.body = {
-			.sdiag_family = AF_UNIX,
-			.udiag_states = UINT32_MAX,
-			.udiag_ino = inode,
-			.udiag_show = UDIAG_SHOW_PEER,
-			/* Of all sockets with this inode: there is one. */
-			.udiag_cookie = {UINT32_MAX, UINT32_MAX},
-		},
+		.head =
+			{
+				.nlmsg_len = sizeof(request),
+				.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+				.nlmsg_flags = NLM_F_REQUEST,
+			},
+		.body =
+			{
+				.sdiag_family = AF_UNIX,
+				.udiag_states = UINT32_MAX,
+				.udiag_ino = inode,
+				.udiag_show = UDIAG_SHOW_PEER,
+				/* Of all sockets with this inode: there is one. */
+				.udiag_cookie = {UINT32_MAX, UINT32_MAX},
+			},
 	};
 
 	return send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : 0;

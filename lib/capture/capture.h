@@ -44,9 +44,9 @@ void capture_free(struct capture *c);
  *
  * If the process is in the middle of an exec, capture attaches to it, or to the rest of its
  * threads, at a later tick. Returns 0, -ESRCH (the process has ended), -EPERM, -EACCES (this
- * process may not read the target's files in /proc), -EBUSY (another tracer has it), -ECANCELED (its
- * parent runs its handler of a crash signal, crash.h: try again later), -ENOEXEC (a
- * 32-bit program), -ENOMEM or -EMFILE.
+ * process may not read the target's files in /proc), -EBUSY (another tracer has it), -ECANCELED
+ * (its parent runs its handler of a crash signal, crash.h: try again later), -ENOEXEC (a 32-bit
+ * program), -ENOMEM or -EMFILE.
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int pidfd,
 			   struct capture_sink *sink, struct capture_counters *counters,
@@ -73,13 +73,6 @@ void capture_await_exec(struct capture *c, uint32_t target);
  * is 0, or if this function was not called.
  */
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid);
-
-/*
- * Returns true if the process, a child that capture has followed, runs its handler of a crash
- * signal, so that capture has left it: the caller does not add it as a target now. Returns true
- * once for each crash.
- */
-bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret);
 
 /*
  * Handlers of these signals do not make capture detach from the target (capture_options.crashed),

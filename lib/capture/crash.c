@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/capture/capture.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/record.h"
+#include "lib/capture/state.h"
 #include "lib/capture/stop.h"
 #include "lib/capture/targets.h"
 #include "lib/capture/tracees.h"

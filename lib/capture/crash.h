@@ -28,9 +28,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/util.h"
 #include "lib/capture/ptrace/tracee.h"
-#include "lib/capture/state.h"
+#include "lib/capture/options.h"
+
+struct capture;
+struct thread;
+struct traced_process;
 
 /*
  * Limits of the wait for the stops of the process's threads: since the last stop that has come, and
@@ -100,11 +105,17 @@ must_check bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_s
 
 /*
  * Returns true if capture has left the process in a crash in the last 10 s: a child of it may be
- * its crash reporter, and the caller may not know yet. The other function clears that: the process
- * target again.
+ * its crash reporter, and the caller may not know yet. crash_is_target_again() clears that.
  */
 bool crash_was_left(struct capture *c, int32_t pid);
 void crash_is_target_again(struct capture *c, int32_t pid);
+
+/*
+ * Returns true if the process, a child that capture has followed, runs its handler of a crash
+ * signal, so that capture has left it: the caller does not add it as a target now. Returns true
+ * once for each crash.
+ */
+bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret);
 
 /* The tracing thread has ended, and with it the stops of all threads. */
 void crash_tracer_ended(struct traced_process *t);

@@ -1,10 +1,11 @@
 /*
  * Reads the state of a thread from /proc/TID/status and stat.
  *
- * Most functions are called only when a system call of the thread was interrupted, or when the thread
- * gets a crash signal, and the decision needs them: they open a file while the thread is stopped. If the file cannot be read, those that
- * return bool give the answer by which capture changes less for the target, which the comments
- * name. Those that return enum proc_answer return PROC_NO for a thread that is gone.
+ * Most functions are called only when a system call of the thread was interrupted, or when the
+ * thread gets a crash signal, and the decision needs them: they open a file while the thread is
+ * stopped. If the file cannot be read, those that return bool give the answer by which capture
+ * changes less for the target, which the comments name. Those that return enum proc_answer return
+ * PROC_NO for a thread that is gone.
  */
 #ifndef LIB_CAPTURE_PROC_STATUS_H
 #define LIB_CAPTURE_PROC_STATUS_H
