@@ -39,7 +39,7 @@ struct traced_process;
 
 /*
  * Limits of the wait for the stops of the process's threads: since the last stop that has come, and
- * in total. On a free machine 1,000 threads take 20 ms; where many threads are runnable, each waits
+ * in total. On a free machine 1,000 threads take 50 ms; where many threads are runnable, each waits
  * for a processor before it stops.
  */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
