@@ -36,7 +36,8 @@ bool crash_is_due(const struct thread *th, int signal)
 {
 	const struct traced_process *t = th->target;
 
-	return (t->crash.ignored >> (signal - 1) & 1) == 0 &&
+	/* All crash signals are below 32. */
+	return tracee_signal_crashes(signal) && (t->crash.ignored >> (signal - 1) & 1) == 0 &&
 	       has_handler(t->capture, th->tid, signal);
 }
 
