@@ -346,6 +346,7 @@ def test_survivor(box):
     check(max(samples(profd, tids)) > since, 'no sample after the crash')
     check(figures(profd, program.pid)['missed'].get(MISSED, 0) > 0, f'{profd.stats}')
     check(MISSED not in figures(profd, other.pid)['missed'], f'{profd.stats}')
+    check(profd.stats['crashes'] == {'left': 1, 'traced': 0}, f'{profd.stats}')
     check_sums(profd.stats, arrived='written')
 
 

@@ -174,6 +174,13 @@ static void put_samples(const struct text *t, const struct run_totals *f)
 	labeled(t, "missed_total", "reason", "no_capture", f->missed_no_capture);
 }
 
+static void put_crashes(const struct text *t, const struct run_totals *f)
+{
+	family(t, "crashes", COUNTER, NULL, "Crashes of profiled processes with a handler.");
+	labeled(t, "crashes_total", "outcome", "left", f->crashes_left);
+	labeled(t, "crashes_total", "outcome", "traced", f->crashes_traced);
+}
+
 /* One bucket per octave. --stats has percentiles and rates. */
 static void put_pauses(const struct text *t, const struct capture_counters *c)
 {
@@ -404,6 +411,7 @@ int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmet
 	put_processes(&t, parts);
 	put_left_out(&t, parts);
 	put_samples(&t, &f);
+	put_crashes(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
 	put_chunks(&t, parts, &f);

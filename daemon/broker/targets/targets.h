@@ -41,9 +41,11 @@ struct run_totals {
 	struct unwind_counts unwind;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */
-	uint32_t lowest_hz;	/* the lowest rate; 0: never profiled */
-	uint64_t lowered_ns;	/* how long the rate was lowered */
-	uint64_t exceeded_ns;	/* how long even the lowest rates exceeded the budget */
+	/* Crashes (crash.h) before which capture has detached, or could not. */
+	uint64_t crashes_left, crashes_traced;
+	uint32_t lowest_hz;   /* the lowest rate; 0: never profiled */
+	uint64_t lowered_ns;  /* how long the rate was lowered */
+	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
 };
 
 enum target_phase {

@@ -146,6 +146,8 @@ void totals_add(struct run_totals *sum, const struct run_totals *more)
 	counts_add(&sum->unwind, &more->unwind, sizeof(sum->unwind));
 	counts_add(&sum->chunks, &more->chunks, sizeof(sum->chunks));
 	sum->payload_bytes += more->payload_bytes;
+	sum->crashes_left += more->crashes_left;
+	sum->crashes_traced += more->crashes_traced;
 	if (sum->lowest_hz == 0 || (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))
 		sum->lowest_hz = more->lowest_hz;
 	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
@@ -160,6 +162,8 @@ void totals_of_instance(const struct targets *ts, const struct instance *i, stru
 	*ret = i->earlier_runs;
 	counts_add(&ret->chunks, &i->delivery.chunks, sizeof(ret->chunks));
 	ret->payload_bytes += i->delivery.payload_bytes;
+	ret->crashes_left = i->crashes.left;
+	ret->crashes_traced = i->crashes.traced;
 	for (size_t k = 0; k < array_size(runs); k++) {
 		if (runs[k] == NULL)
 			continue;
