@@ -156,8 +156,8 @@ FATAL = {
     'stats: of nobody': lambda: send('UNWIND_STATS', 'II22Q', 9, 0,
                                      *[HUGE] * 22),
     # of capture
-    'state: of nobody': lambda: send('TARGET_STATE', 'IIi', 9, 1, 0),
-    'state: none': lambda: send('TARGET_STATE', 'IIi', 1, 99, 0),
+    'state: of nobody': lambda: send('TARGET_STATE', 'IIiIiII', 9, 1, 0, 0, 0, 0, 0),
+    'state: none': lambda: send('TARGET_STATE', 'IIiIiII', 1, 99, 0, 0, 0, 0, 0),
     'ring: nobody\'s': lambda: send('RING_MADE', 'I', 9, fds=[memfd(1)]),
     'ring: no descriptor': lambda: send('RING_MADE', 'I', 1),
     'done: early': lambda: send('CAPTURE_DONE', 'I', 0),
@@ -194,7 +194,7 @@ def states():
     for first in range(1, 5):
         for second in range(1, 5):
             for state in (first, second):
-                send('TARGET_STATE', 'IIi', 1, state, -2**31)
+                send('TARGET_STATE', 'IIiIiII', 1, state, -2**31, 0, 0, 0, 0)
 
 
 def rings():
