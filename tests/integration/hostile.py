@@ -191,10 +191,10 @@ def huge_stats():
 
 def states():
     """Sends every state after every other one, all of them wrong."""
-    for first in range(1, 5):
-        for second in range(1, 5):
+    for first in range(1, 7):
+        for second in range(1, 7):
             for state in (first, second):
-                send('TARGET_STATE', 'IIiIiII', 1, state, -2**31, 0, 0, 0, 0)
+                send('TARGET_STATE', 'IIiIiII', 1, state, -2**31, 1, 11, 0, 0)
 
 
 def rings():
