@@ -3,10 +3,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/capture/proc/status.h"
@@ -251,7 +251,8 @@ static bool detach_all_unknown(struct traced_process *t, int fd)
 }
 
 /* The longest wait for the first stops of new threads, each of which takes microseconds. */
-#define UNKNOWN_PASSES 1000
+#define UNKNOWN_PASSES 200
+#define UNKNOWN_NAP_NS (50 * NS_PER_US)
 
 /*
  * Detaches from threads that were born just before the crash: the kernel has attached them, and
@@ -259,10 +260,12 @@ static bool detach_all_unknown(struct traced_process *t, int fd)
  */
 static void detach_newborn(struct traced_process *t)
 {
+	const struct timespec nap = {.tv_nsec = UNKNOWN_NAP_NS};
 	int fd = openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (int n = 0; fd >= 0 && n < UNKNOWN_PASSES && !detach_all_unknown(t, fd); n++) {
-		(void)sched_yield();
+		(void)nanosleep(&nap, NULL);
+		state_beat(t);
 		(void)lseek(fd, 0, SEEK_SET);
 	}
 	close_fd(&fd);

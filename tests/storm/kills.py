@@ -175,7 +175,9 @@ class Storm:
 
     def one_life(self):
         self.profd = self.box.profd(
-            self.load.targets(), '--rate', self.rng.choice(RATES), '--chunk-seconds', '1')
+            self.load.targets(), '--rate', self.rng.choice(RATES), '--chunk-seconds', '1',
+            # life_signals handles crash signals in ordinary work.
+            '--on-crash', 'stay')
         is_killed = self.rng.random() < 0.5
         if is_killed and self.rng.random() < 0.5:
             time.sleep(self.rng.uniform(0, 0.1))
