@@ -30,8 +30,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/util.h"
-#include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/options.h"
+#include "lib/capture/ptrace/tracee.h"
 
 struct capture;
 struct thread;

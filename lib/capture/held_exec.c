@@ -6,15 +6,8 @@
 
 #include "lib/base/procfs.h"
 #include "lib/capture/state.h"
+#include "lib/capture/targets.h"
 #include "lib/capture/tracees.h"
-
-static struct traced_process *target_of(const struct capture *c, int32_t pid)
-{
-	FOR_EACH_TARGET (t, c)
-		if (t->pid == pid && t->phase != TRACED_ENDED)
-			return t;
-	return NULL;
-}
 
 /* Reads what process pid executes. The file system of the file is not asked, since it may hang. */
 static bool read_file(int32_t pid, struct executed_file *ret)
@@ -59,7 +52,7 @@ static bool is_trusted(struct capture *c, const struct executed_file *f)
 bool held_exec_begin(struct capture *c, int32_t pid)
 {
 	struct executed_file file = {.is_set = false};
-	struct traced_process *t = target_of(c, pid);
+	struct traced_process *t = targets_find(c, pid);
 
 	if (c->options.executed == NULL || c->n_held_execs == HELD_EXEC_MAX)
 		return false;
@@ -91,7 +84,7 @@ bool held_exec_is(const struct capture *c, int32_t pid)
 
 bool held_exec_end(struct capture *c, int32_t pid)
 {
-	struct traced_process *t = target_of(c, pid);
+	struct traced_process *t = targets_find(c, pid);
 	const size_t i = place_of(c, pid);
 
 	if (i == c->n_held_execs)

@@ -22,14 +22,6 @@
  */
 #define REAP_MAX 256
 
-static struct traced_process *target_of(struct capture *c, uint32_t pid)
-{
-	FOR_EACH_TARGET (t, c)
-		if ((uint32_t)t->pid == pid && t->phase != TRACED_ENDED)
-			return t;
-	return NULL;
-}
-
 /* Returns the target that has a thread of this number, or NULL. */
 static struct traced_process *target_of_thread(struct capture *c, uint32_t tid)
 {
@@ -112,7 +104,7 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
  */
 static void go_on_after_exec(struct capture *c, uint32_t tid)
 {
-	struct traced_process *t = target_of(c, tid);
+	struct traced_process *t = targets_find(c, (int32_t)tid);
 	struct user_regs_struct regs;
 
 	if (t == NULL && c->options.born != NULL) {
@@ -143,7 +135,7 @@ static void go_on_after_exec(struct capture *c, uint32_t tid)
 /* Leaves a process at the stop of its exec, or one that was held there. */
 static void leave_after_exec(struct capture *c, uint32_t tid)
 {
-	struct traced_process *t = target_of(c, tid);
+	struct traced_process *t = targets_find(c, (int32_t)tid);
 
 	(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	if (t == NULL)
@@ -160,7 +152,7 @@ static void handle_exec(struct capture *c, uint32_t tid)
 
 void capture_decide_exec(struct capture *c, int32_t pid, bool leave)
 {
-	struct traced_process *t = target_of(c, (uint32_t)pid);
+	struct traced_process *t = targets_find(c, pid);
 
 	if (!held_exec_end(c, pid)) {
 		if (leave && t != NULL)
@@ -183,7 +175,7 @@ void capture_leave_overdue_execs(struct capture *c)
 static void handle_death(struct capture *c, uint32_t tid)
 {
 	struct thread *th = tracees_find(c, tid);
-	struct traced_process *t = th != NULL ? th->target : target_of(c, tid);
+	struct traced_process *t = th != NULL ? th->target : targets_find(c, (int32_t)tid);
 
 	if (t == NULL)
 		return;
@@ -203,7 +195,7 @@ static void handle_death(struct capture *c, uint32_t tid)
 static void handle_exit(struct capture *c, uint32_t tid)
 {
 	struct thread *th = tracees_find(c, tid);
-	struct traced_process *t = th != NULL ? th->target : target_of(c, tid);
+	struct traced_process *t = th != NULL ? th->target : targets_find(c, (int32_t)tid);
 
 	if (th != NULL && tid != (uint32_t)t->pid) {
 		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);

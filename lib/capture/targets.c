@@ -62,6 +62,14 @@ fail:
 	return r;
 }
 
+struct traced_process *targets_find(const struct capture *c, int32_t pid)
+{
+	FOR_EACH_TARGET (t, c)
+		if (t->pid == pid && t->phase != TRACED_ENDED)
+			return t;
+	return NULL;
+}
+
 void targets_end_if_gone(struct traced_process *t)
 {
 	if (t->threads.n == 0 && t->phase != TRACED_ENDED && !t->exec.held && attach_scan(t) <= 0 &&

@@ -24,6 +24,9 @@ must_check int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidf
  */
 must_check int targets_add(struct traced_process *t);
 
+/* Returns the target of process pid that is not TRACED_ENDED, or NULL. */
+struct traced_process *targets_find(const struct capture *c, int32_t pid);
+
 /* Frees a target and its threads. Writes no record. t may be NULL. */
 void targets_free(struct traced_process *t);
 
