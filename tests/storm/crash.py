@@ -40,6 +40,8 @@ SIZES = tuple(map(int, (GIVEN or '1,1,2,5,50,50,50,50').split(',')))
 # Once in so many rounds there is one program with so many threads.
 MANY, MANY_ROUNDS = 1000, 4
 PROGRAMS = (2, 10)
+# No program is added to so many threads of a round: capture attaches to them one by one.
+THREADS_OF_ROUND = 1000
 # Waits of 100 us.
 WAIT_US = 100
 # Runs a command as a child.
@@ -150,9 +152,11 @@ class Storm:
         return MANY if is_many else None
 
     def started(self, exe=crashes.EXE):
-        many = self.many()
+        many, programs = self.many(), []
         n = 1 if many else self.rng.randint(*PROGRAMS)
-        return [self.start(self.draw(many), exe) for _ in range(n)]
+        while len(programs) < n and sum(p.options['threads'] for p in programs) < THREADS_OF_ROUND:
+            programs.append(self.start(self.draw(many), exe))
+        return programs
 
     def settle(self, profd, traced):
         """Waits until the daemon profiles all that do not crash by themselves."""

@@ -22,6 +22,7 @@
  *              process's threads a tracer has, and returns
  *   nodefer N  the same with SA_NODEFER
  *   raise N    sends the obeying thread signal N
+ *   born N     the same after making a thread, for which it does not wait
  * And "leave": the main thread exits, another one obeys and says "ready TID".
  * At the input's end the process ends.
  */
@@ -303,7 +304,10 @@ static int obey_line(const char *command, const char *argument)
 		set_handler((int)n, SA_RESTART | SA_NODEFER);
 	else if (strcmp(command, "raise") == 0)
 		raise((int)n);
-	else if (strcmp(command, "exec") == 0)
+	else if (strcmp(command, "born") == 0) {
+		start(asleep, NULL);
+		raise((int)n);
+	} else if (strcmp(command, "exec") == 0)
 		pthread_join(start(run_anew, NULL), NULL);
 	return 0;
 }
