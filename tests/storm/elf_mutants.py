@@ -437,9 +437,7 @@ class Storm:
     def start_daemon(self):
         path, self.socket = self.dir / 'profd.conf', self.dir / 'socket'
         text = (f'[sentry]\ndsn = http://{KEY}@127.0.0.1:{self.server.port}/{PROJECT}\n'
-                f'[profiler]\nchunk_seconds = {CHUNK_S}\nsymbols = lines\n'
-                # The programs are to be read while they are profiled, and not before.
-                'leak_check = attach\n')
+                f'[profiler]\nchunk_seconds = {CHUNK_S}\nsymbols = lines\n')
         for name, exe in (('bin', self.dir / 'bin/*'), ('run', self.dir / 'run/*')):
             text += (f'[target "{name}"]\nautostart = yes\nexe = {exe}\nmin_age_seconds = 0\n'
                      'profile_session_sample_rate = 1\nmax_instances = 100\n'

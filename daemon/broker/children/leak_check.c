@@ -270,7 +270,8 @@ static bool is_looking(const struct leak_check *lc, const struct unwind *u)
 
 /*
  * Sends the file. Each unwind process has one at a time, so that its answer finds room in the
- * socket. Returns true if the cache has the file now.
+ * socket. Returns true if the question can go on without: the cache has the file now, or unwind
+ * processes have died at it.
  */
 static bool send_look(struct leak_question *q)
 {
@@ -282,6 +283,11 @@ static bool send_look(struct leak_question *q)
 		end_file(q, leaks);
 		return q->step != STEP_DONE;
 	}
+	if (q->number != 0 &&
+	    quarantine_has(q->check->quarantine, q->unwind->uid, q->number, &q->label)) {
+		end_file(q, FILE_LEAKS_NONE);
+		return q->step != STEP_DONE;
+	}
 	if (child->fd < 0 || is_looking(q->check, q->unwind))
 		return false;
 	m.id = q->look = ++q->check->last_look;
@@ -291,17 +297,15 @@ static bool send_look(struct leak_question *q)
 	return false;
 }
 
-/* The unwind process has ended before it answered, perhaps at this file. */
+/* Returns true if the unwind process has ended before it answered, perhaps at this file. */
 static bool look_again(struct leak_question *q)
 {
-	struct unwind *u = q->unwind;
+	const struct child *child = &q->unwind->child;
 
-	if (u->child.pid == q->look_pid && u->child.fd >= 0)
+	if (child->pid == q->look_pid && child->fd >= 0)
 		return false;
 	q->step = STEP_LOOK;
-	if (q->number != 0 && quarantine_has(q->check->quarantine, u->uid, q->number, &q->label))
-		end_file(q, FILE_LEAKS_NONE);
-	return q->step != STEP_DONE;
+	return true;
 }
 
 static void go_on(struct leak_question *q)

@@ -187,6 +187,23 @@ TEST(a_file_at_which_unwind_dies_counts_as_without)
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_NO);
 }
 
+/* The broker sees the end of the socket before it counts the death. */
+TEST(a_file_is_not_looked_at_again_after_the_last_death)
+{
+	int fd = u.child.fd;
+	uint32_t number;
+
+	ask();
+	number = await_look().number;
+	u.child.fd = -1;
+	turn();
+	for (int i = 0; i < QUARANTINE_DEATHS; i++)
+		(void)quarantine_count_death(&b.parts.quarantine, u.uid, number);
+	u.child.fd = fd;
+	u.child.pid = 2;
+	ck_assert_uint_ne(await_look().number, number);
+}
+
 TEST(the_timeout_ends_a_question)
 {
 	OK(leak_check_process(lc, &u, getpid(), pidfd, false, 0, &q));
