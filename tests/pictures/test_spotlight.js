@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 'use strict';
 /* The real Spotlight, from npm: it takes what sentry-profd sends, and its page shows the functions. */
 const assert = require('node:assert');

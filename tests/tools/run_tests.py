@@ -13,8 +13,9 @@ tests whose source has "Runs alone:" and a reason run one by one: they measure
 something that others would disturb, or change the whole machine.
 
 With SECOND_TRY=1 a test that fails runs once more, alone; its first output is
-printed, too. The last lines name each test that failed, or passed at the second try,
-with the lines that give the reason.
+printed, too. Its name goes into $BUILD/second_tries, which .ci/run prints at its end. The
+last lines name each test that failed, or passed at the second try, with the lines that give
+the reason.
 """
 
 import contextlib
@@ -215,6 +216,8 @@ def main(pattern, *paths):
           f'skipped, in {time.monotonic() - began:.0f} s')
     if again:
         print(f'{len(again)} were run a second time')
+        with open(pathlib.Path(BUILD, 'second_tries'), 'a') as file:
+            file.writelines(f'{test.name}: {test.word()} at the second try\n' for test in again)
     for name, reasons in sums.failures:
         print(f'failed: {name}')
         for line in reasons:

@@ -1,9 +1,14 @@
 /* Capture detaches from a process before the process runs a handler of a crash signal. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/capture/crash.h"
 #include "lib/capture/leave.h"
@@ -14,6 +19,32 @@
 #include "tests/unit/suite.h"
 
 static struct live l;
+
+/* The threads that were detached from, in this order. */
+static struct {
+	pid_t tids[16];
+	size_t n;
+} detached;
+
+/* In place of libc's. */
+long ptrace(enum __ptrace_request request, ...)
+{
+	static long (*libc)(enum __ptrace_request, pid_t, void *, void *);
+	va_list list;
+	void *address, *data;
+	pid_t tid;
+
+	va_start(list, request);
+	tid = va_arg(list, pid_t);
+	address = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	if (libc == NULL)
+		*(void **)&libc = dlsym(RTLD_NEXT, "ptrace");
+	if (request == PTRACE_DETACH && detached.n < array_size(detached.tids))
+		detached.tids[detached.n++] = tid;
+	return libc(request, tid, address, data);
+}
 
 /* The target of a crash, which has eight threads and has had ticks. */
 static void begin(void)
@@ -115,6 +146,25 @@ TEST(a_thread_that_was_just_born_is_left_too)
 		capture_handle_status(l.capture, (uint32_t)l.pid, status);
 	}
 	ck_assert_int_eq(live_answer(&l, "traced"), 0);
+}
+
+/*
+ * While the leader is traced the kernel queues signals that the process ignores, and these end the
+ * system calls of threads that are detached.
+ */
+TEST(the_leader_is_left_first_and_the_crashed_thread_last)
+{
+	const pid_t tid = (pid_t)live_ask(&l, "busy 1", "ok");
+
+	handle(SIGSEGV);
+	live_ticks(&l, 1);
+	detached.n = 0;
+	ck_assert_int_eq(syscall(SYS_tgkill, l.pid, tid, SIGSEGV), 0);
+	ck_assert_int_eq(live_answer(&l, "traced"), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+	ck_assert_uint_eq(detached.n, 9);
+	ck_assert_int_eq(detached.tids[0], l.pid);
+	ck_assert_int_eq(detached.tids[8], tid);
 }
 
 static const int other_signals[] = {SIGUSR1, SIGQUIT, SIGTERM, SIGCHLD};
