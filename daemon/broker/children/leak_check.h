@@ -8,8 +8,8 @@
  * the file. If a file has LeakSanitizer, the helper reads the environment of the process:
  * detect_leaks=0 switches it off. The broker itself parses neither files nor environment.
  *
- * A process whose files are in the cache costs one request to the helper. For every other file come
- * another request and a message to the unwind process and back.
+ * A process whose files are all in the cache costs one request to the helper. Each file that is not
+ * in it costs another request, and a message to the unwind process and back.
  *
  * An unwind process that a target has taken over can give wrong answers, about processes of its own
  * user only: the cache is by user.
@@ -102,8 +102,8 @@ enum leak_answer leak_question_answer(const struct leak_question *q);
 void leak_question_free(struct leak_question **q);
 
 /*
- * To be called at every turn, before files_check(): goes on with the questions whose turn it is,
- * and asks an unwind process again that was replaced.
+ * To be called at every turn, before files_check(): goes on with the questions whose turn it is. A
+ * file that was sent to an unwind process which has ended is sent to its successor.
  */
 void leak_check_turn(struct leak_check *lc);
 
