@@ -2,8 +2,8 @@
  * The page of proto/export/html/ in two parts, which html.c writes around the data of a profile.
  * The data are the base64 of a compressed stream (html.h), so they need no escaping: the head ends
  * with the tag <script type="application/octet-stream" id="data">, and the tail begins with
- * </script>. embed.sh makes build/generated/html_page.c of page.html, page.css and the scripts. The arrays do
- * not end with NUL.
+ * </script>. embed.sh makes build/generated/html_page.c of page.html, page.css and the scripts. The
+ * arrays do not end with NUL.
  */
 #ifndef PROTO_EXPORT_HTML_HTML_PAGE_H
 #define PROTO_EXPORT_HTML_HTML_PAGE_H
