@@ -44,10 +44,10 @@ unit_client_LIB = client base
 unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
-# All of daemon/ except the main files of the programs.
-unit_daemon_OBJ = $(filter-out %/main.o $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
-	$(unit_capture_OBJ)
-unit_daemon_LIB = export import aggregate unwind capture ship proto base
+# All of daemon/ except the main files of the programs: an archive, so that a test links what it
+# calls.
+$(B)/daemon.a: $(filter-out %/main.o $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) $(unit_capture_OBJ)
+unit_daemon_LIB = daemon export import aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \
 	zlib libseccomp inih libprotobuf-c ncursesw
 unit_daemon_LIBS = -liberty
