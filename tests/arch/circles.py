@@ -32,24 +32,14 @@ def include_edges(root, files):
     return {m: (edges[m] & modules) - {m} for m in modules}
 
 
-def global_names(path):
-    """The names that an object defines, and those that it takes from elsewhere."""
-    defined, taken = set(), set()
-    for line in rules.run("nm", "--format=posix", "--extern-only", path).splitlines():
-        name, kind = line.split()[:2]
-        if kind in DEFINED:
-            defined.add(name)
-        elif kind == "U":
-            taken.add(name)
-    return defined, taken
-
-
 def add_calls(edges, objects):
     """objects: {module: path of its object}. A name that several modules define
     belongs to those whose header the caller includes."""
     owners, taken = collections.defaultdict(set), {}
+    symbols = rules.symbols(objects.values())
     for module, path in objects.items():
-        defined, taken[module] = global_names(path)
+        defined = {name for name, kind in symbols[path] if kind in DEFINED}
+        taken[module] = {name for name, kind in symbols[path] if kind == "U"} - defined
         for name in defined - REPLACED:
             owners[name].add(module)
     for module, names in taken.items():

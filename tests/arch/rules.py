@@ -151,19 +151,30 @@ def check_calls(root):
     return bad
 
 
-def undefined_symbols(path):
+def symbols(paths):
+    """{path of an object: [(global name, nm's letter of its kind)]}"""
+    found = {path: [] for path in paths}
+    if not found:
+        return found
+    for line in run("nm", "-A", "--format=posix", "--extern-only", *found).splitlines():
+        path, name, kind = line.split()[:3]
+        found[path.removesuffix(":")].append((name, kind))
+    return found
+
+
+def undefined(names):
     """Names that an object takes from elsewhere, without fortify's changes."""
-    for name in run("nm", "--undefined-only", "--format=posix", path).split("\n"):
-        name = name.split(" ")[0].split("@")[0]
-        m = re.fullmatch(r"__(\w+)_chk", name)
-        yield m[1] if m else name
+    for name, kind in names:
+        if kind in "Uw":
+            m = re.fullmatch(r"__(\w+)_chk", name.split("@")[0])
+            yield m[1] if m else name.split("@")[0]
 
 
-def check_object(path, quiet):
-    """quiet: it is of lib/ or proto/."""
+def check_objects(paths, quiet):
+    """quiet: they are of lib/ or proto/."""
     forbidden = BANNED | (DAEMONS_OWN if quiet else set())
-    return [f"{path}: needs {name}" for name in undefined_symbols(path)
-            if name in forbidden]
+    return [f"{path}: needs {name}" for path, names in symbols(paths).items()
+            for name in undefined(names) if name in forbidden]
 
 
 # How it is linked

@@ -105,14 +105,14 @@ class Calls(Case):
     def test_a_banned_symbol_also_when_fortified(self):
         path = self.object("#include <stdio.h>\nextern char b[8], *f;\n"
                            "void g(void);\nvoid g(void) { sprintf(b, f); }\n")
-        self.assertEqual(rules.check_object(path, False),
+        self.assertEqual(rules.check_objects([path], False),
                          [f"{path}: needs sprintf"])
 
     def test_what_only_the_daemon_may(self):
         path = self.object("#include <stdlib.h>\nvoid g(void);\n"
                            'void g(void) { if (!getenv("X")) exit(1); }\n')
-        self.assertEqual(rules.check_object(path, False), [])
-        self.assertEqual(sorted(rules.check_object(path, True)),
+        self.assertEqual(rules.check_objects([path], False), [])
+        self.assertEqual(sorted(rules.check_objects([path], True)),
                          [f"{path}: needs exit", f"{path}: needs getenv"])
 
 
