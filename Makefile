@@ -224,8 +224,8 @@ $(B)/sentry_profd.pc: lib/client/sentry_profd.pc.in $(B)/places
 		-e 's,@INCLUDEDIR@,$(INCLUDEDIR),' -e 's,@VERSION@,$(VERSION),' $< >$@
 
 DAEMON_OBJS = $(sort $(filter $(B)/obj/daemon/%,$(ALL_OBJS)))
-$(DAEMON_OBJS): $(B)/daemon-flags
-$(DAEMON_OBJS): ALL_CFLAGS += $(DAEMON_CFLAGS)
+$(B)/obj/daemon/common/spawn.o: $(B)/daemon-flags
+$(B)/obj/daemon/common/spawn.o: ALL_CFLAGS += $(DAEMON_CFLAGS)
 
 $(B)/obj/%.o: %.c Makefile $(B)/flags
 	$(compile)

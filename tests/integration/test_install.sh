@@ -20,7 +20,7 @@ unset MAKEFLAGS MAKELEVEL MFLAGS
 # Built elsewhere, because PREFIX goes into the executables; what does not
 # depend on it need not be compiled again.
 mkdir "$dir/build"
-cp -a "$BUILD/obj" "$BUILD/flags" "$dir/build"
+cp -a "$BUILD/obj" "$BUILD/generated" "$BUILD"/*.a "$BUILD/flags" "$BUILD/print_filter" "$dir/build"
 
 prefix="PREFIX=$dir/prefix SYSCONFDIR=$dir/prefix/etc"
 # shellcheck disable=SC2086
