@@ -13,8 +13,9 @@ SLOW_FIRST_STACKS = \
 LEFT_OUT = {
     'test_bench': 'it measures, by programs of the other build',
     'test_births': 'it runs no daemon',
-    'test_convert.test_memory': 'it measures memory',
-    'test_documents': 'it takes a minute, and other tests run the same code',
+    'test_convert_large.test_memory': 'it measures memory',
+    'test_documents': 'other tests run the same code',
+    'test_guides': 'other tests run the same code',
     'test_exceptions': 'it runs no daemon',
     'test_life_storm.test_a_storm': 'it measures the memory of capture',
     'test_many_processes': 'it measures the memory of the broker and of capture',

@@ -24,23 +24,6 @@ def test_each_signal_in_every_way(box):
         raise Failure(f'{e} (SEED={SEED})') from e
 
 
-def test_calls_that_wait(box):
-    """Ignored signals end none of 66 calls; handlers end those that signal(7)
-    names."""
-    life.compare(box, 'life_waits', 40)
-
-
-def test_faults(box):
-    """Faults of eight kinds, and single steps."""
-    life.compare(box, 'life_faults', 1000)
-
-
-def test_order(box):
-    """Blocked signals, merged ones, nested handlers, one-shot handlers, and
-    signals that are received without a handler."""
-    life.compare(box, 'life_order', SEED, 3000)
-
-
 def test_ends(box):
     """Calls whose reader closes, or whose file is full, in the middle of a
     transfer."""
