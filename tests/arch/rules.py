@@ -64,7 +64,7 @@ def run(*command):
 
 def project_files(root):
     """Paths that git knows of, or without git all but what is built."""
-    if os.path.isdir(os.path.join(root, ".git")):
+    if os.path.exists(os.path.join(root, ".git")):
         names = run("git", "-C", root, "ls-files", "-z", "--cached",
                     "--others", "--exclude-standard").split("\0")
         return sorted(n for n in names
