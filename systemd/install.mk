@@ -83,11 +83,13 @@ deb:
 		DESTDIR=$(abspath $(B))/deb/root
 	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(DEB)
 
-# The sources of the last commit, the same bytes whenever it is called.
+# The sources of the last commit, the same bytes whenever it is called. .commit has the commit, for
+# --version. Needs git 2.37.
 DIST = sentry-profd-$(VERSION)
 dist:
 	$(Q)mkdir -p $(B)
 	$(call say,DIST,$(B)/$(DIST).tar.gz)
-	$(Q)git archive --format=tar.gz --prefix=$(DIST)/ -o $(B)/$(DIST).tar.gz HEAD
+	$(Q)git archive --format=tar.gz --prefix=$(DIST)/ -o $(B)/$(DIST).tar.gz \
+		--add-virtual-file=$(DIST)/.commit:$(COMMIT) HEAD
 
 .PHONY: install uninstall deb dist

@@ -30,8 +30,8 @@ LIBRARY_HEADERS = {
 }
 
 TOP_LEVEL = {
-    ".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", "LICENSE", "Makefile",
-    "README.md", "daemon", "docs", "lib", "proto", "systemd", "tests",
+    ".ci", ".clang-format", ".clang-tidy", ".commit", ".editorconfig", ".gitignore", "LICENSE",
+    "Makefile", "README.md", "daemon", "docs", "lib", "proto", "systemd", "tests",
 }
 
 # Programs that are profiled, as others write them.
