@@ -73,12 +73,14 @@ uninstall:
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
 
 # The Debian packages of this version: build/sentry-profd_*.deb, and build/sentry-profd-oracle_*.deb
-# with the executable of that name. Built by themselves, as PREFIX goes into the executables.
+# with the executable of that name. Built by themselves, as PREFIX goes into the executables. With
+# SOURCE_DATE_EPOCH in the environment they are the same bytes wherever the same compiler builds them.
 deb:
 	$(Q)tests/tools/deps.sh deb
 	$(Q)rm -rf $(B)/deb/root
 	$(Q)$(MAKE) --no-print-directory $(JOBS) install B=$(B)/deb/build \
 		PREFIX=/usr LIBDIR=/usr/lib/$$($(CC) -dumpmachine) \
+		CFLAGS='$(CFLAGS) -ffile-prefix-map=$(CURDIR)=.' \
 		DESTDIR=$(abspath $(B))/deb/root
 	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(B)
 
