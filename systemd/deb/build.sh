@@ -86,6 +86,7 @@ done
 echo 'activate-noawait ldconfig' >"$dir/DEBIAN/triggers"
 (cd "$dir" && find etc -type f -printf '/%p\n' 2>/dev/null || true) \
 	>"$dir/DEBIAN/conffiles"
+# shellcheck disable=SC2086
 soname=$(readelf -d $libraries | sed -n 's/.*(SONAME).*\[\(.*\)\.so\.\(.*\)\]/\1 \2/p')
 echo "$soname sentry-profd (>= $version)" >"$dir/DEBIAN/shlibs"
 pack sentry-profd control "$dir" "$main_depends"
