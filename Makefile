@@ -5,7 +5,7 @@
 #
 #help make            the seven executables and the client library
 #help make install    into $(DESTDIR)$(PREFIX); make uninstall
-#help make deb        a Debian package, build/sentry-profd_*.deb
+#help make deb        the Debian packages, build/sentry-profd*.deb
 #help make dist       the sources of the last commit, build/sentry-profd-*.tar.gz
 #help make demo       installs missing packages, builds, profiles a real program
 #help make check      installs missing packages, builds, tests what a change may break
@@ -38,6 +38,8 @@ OBJCOPY ?= objcopy
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
 B = build
+# Of the archive that `make dist` has made, or of git; empty if not known.
+COMMIT := $(shell (cat .commit || git --git-dir=.git rev-parse --short=12 HEAD) 2>/dev/null)
 
 CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wformat=2 -Wstrict-prototypes \
@@ -133,6 +135,7 @@ $(B)/$(1): FORCE
 endef
 $(eval $(call stamp_rules,flags,$(CC) $(ALL_CFLAGS)))
 $(eval $(call stamp_rules,daemon-flags,$(DAEMON_CFLAGS)))
+$(eval $(call stamp_rules,version,$(VERSION)$(if $(COMMIT), (commit $(COMMIT)))))
 
 define archive_rules
 $(B)/$(notdir $(1)).a: $(call objects,$(1))
@@ -157,6 +160,8 @@ $(Q)$(1) >$@.new && mv $@.new $@
 endef
 $(GENERATED)/library_names.c: lib/aggregate/library_names.sh $(B)/flags
 	$(call generate,CC='$(CC)' CXX='$(CXX)' NM='$(NM)' sh $<)
+$(GENERATED)/version.c: $(B)/version
+	$(call generate,sed 's|.*|#include "daemon/common/version.h"\nconst char version_text[] = "&";|' $<)
 $(GENERATED)/html_page.c: $(filter-out %.c %.h,$(wildcard proto/export/html/*))
 	$(call generate,sh proto/export/html/embed.sh)
 $(GENERATED)/pprof.pb-c.c $(GENERATED)/pprof.pb-c.h &: proto/export/pprof.proto
@@ -165,7 +170,7 @@ $(GENERATED)/pprof.pb-c.c $(GENERATED)/pprof.pb-c.h &: proto/export/pprof.proto
 	$(Q)$(PROTOC_C) --c_out=$(GENERATED) -Iproto/export $<
 $(B)/aggregate.a: $(B)/obj/library_names.o
 $(B)/export.a: $(B)/obj/html_page.o $(B)/obj/pprof.pb-c.o
-ALL_OBJS += $(addprefix $(B)/obj/,library_names.o html_page.o pprof.pb-c.o)
+ALL_OBJS += $(addprefix $(B)/obj/,library_names.o html_page.o pprof.pb-c.o version.o)
 $(B)/obj/%.o: $(GENERATED)/%.c Makefile $(B)/flags
 	$(compile)
 
@@ -187,11 +192,10 @@ $(addprefix $(B)/obj/,pprof.pb-c.o proto/export/pprof.o daemon/capture/filter.o)
 define exe_rules
 $(1)_OBJ = $$(filter-out %/print_filter.o,$$(call objects,$$($(1)_DIR)))
 ALL_OBJS += $$($(1)_OBJ)
-$(B)/$(1): $$($(1)_OBJ) $$(call archives,$$($(1)_LIB))
+$(B)/$(1): $$($(1)_OBJ) $(B)/obj/version.o $$(call archives,$$($(1)_LIB)) $$(EXE_EXTRA)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG))) $$($(1)_LIBS)
-$(B)/$(1): $$(EXE_EXTRA)
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 

@@ -1,4 +1,4 @@
-# Installation, the Debian package and the archive of the sources.
+# Installation, the Debian packages and the archive of the sources.
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship \
 	sentry-profd-oracle
 MANS = $(wildcard docs/*.[1-8])
@@ -72,22 +72,25 @@ uninstall:
 	done
 	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
 
-# A Debian package of this version. Built by itself, as PREFIX goes into the
-# executables.
-DEB = $(B)/sentry-profd_$(VERSION)_$(shell dpkg --print-architecture).deb
+# The Debian packages of this version: build/sentry-profd_*.deb, and build/sentry-profd-oracle_*.deb
+# with the executable of that name. Built by themselves, as PREFIX goes into the executables. With
+# SOURCE_DATE_EPOCH in the environment they are the same bytes wherever the same compiler builds them.
 deb:
 	$(Q)tests/tools/deps.sh deb
 	$(Q)rm -rf $(B)/deb/root
 	$(Q)$(MAKE) --no-print-directory $(JOBS) install B=$(B)/deb/build \
 		PREFIX=/usr LIBDIR=/usr/lib/$$($(CC) -dumpmachine) \
+		CFLAGS='$(CFLAGS) -ffile-prefix-map=$(CURDIR)=.' \
 		DESTDIR=$(abspath $(B))/deb/root
-	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(DEB)
+	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(B)
 
-# The sources of the last commit, the same bytes whenever it is called.
+# The sources of the last commit, the same bytes whenever it is called. .commit has the commit, for
+# --version. Needs git 2.37.
 DIST = sentry-profd-$(VERSION)
 dist:
 	$(Q)mkdir -p $(B)
 	$(call say,DIST,$(B)/$(DIST).tar.gz)
-	$(Q)git archive --format=tar.gz --prefix=$(DIST)/ -o $(B)/$(DIST).tar.gz HEAD
+	$(Q)git archive --format=tar.gz --prefix=$(DIST)/ -o $(B)/$(DIST).tar.gz \
+		--add-virtual-file=$(DIST)/.commit:$(COMMIT) HEAD
 
 .PHONY: install uninstall deb dist

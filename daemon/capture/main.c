@@ -499,7 +499,8 @@ static void run_tracer(void)
 int main(int argc, char **argv)
 {
 	struct ipc_message message;
-	const struct msg_init *init = child_start(argc, argv, "sentry-profd-capture", &message);
+	const struct msg_init *init =
+		child_start(argc, argv, "sentry-profd-capture", NULL, &message);
 	int heartbeat_fd = ipc_take_fd(&message, 0);
 
 	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE, MAP_SHARED,

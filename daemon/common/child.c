@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "daemon/common/log.h"
+#include "daemon/common/version.h"
 #include "daemon/msg/msg_io.h"
 
 static bool is_broker_socket(void)
@@ -17,7 +18,7 @@ static bool is_broker_socket(void)
 	return getsockopt(MSG_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
-const struct msg_init *child_start(int argc, char **argv, const char *name,
+const struct msg_init *child_start(int argc, char **argv, const char *name, const char *library,
 				   struct ipc_message *ret_init)
 {
 	const struct msg_init *init;
@@ -25,7 +26,9 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 
 	log_init(name, false);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-		printf("%s %s\n", name, SENTRY_PROFD_VERSION);
+		printf("%s %s\n", name, version_text);
+		if (library != NULL)
+			printf("%s\n", library);
 		exit(EXIT_SUCCESS);
 	}
 	if (argc != 1 || !is_broker_socket()) {

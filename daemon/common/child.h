@@ -13,12 +13,14 @@
  * MSG_INIT. The returned pointer points into *ret_init and is valid as long as that is. The
  * caller owns the descriptors in *ret_init.
  *
+ * library: the second line of --version, such as "libdw 0.188"; NULL: none.
+ *
  * Exits instead of returning: with 0 for --version, after printing the version; with 2 if the
  * broker did not start this process; with 1 if the broker closes the socket or sends another
  * message, or if the message cannot be received. A line on stderr gives the reason, except if the
  * socket was closed.
  */
-const struct msg_init *child_start(int argc, char **argv, const char *name,
+const struct msg_init *child_start(int argc, char **argv, const char *name, const char *library,
 				   struct ipc_message *ret_init);
 
 /*

@@ -14,6 +14,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/version.h"
 #include "daemon/ctl/convert/compare.h"
 #include "daemon/ctl/convert/convert.h"
 #include "daemon/ctl/convert/view.h"
@@ -58,7 +59,7 @@ static const char help_all[] = "usage: sentry-profctl [--socket PATH] COMMAND [o
 
 static int version(void)
 {
-	printf("sentry-profctl %s\n", SENTRY_PROFD_VERSION);
+	printf("sentry-profctl %s\n", version_text);
 	return EXIT_SUCCESS;
 }
 

@@ -255,7 +255,12 @@ static int exec_oracle(const char *pid, const char *oracle)
 		(void)execl(exe, name, pid, oracle, (char *)NULL);
 		r = -errno;
 	}
-	log_error("cannot start %s: %s", name, strerror(-r));
+	if (r == -ENOENT)
+		log_error("--oracle needs %s, which is not installed: Debian's package of this "
+			  "name has it",
+			  name);
+	else
+		log_error("cannot start %s: %s", name, strerror(-r));
 	return EXIT_FAILURE;
 }
 

@@ -22,6 +22,7 @@
 #include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/version.h"
 #include "lib/base/digits.h"
 #include "lib/base/util.h"
 
@@ -226,7 +227,7 @@ int main(int argc, char **argv)
 		} else if (c == SOCKET) {
 			socket = optarg;
 		} else if (c == VERSION) {
-			printf("sentry-profd-metrics %s\n", SENTRY_PROFD_VERSION);
+			printf("sentry-profd-metrics %s\n", version_text);
 			return EXIT_SUCCESS;
 		} else if (c == 'h') {
 			(void)fputs(help, stdout);

@@ -3,7 +3,7 @@
  * it, and compares it with what other unwinders (oracle.h) find at the same stop. Executed by
  * `sentry-profctl stack --oracle`.
  *
- * usage: sentry-profd-oracle PID [libunwind|dwfl|all]
+ * usage: sentry-profd-oracle PID [libunwind|dwfl|all] | --version
  *
  * Exit status: 0; 3 if a stack differs; 1 after a line on stderr; 2 for wrong usage.
  *
@@ -21,6 +21,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
+#include "daemon/common/version.h"
 #include "daemon/msg/msg.h"
 #include "daemon/oracle/live.h"
 #include "daemon/oracle/oracle.h"
@@ -311,9 +312,13 @@ int main(int argc, char **argv)
 	bool wanted[ORACLE_N];
 
 	log_init("sentry-profd-oracle", false);
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		printf("sentry-profd-oracle %s\n", version_text);
+		return EXIT_SUCCESS;
+	}
 	if (argc < 2 || argc > 3) {
 		log_error("usage: sentry-profd-oracle PID "
-			  "[libunwind|dwfl|all]");
+			  "[libunwind|dwfl|all] | --version");
 		return EXIT_USAGE;
 	}
 	if (!digits_pid(argv[1], &c.pid)) {

@@ -422,7 +422,7 @@ static void finish_alone(void)
 int main(int argc, char **argv)
 {
 	struct ipc_message message;
-	const struct msg_init *init = child_start(argc, argv, "sentry-profd-ship", &message);
+	const struct msg_init *init = child_start(argc, argv, "sentry-profd-ship", NULL, &message);
 	int fds[INIT_FILE_N];
 	bool readable;
 

@@ -7,9 +7,11 @@
  * this process keeps a stream. For MSG_SYMBOLIZE, and for doctor's MSG_FILE_LOOK, sentry-profctl
  * starts a process of its own and takes the broker's place.
  */
+#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -333,9 +335,13 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 
 int main(int argc, char **argv)
 {
+	char library[64];
 	struct ipc_message message;
-	const struct msg_init *init = child_start(argc, argv, "sentry-profd-unwind", &message);
+	const struct msg_init *init;
 
+	/* libdw reads CFI and debug information, so wrong stacks may be due to its version. */
+	(void)snprintf(library, sizeof(library), "libdw %s", dwfl_version(NULL));
+	init = child_start(argc, argv, "sentry-profd-unwind", library, &message);
 	set_up(init, request_map_reading_page(&message));
 	ipc_close_fds(&message);
 	child_send_ready();

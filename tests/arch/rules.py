@@ -30,8 +30,8 @@ LIBRARY_HEADERS = {
 }
 
 TOP_LEVEL = {
-    ".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", "LICENSE", "Makefile",
-    "README.md", "daemon", "docs", "lib", "proto", "systemd", "tests",
+    ".ci", ".clang-format", ".clang-tidy", ".commit", ".editorconfig", ".gitignore", "LICENSE",
+    "Makefile", "README.md", "daemon", "docs", "lib", "proto", "systemd", "tests",
 }
 
 # Programs that are profiled, as others write them.
@@ -64,7 +64,7 @@ def run(*command):
 
 def project_files(root):
     """Paths that git knows of, or without git all but what is built."""
-    if os.path.isdir(os.path.join(root, ".git")):
+    if os.path.exists(os.path.join(root, ".git")):
         names = run("git", "-C", root, "ls-files", "-z", "--cached",
                     "--others", "--exclude-standard").split("\0")
         return sorted(n for n in names

@@ -48,6 +48,7 @@
 #include "daemon/broker/turn.h"
 #include "daemon/broker/wiring.h"
 #include "daemon/common/log.h"
+#include "daemon/common/version.h"
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
@@ -56,6 +57,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
+
+/* The broker's, which no child reads. */
+const char version_text[] = SENTRY_PROFD_VERSION;
 
 #define STEPS_MAX 400
 #define FAKES_MAX 64

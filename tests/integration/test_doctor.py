@@ -63,6 +63,28 @@ def test_the_machine(box):
     found.check('daemon', 'warning', 'does not run')
     found.check('DSN', 'warning', 'none is given')
     check(not found.of('process') and not found.of('files'), 'no process')
+    version = (BUILD / 'version').read_text().strip()
+    found.check('version', 'ok', f'^sentry-profctl {re.escape(version)}$')
+    found.check('version', 'ok', rf'^sentry-profd-unwind {re.escape(version)}, libdw \d+\.\d+$')
+
+
+def test_executables_of_other_builds(box):
+    """A sentry-profd-unwind that another build has left beside sentry-profctl, one that
+    is another program, one that says nothing, and none."""
+    directory = box.make_dir('mixed')
+    shutil.copy(BUILD / 'sentry-profctl', directory)
+    unwind = directory / 'sentry-profd-unwind'
+    for script, grade, text in (
+            ('echo sentry-profd-unwind 9.9.9; echo libdw 0.1', 'warning',
+             r'^sentry-profd-unwind 9\.9\.9, libdw 0\.1: another build'),
+            ('echo hello', 'fault', "another program: it prints 'hello"),
+            ('exit 127', 'fault', 'cannot ask .*No data')):
+        unwind.write_text(f'#!/bin/sh\n{script}\n')
+        unwind.chmod(0o755)
+        Findings(box, exe=directory / 'sentry-profctl').check('version', grade, text)
+    unwind.chmod(0o644)
+    Findings(box, exe=directory / 'sentry-profctl').check(
+        'version', 'fault', 'cannot ask .*Permission denied')
 
 
 def test_where_tracing_is_forbidden(box):

@@ -187,11 +187,30 @@ def test_usage(box):
     check_untouched(target)
 
 
+# The name of the executable is missing. A build without .git and .commit has no commit.
+VERSION = r'{} \d+\.\d+\.\d+( \(commit [0-9a-f]{{12,}}\))?\n'
+
+
+def test_each_executable_has_the_version_of_the_build(box):
+    """The build's version file has the commit, so an executable that a new commit does not
+    relink differs."""
+    built = (BUILD / 'version').read_text()
+    for name in ('sentry-profd', 'sentry-profctl', 'sentry-profd-metrics', 'sentry-profd-capture',
+                 'sentry-profd-unwind', 'sentry-profd-ship', 'sentry-profd-oracle'):
+        program = box.start([BUILD / name, '--version'])
+        pattern = VERSION.format(name)
+        if name == 'sentry-profd-unwind':
+            pattern += r'libdw \d+\.\d+\n'
+        check(program.wait() == 0 and program.stderr == '' and
+              re.fullmatch(pattern, program.stdout) and
+              program.stdout.startswith(f'{name} {built}'), f'{name}: {program.report()}')
+
+
 def test_help_and_version(box):
     for option, pattern in (('--help', r'usage: sentry-profd .*--pid PID.*'),
                             ('--help-all', r'usage: sentry-profd .*--spool DIR.*'),
                             ('-h', r'usage: sentry-profd .*--pid PID.*'),
-                            ('--version', r'sentry-profd \d+\.\d+\.\d+\n')):
+                            ('--version', VERSION.format('sentry-profd'))):
         program = box.start([BUILD / 'sentry-profd', option])
         check(program.wait() == 0 and program.stderr == '' and
               re.fullmatch(pattern, program.stdout, re.S),

@@ -30,10 +30,10 @@ prefix="PREFIX=$dir/prefix SYSCONFDIR=$dir/prefix/etc"
 }
 
 expected="$({
+	echo "lib/libsentry_profd.so.$(sed -n 's/^VERSION = //p' Makefile)"
 	echo 'bin/sentry-profctl
 include/sentry_profd.h
 lib/libsentry_profd.a
-lib/libsentry_profd.so.0.1.0
 lib/pkgconfig/sentry_profd.pc
 lib/systemd/system/sentry-profd-metrics.service
 lib/systemd/system/sentry-profd.service

@@ -204,6 +204,17 @@ def test_what_cannot_be_looked_at(box):
     check('attach PID ' in run('attach', '-h').stdout, 'of the operator')
 
 
+def test_without_the_oracle(box):
+    """It is in a package of its own: the error names the package."""
+    directory = box.make_dir('without')
+    shutil.copy(BUILD / 'sentry-profctl', directory)
+    done = subprocess.run([directory / 'sentry-profctl', 'stack', '--oracle', str(os.getpid())],
+                          capture_output=True, text=True, check=False)
+    check(done.returncode == 1 and done.stdout == '' and re.fullmatch(
+        r'sentry-profctl: --oracle needs sentry-profd-oracle, which is not installed: .*package.*\n',
+        done.stderr), f'{done}')
+
+
 def test_of_a_32_bit_program(box):
     target = test_32bit.start(box, [test_32bit.program(box)])
     for options in ((), ('--oracle',)):

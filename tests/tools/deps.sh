@@ -33,7 +33,7 @@ analyze='valgrind'
 deb='dpkg-dev'
 
 # make check-package, in addition to make deb.
-package='debootstrap systemd-container'
+package='debootstrap systemd-container lintian'
 
 # make bench: clang is a program with 150 MB of text, git one with many short
 # processes. wrk and redis-tools send requests to servers. The libraries are those of

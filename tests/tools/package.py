@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Tests the Debian package in a Debian of its own, which systemd boots. Installs the
+"""Tests the Debian packages in a Debian of its own, which systemd boots. Installs the main
 package, starts the service, and checks that a process is found and profiled and its profile
 arrives at a server. Stops processes of sentry-profd, which the broker or systemd's watchdog
 must restart. Upgrades and purges the package, after which no file may be left.
 
 Makes the Debian once, by debootstrap, in $BUILD/package/debian, and boots it by
-systemd-nspawn with all changes in memory. Needs root, and the two packages that
-make check-package builds: $BUILD/package/*.deb, the second one newer.
+systemd-nspawn with all changes in memory. Needs root, and the packages that
+make check-package builds: $BUILD/package/*.deb, the second one newer, and
+$BUILD/sentry-profd-oracle_*.deb of the same versions.
 """
 
 import os
@@ -43,14 +44,29 @@ profile_session_sample_rate = 1.0
 '''
 
 
+def packages():
+    """Returns the paths of our main packages, the older one first."""
+    return sorted((BUILD / 'package').glob('*.deb'))
+
+
+def oracle_of(deb):
+    """Returns the path of the package sentry-profd-oracle of the same version."""
+    return BUILD / deb.name.replace('sentry-profd_', 'sentry-profd-oracle_')
+
+
+def field(deb, name):
+    return subprocess.run(['dpkg-deb', '-f', deb, name], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def depends(deb):
+    return {text.split()[0] for text in field(deb, 'Depends').split(',')}
+
+
 def dependencies():
     """Returns the names of the packages on which ours depend."""
-    names = set()
-    for path in (BUILD / 'package').glob('*.deb'):
-        text = subprocess.run(['dpkg-deb', '-f', path, 'Depends'], check=True,
-                              stdout=subprocess.PIPE, text=True).stdout
-        names |= {depends.split()[0] for depends in text.split(',')}
-    return names
+    return set().union(*(depends(path) for deb in packages()
+                         for path in (deb, oracle_of(deb)))) - {'sentry-profd'}
 
 
 def debian():
@@ -75,8 +91,9 @@ class Machine:
 
     def __init__(self, box):
         self.share = box.make_dir('share')
-        for path in (BUILD / 'package').glob('*.deb'):
+        for path in packages():
             shutil.copy(path, self.share)
+            shutil.copy(oracle_of(path), self.share)
         shutil.copy(BUILD / 'targets/shares', self.share)
         self.program = box.start(
             ['systemd-nspawn', '--quiet', '--boot', '--register=no',
@@ -229,7 +246,7 @@ def check_upgrade(m, server, package):
     version = m.run('dpkg-deb', '-f', package, 'Version').strip()
     before = m.show('MainPID')
     m.run('dpkg', '-i', package)
-    check(m.run('sentry-profd', '--version').split()[-1] == version, version)
+    check(m.run('sentry-profd', '--version').split()[1] == version, version)
     check_service(m)
     check(m.show('MainPID') != before, 'the old one runs on')
     check('chunk_seconds = 1' in
@@ -267,14 +284,47 @@ def check_changelog(deb):
                           capture_output=True).stdout
     said = subprocess.run(['dpkg-parsechangelog', '-l', '-'], input=text,
                           check=True, capture_output=True, text=False)
-    version = subprocess.run(['dpkg-deb', '-f', deb, 'Version'], check=True,
-                             capture_output=True, text=True).stdout.strip()
+    version = field(deb, 'Version')
     check(f'\nVersion: {version}\n' in said.stdout.decode() and
           not said.stderr, f'{said.stdout} {said.stderr}')
     # Debian's machine-readable format.
     subprocess.run(['sh', '-c', 'dpkg-deb --fsys-tarfile "$0" | tar -xO '
                     './usr/share/doc/sentry-profd/copyright | grep -q ^Format:',
                     deb], check=True)
+
+
+def check_lint(deb):
+    """lintian finds nothing but what systemd/deb/sentry-profd.lintian-overrides lists."""
+    done = subprocess.run(['lintian', '--fail-on', 'error,warning,info', '--display-info',
+                           '--allow-root', deb, oracle_of(deb)], check=False, capture_output=True, text=True)
+    check(done.returncode == 0, done.stdout + done.stderr)
+
+
+def check_packages(deb):
+    """A host with the main package has one program that traces, and not libunwind."""
+    check(not any('libunwind' in name for name in depends(deb)), field(deb, 'Depends'))
+    found = {}
+    for path in (deb, oracle_of(deb)):
+        text = subprocess.run(['dpkg-deb', '-c', path], check=True, capture_output=True,
+                              text=True).stdout
+        found[path] = re.findall(r'^-rwx.*/(sentry-prof[\w-]+)$', text, re.M)
+    check(sorted(found[deb]) == ['sentry-profctl', 'sentry-profd', 'sentry-profd-capture',
+                                 'sentry-profd-metrics', 'sentry-profd-ship',
+                                 'sentry-profd-unwind'] and
+          found[oracle_of(deb)] == ['sentry-profd-oracle'], f'{found}')
+
+
+def check_oracle(m, deb):
+    """stack --oracle works with its package only, which is installed beside that of the same
+    version."""
+    m.run('systemd-run', '--quiet', '--unit=compared', 'sleep', '10000')
+    pid = m.say('systemctl', 'show', '-P', 'MainPID', 'compared')
+    compare = ('sentry-profctl', 'stack', '--oracle', pid)
+    check('package' in m.say(*compare), m.say(*compare))
+    m.run('dpkg', '-i', f'/mnt/{oracle_of(deb).name}')
+    check('libunwind: the same' in m.run(*compare), m.say(*compare))
+    m.run('dpkg', '--purge', 'sentry-profd-oracle')
+    m.run('systemctl', 'stop', 'compared')
 
 
 def check_purged(m, files, accounts):
@@ -306,10 +356,12 @@ def step(function, *args):
 def test_package(box):
     if os.geteuid() != 0:
         raise Skip('only root can boot a machine')
-    debs = sorted((BUILD / 'package').glob('*.deb'))
+    debs = packages()
     check(len(debs) == 2, f'{debs}: make check-package builds two')
     for deb in debs:
         check_changelog(deb)
+        check_packages(deb)
+        check_lint(deb)
     server = box.server(tls=False)
     m = Machine(box)
     try:
@@ -317,6 +369,7 @@ def test_package(box):
         m.run('dpkg', '-i', f'/mnt/{debs[0].name}')
         # The package's configuration has no target and no DSN.
         step(check_idle, m)
+        step(check_oracle, m, debs[0])
         step(configure, m, server)
         step(check_profiled, m, server)
         step(check_service, m)

@@ -11,6 +11,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/version.h"
 #include "daemon/config/config_fault.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/config_keys.h"
@@ -170,7 +171,7 @@ static void take_option(struct config_faults *faults, struct options *o,
 		set_duration(faults, o, value);
 		break;
 	case OPTION_VERSION:
-		printf("sentry-profd %s\n", SENTRY_PROFD_VERSION);
+		printf("sentry-profd %s\n", version_text);
 		exit(EXIT_SUCCESS);
 	case OPTION_HELP:
 	case OPTION_HELP_ALL:

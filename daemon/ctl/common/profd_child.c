@@ -20,7 +20,7 @@ int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 	pid_t pid;
 
 	*p = (struct profd_child){.log_fd = -1};
-	r = spawn_find("sentry-profd", exe);
+	r = spawn_find(argv[0], exe);
 	if (r < 0)
 		return r;
 	p->log_fd = memfd_create("sentry-profd", MFD_CLOEXEC);

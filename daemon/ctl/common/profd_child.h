@@ -1,7 +1,8 @@
 /*
  * A sentry-profd that sentry-profctl starts as its child, with the rights of the user who
  * runs sentry-profctl. The kernel sends it a SIGTERM if sentry-profctl exits. `doctor`
- * runs `sentry-profd --check-config --servers` this way; private_daemon.h runs a daemon.
+ * runs `sentry-profd --check-config --servers` and `sentry-profd-unwind --version` this way;
+ * private_daemon.h runs a daemon.
  *
  * The log of the child (its stderr) goes to a memfd. The caller prints it if the child has
  * failed: if it has exited early, was killed, or did not print what it was started for.
@@ -20,10 +21,10 @@ struct profd_child {
 };
 
 /*
- * Starts the child. argv is as for execv(2): argv[0] is the name and NULL ends it. out_fd
- * becomes the stdout of the child; -1 stands for /dev/null. prepare, unless NULL, is
- * called with ctx in the child before execv(2); if it returns false, the child exits.
- * Returns 0 or -errno. Call profd_child_wait() in both cases.
+ * Starts the child. argv is as for execv(2): argv[0] is the name of the executable, which
+ * spawn_find() finds, and NULL ends it. out_fd becomes the stdout of the child; -1 stands for
+ * /dev/null. prepare, unless NULL, is called with ctx in the child before execv(2); if it returns
+ * false, the child exits. Returns 0 or -errno. Call profd_child_wait() in both cases.
  */
 must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 				 bool (*prepare)(const void *ctx), const void *ctx);

@@ -42,6 +42,7 @@ int doctor_run(int argc, char **argv)
 	d.socket = control_client_path(socket);
 	/* First: the other checks judge the rights of the daemon, if one runs. */
 	doctor_daemon(&d);
+	doctor_version(&d);
 	doctor_host(&d);
 	doctor_delivery(&d);
 	if (d.pid != 0 && doctor_target(&d))

@@ -41,6 +41,9 @@ struct doctor {
 /* Asks the running daemon for its status, and to check its configuration and servers. */
 void doctor_daemon(struct doctor *d);
 
+/* Prints the versions of sentry-profctl, sentry-profd-unwind and libdw. */
+void doctor_version(struct doctor *d);
+
 /* Checks the kernel, capabilities, Yama, seccomp, limits, /proc and the clock. */
 void doctor_host(struct doctor *d);
 

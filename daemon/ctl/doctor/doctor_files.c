@@ -137,7 +137,7 @@ static void say_unopened(struct file_checks *k, const char *path, int error)
 		   "none%s",
 		   path, strerror(error),
 		   may ? ""
-		       : " (CAP_CHECKPOINT_RESTORE permits to open every "
+		       : " (CAP_CHECKPOINT_RESTORE is enough to open every "
 			 "mapped file)");
 }
 

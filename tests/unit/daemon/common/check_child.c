@@ -38,7 +38,7 @@ static void start(void)
 
 	OK(ipc_pair(pair));
 	ck_assert_int_eq(dup2(pair[0], MSG_FD), MSG_FD);
-	(void)child_start(1, argv, "name", &init);
+	(void)child_start(1, argv, "name", NULL, &init);
 }
 
 /* Returns how often the line occurs that fn() logs before it exits with 1. */
