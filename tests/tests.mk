@@ -326,7 +326,7 @@ QUICK = $(patsubst %,tests/integration/test_%,$(addsuffix .py,command config con
 # These run code of the product that no unit test runs, by a measurement of the lines that each
 # test covers; children, crash and deaths are about moments that differ from run to run.
 SANITIZED_SCRIPTS = $(patsubst %,$(B)/asan:tests/integration/test_%.py,32bit broken_rules broker \
-	children compare completion config convert crash deaths errors leak_check life_execs log \
+	children compare completion config convert crash_calls deaths errors leak_check life_execs log \
 	metrics privileges progress rate_limit record rests running scenario send spotlight stripped \
 	symbolize top uring_worker v1)
 

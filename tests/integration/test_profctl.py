@@ -4,6 +4,7 @@ runs unless a test starts one; sentry-profctl stack starts its own.
 """
 
 import collections
+import os
 import re
 import shutil
 import signal
