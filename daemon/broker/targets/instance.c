@@ -42,7 +42,10 @@ void instance_delay_run(struct instance *i)
 
 void instance_has_executed(struct instance *i)
 {
-	if (i->obstacle != INSTANCE_LEFT_OUT || !i->has_leak_check)
+	struct process_identity now;
+
+	if (i->obstacle != INSTANCE_LEFT_OUT || !i->has_leak_check ||
+	    (process_identity(i->pid, &now) && now.program_hash == i->leak_program))
 		return;
 	i->obstacle = INSTANCE_NO_OBSTACLE;
 	i->has_leak_check = false;

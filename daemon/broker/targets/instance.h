@@ -93,10 +93,11 @@ struct instance {
 	enum instance_wish wish;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
-	bool is_sampled;     /* profile_session_sample_rate chose this process */
-	bool was_attached;   /* capture has attached to it with ptrace at least once */
-	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
-	bool is_delayed;     /* had to wait for the CPU budget (governor_admits) */
+	bool is_sampled;       /* profile_session_sample_rate chose this process */
+	bool was_attached;     /* capture has attached to it with ptrace at least once */
+	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
+	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
+	bool is_delayed;       /* had to wait for the CPU budget (governor_admits) */
 	/*
 	 * A user, or the process itself, has released the process for a time: it has no run before
 	 * this time, nor while another process traces a thread of it. 0: it is not released.
@@ -168,8 +169,9 @@ static inline bool instance_is_gone(const struct instance *i)
 }
 
 /*
- * The process has executed another program. If it was left out because of its LeakSanitizer, the
- * new program is asked about, with the delays of instance_delay_run().
+ * The process has executed a program. If it was left out because of the LeakSanitizer of another
+ * program, the new one is asked about, with the delays of instance_delay_run(). The event of an
+ * exec may come after the answer about its program.
  */
 void instance_has_executed(struct instance *i);
 

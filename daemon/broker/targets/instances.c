@@ -217,6 +217,7 @@ static void leave_out(struct instance *i, const char *why)
 {
 	i->obstacle = INSTANCE_LEFT_OUT;
 	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
+	i->leak_program = i->has_leak_check ? i->target->leak_program : 0;
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 

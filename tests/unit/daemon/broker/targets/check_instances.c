@@ -302,6 +302,24 @@ TEST(after_another_error_the_process_is_left_out)
 	ck_assert_ptr_null(many[0]->target);
 }
 
+/* The event of the exec that began the program may come late. */
+TEST(a_process_with_leak_sanitizer_is_left_out_until_it_executes_another_program)
+{
+	struct target *t = profile_first();
+	struct process_identity now;
+
+	ck_assert(process_identity(many[0]->pid, &now));
+	t->has_leak_check = true;
+	t->leak_program = now.program_hash;
+	end_run(t);
+	turn();
+	instance_has_executed(many[0]);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
+	many[0]->leak_program++;
+	instance_has_executed(many[0]);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+}
+
 TEST(a_section_has_at_most_max_instances_runs)
 {
 	for (size_t k = 0; k < MANY; k++) {
