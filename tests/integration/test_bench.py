@@ -15,6 +15,38 @@ FRAMES = 30
 RATE_HZ = 101
 
 
+def part(text, name):
+    """Returns the part of the output about one scenario."""
+    return re.search(rf'\(`T={name}`\)\n(.*?)(?=^###|\Z)', text, re.M | re.S)[1]
+
+
+def check_unwind(text):
+    found = re.findall(r'^\| (walk|reading|chunk)\b.* \| ([\d,]+) \|$', text, re.M)
+    check(len(found) == 9 and '30 frames' in text, text)
+    check(int(found[0][1].replace(',', '')) > 0, 'a walk takes no time')
+    # The number of equal walks varies: libunwind cannot unwind out of the
+    # vDSO.
+    n, = re.search(r'Walks of (\d+) ', text).groups()
+    check(int(n) > 0, text)
+    beside = re.findall(r'^\| (sentry-profd|lib[-\w]+).* \| [\d,]+ \| [\d,]+ \|$', text, re.M)
+    check(beside == ['sentry-profd', 'libdwfl', 'libunwind', 'libunwind-ptrace'], text)
+
+
+def check_first(text):
+    frames, = re.search(r'^(\d+) frames; ', text, re.M).groups()
+    named = re.findall(r'^\| (sentry-profd|lib\w+).* \| [\d,.]+ \| [\d.]+ \| '
+                       r'[\d,.]+ \| (\d+) \|$', text, re.M)
+    check([n for n, _ in named] == ['sentry-profd', 'libdwfl', 'libunwind'], text)
+    # All frames but those of the C library, which may have no debug file.
+    check(int(named[0][1]) >= int(frames) - 3 > 0, text)
+
+
+def check_births(text):
+    found = re.findall(r'^\| (min_age_seconds .*?) \| [\d.]+ \| [\d.]+ \| ([\d.]+) '
+                       r'\| \2 \| [\d.]+ % \| \d+ \|$', text, re.M)
+    check(len(found) == 2, text)
+
+
 def test_all_of_it(box):
     env = harness.environment(BENCH_SMOKE='1')
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py'], env=env)
@@ -43,6 +75,9 @@ def test_all_of_it(box):
         # Beside 1,000 sleeping threads the thread may not have its turn in
         # this short time.
         check(1 <= len(found) <= 2, f'pauses of {name}: {text}')
+    check_unwind(part(text, 'unwind'))
+    check_first(part(text, 'first'))
+    check_births(part(text, 'births'))
 
 
 def test_one_scenario(box):
@@ -52,37 +87,6 @@ def test_one_scenario(box):
     check(bench.wait() == 0, bench.stderr)
     check('(`T=fleet`)' in bench.stdout and '(`T=busy' not in bench.stdout,
           bench.stdout)
-    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'unwind'],
-                      env=env)
-    check(bench.wait() == 0, bench.stderr)
-    found = re.findall(r'^\| (walk|reading|chunk)\b.* \| ([\d,]+) \|$',
-                       bench.stdout, re.M)
-    check(len(found) == 9 and '30 frames' in bench.stdout, bench.stdout)
-    check(int(found[0][1].replace(',', '')) > 0, 'a walk takes no time')
-    # The number of equal walks varies: libunwind cannot unwind out of the
-    # vDSO.
-    n, = re.search(r'Walks of (\d+) ', bench.stdout).groups()
-    check(int(n) > 0, bench.stdout)
-    beside = re.findall(r'^\| (sentry-profd|lib[-\w]+).* \| [\d,]+ \| [\d,]+ \|$',
-                        bench.stdout, re.M)
-    check(beside == ['sentry-profd', 'libdwfl', 'libunwind', 'libunwind-ptrace'],
-          bench.stdout)
-    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'first'],
-                      env=env)
-    check(bench.wait() == 0, bench.stderr)
-    frames, = re.search(r'^(\d+) frames; ', bench.stdout, re.M).groups()
-    named = re.findall(r'^\| (sentry-profd|lib\w+).* \| [\d,.]+ \| [\d.]+ \| '
-                       r'[\d,.]+ \| (\d+) \|$', bench.stdout, re.M)
-    check([n for n, _ in named] == ['sentry-profd', 'libdwfl', 'libunwind'],
-          bench.stdout)
-    # All frames but those of the C library, which may have no debug file.
-    check(int(named[0][1]) >= int(frames) - 3 > 0, bench.stdout)
-    bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'births'],
-                      env=env)
-    check(bench.wait() == 0, bench.stderr)
-    found = re.findall(r'^\| (min_age_seconds .*?) \| [\d.]+ \| [\d.]+ \| ([\d.]+) '
-                       r'\| \2 \| [\d.]+ % \| \d+ \|$', bench.stdout, re.M)
-    check(len(found) == 2, bench.stdout)
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'none'],
                       env=env)
     check(bench.wait() == 1, 'there is a scenario "none"')

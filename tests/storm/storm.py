@@ -4,7 +4,7 @@
     storm.py [NAME [SECONDS]]
 
 runs each storm whose name contains NAME for SECONDS or a little longer; without
-SECONDS, in the short form that make check runs. A storm is a module of this
+SECONDS, in the short form of make check-sanitized. A storm is a module of this
 directory with run(box, seconds, rng), which raises Failure or returns its
 figures, a dict, and with SHORT_S, the seconds of the short form. A module without
 run() is a part of other storms. SEED=N in the environment draws the same again
