@@ -34,13 +34,13 @@ SHELLS = {
 }
 
 
-def completions(shell, *words):
+def completions(shell, *words, cwd=None):
     if not shutil.which(shell):
         raise Skip(f'no {shell}')
     found = subprocess.run(
         [*SHELLS[shell], FILES / f'sentry-profd.{shell}', *words],
         env={**os.environ, 'PATH': f'{BUILD.resolve()}:{os.environ["PATH"]}'},
-        capture_output=True, text=True, check=True)
+        capture_output=True, text=True, check=True, cwd=cwd)
     check(found.stderr == '', found.stderr)
     return {line.split('\t')[0] for line in found.stdout.splitlines()
             if line.startswith(words[-1])}
@@ -50,6 +50,16 @@ def listed(program, pattern):
     text = subprocess.run([BUILD / program, '--help-all'], check=True,
                           capture_output=True, text=True).stdout
     return set(re.findall(pattern, text, re.MULTILINE))
+
+
+def check_no_other_program_runs(box, shell):
+    """A program of that name in the current directory is not executed."""
+    directory = box.make_dir(shell)
+    program = directory / 'sentry-profctl'
+    program.write_text('#!/bin/sh\necho "  --evil"\ntouch has_run\n')
+    program.chmod(0o755)
+    found = completions(shell, './sentry-profctl', '--', cwd=directory)
+    check(not (directory / 'has_run').exists() and '--evil' not in found, f'{found}')
 
 
 def check_shell(shell):
@@ -70,6 +80,7 @@ def check_shell(shell):
 
 def test_bash(box):
     check_shell('bash')
+    check_no_other_program_runs(box, 'bash')
     # The words after -- are a command.
     found = completions('bash', 'sentry-profd', '--', 'sor')
     check('sort' in found, f'{found}')
@@ -77,6 +88,7 @@ def test_bash(box):
 
 def test_zsh(box):
     check_shell('zsh')
+    check_no_other_program_runs(box, 'zsh')
 
 
 def test_fish(box):

@@ -1,16 +1,17 @@
 # Completion of sentry-profd and sentry-profctl in bash: the options and commands
-# that --help-all lists.
+# that --help-all lists. They are those of the command that PATH finds: ./sentry-profctl may be
+# anybody's program.
 
 _sentry_profd()
 {
-	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]}
+	local program=${COMP_WORDS[0]##*/} word=${COMP_WORDS[COMP_CWORD]}
 	local before=${COMP_WORDS[COMP_CWORD - 1]} help words=
 
 	if [[ " ${COMP_WORDS[*]:1:COMP_CWORD - 1} " == *" -- "* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	fi
-	help=$("$program" --help-all 2>/dev/null)
+	help=$(command -- "$program" --help-all 2>/dev/null)
 	if [[ $word == -* ]]; then
 		words=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' <<<"$help")
 	elif [[ $program == *profctl && $COMP_CWORD == 1 ]]; then

@@ -1,8 +1,9 @@
 #compdef sentry-profd sentry-profctl
 # Completion of sentry-profd and sentry-profctl in zsh: the options and commands
-# that --help-all lists.
+# that --help-all lists. They are those of the command that PATH finds: ./sentry-profctl may be
+# anybody's program.
 
-local help="$($words[1] --help-all 2>/dev/null)"
+local help="$(command -- ${words[1]:t} --help-all 2>/dev/null)"
 
 if (( ${words[1,CURRENT-1][(Ie)--]} )); then
 	shift ${words[(ie)--]} words
