@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/escape.h"
 #include "lib/aggregate/names.h"
 #include "lib/base/utf8.h"
 
@@ -196,22 +197,23 @@ size_t functions_write_name(const char *s, FILE *out)
 	size_t columns = 0;
 
 	while (*s != '\0') {
-		uint8_t c = (uint8_t)*s;
-		size_t n = utf8_length(s);
-		bool is_control = n > 0 && utf8_is_control(s);
+		const size_t n = utf8_length(s);
+		char escaped[ESCAPE_MAX];
+		bool is_unsafe;
+		size_t size;
 
 		if (columns >= FUNCTIONS_NAME_COLUMNS) {
 			(void)fputs("...", out);
 			return columns + 3;
 		}
-		if (n == 0 || is_control) {
-			columns += (size_t)fprintf(out, "\\x%02x", n == 2 ? (uint8_t)s[1] : c);
-			s += n == 2 ? 2 : 1;
+		if (n == 0) {
+			columns += (size_t)fprintf(out, "\\x%02x", (uint8_t)*s++);
 			continue;
 		}
-		columns++;
-		(void)fwrite(s, 1, n, out);
-		s += n;
+		is_unsafe = utf8_is_unsafe(s);
+		size = escape_next(&s, escaped);
+		columns += is_unsafe ? size : 1;
+		(void)fwrite(escaped, 1, size, out);
 	}
 	return columns;
 }

@@ -1,27 +1,39 @@
 #include "lib/base/escape.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/base/digits.h"
+#include "lib/base/utf8.h"
+
+/* Returns the number of a character of up to three bytes. */
+static uint16_t number_of(const char *s, size_t n)
+{
+	const uint8_t *b = (const uint8_t *)s;
+
+	if (n == 1)
+		return b[0];
+	if (n == 2)
+		return (uint16_t)((b[0] & 0x1f) << 6 | (b[1] & 0x3f));
+	return (uint16_t)((b[0] & 0x0f) << 12 | (b[1] & 0x3f) << 6 | (b[2] & 0x3f));
+}
 
 size_t escape_next(const char **s, char ret[ESCAPE_MAX])
 {
-	uint8_t c = (uint8_t)(*s)[0];
-	const uint8_t next = (uint8_t)(*s)[1];
-	const bool is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
-	char escaped[ESCAPE_MAX + 1] = "\\x";
+	const char *from = *s;
+	const size_t length = utf8_length(from), n = length > 0 ? length : 1;
+	char escaped[ESCAPE_MAX + 1];
+	uint16_t number;
+	int size;
 
-	*s += is_c1 ? 2 : 1;
-	ret[0] = (char)c;
-	if (c >= 0x20 && c != 0x7f && !is_c1)
-		return 1;
-	if (is_c1)
-		c = next;
-	digits_of_bytes(&c, 1, escaped + 2);
-	memcpy(ret, escaped, ESCAPE_MAX);
-	return ESCAPE_MAX;
+	*s += n;
+	if (length == 0 || !utf8_is_unsafe(from)) {
+		memcpy(ret, from, n);
+		return n;
+	}
+	number = number_of(from, n);
+	size = snprintf(escaped, sizeof(escaped), number < 0x100 ? "\\x%02x" : "\\u{%04x}", number);
+	memcpy(ret, escaped, (size_t)size);
+	return (size_t)size;
 }
 
 void escape_write(const char *s, FILE *out)

@@ -1,8 +1,9 @@
 /*
- * Makes text from a target, a file or a server safe for a terminal: control characters, which a
- * terminal would obey, become \xNN, where NN is the number of the character. These are the bytes
- * below 0x20, 0x7f, and the characters U+0080 to U+009F in UTF-8: the two bytes of U+0085 become
- * \x85. Backslashes stay as they are, so the result cannot be converted back.
+ * Makes text from a target, a file or a server safe for a terminal: the characters of
+ * utf8_is_unsafe(), which a terminal would obey, or which would show the text in another order,
+ * become \xNN, where NN is the number of the character, or \u{NNNN}: the two bytes of U+0085 become
+ * \x85, the three of U+202E \u{202e}. Backslashes and invalid bytes stay as they are, so the result
+ * cannot be converted back.
  */
 #ifndef LIB_BASE_ESCAPE_H
 #define LIB_BASE_ESCAPE_H
@@ -10,11 +11,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The longest result for one byte or one control character. */
-#define ESCAPE_MAX 4
+/* The longest result for one character or one invalid byte. */
+#define ESCAPE_MAX 8
 
 /*
- * Converts the next byte or control character of *s, and moves *s behind it. *s must not be empty.
+ * Converts the next character or invalid byte of *s, and moves *s behind it. *s must not be empty.
  * Returns the number of bytes written to ret, which gets no NUL.
  */
 size_t escape_next(const char **s, char ret[ESCAPE_MAX]);

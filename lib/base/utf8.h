@@ -51,6 +51,26 @@ static inline bool utf8_is_control(const char *s)
 }
 
 /*
+ * Returns whether s, valid UTF-8, starts with a character that a terminal obeys, or that changes
+ * the order or the lines of the text around it: a control character; U+2028 and U+2029, which
+ * separate lines; or one of Unicode's marks for the direction of text (U+061C, U+200E, U+200F,
+ * U+202A to U+202E, U+2066 to U+2069).
+ */
+static inline bool utf8_is_unsafe(const char *s)
+{
+	const uint8_t last = utf8_length(s) == 3 ? (uint8_t)s[2] : 0;
+
+	if (utf8_is_control(s) || strncmp(s, "\xd8\x9c", 2) == 0)
+		return true;
+	if (last == 0 || (uint8_t)s[0] != 0xe2)
+		return false;
+	if ((uint8_t)s[1] == 0x81)
+		return last >= 0xa6 && last <= 0xa9;
+	return (uint8_t)s[1] == 0x80 &&
+	       (last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae));
+}
+
+/*
  * Copies s to ret. Each invalid byte, and each control character unless keep_control is set,
  * becomes U+FFFD. size: of ret, at least 1; the result is cut between two characters to fit with
  * its NUL.

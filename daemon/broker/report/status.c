@@ -43,14 +43,14 @@ static const char *state_name(enum protocol_state state)
 	return "stopped";
 }
 
-/* Writes a JSON string. Control characters and bytes that are not UTF-8 become "?". */
+/* Writes a JSON string. Characters of utf8_is_unsafe() and bytes that are not UTF-8 become "?". */
 static void put_string(FILE *out, const char *text)
 {
 	(void)fputc('"', out);
 	while (*text != '\0') {
 		const size_t n = utf8_length(text);
 
-		if (n == 0 || utf8_is_control(text)) {
+		if (n == 0 || utf8_is_unsafe(text)) {
 			(void)fputc('?', out);
 			text += n > 0 ? n : 1;
 			continue;
