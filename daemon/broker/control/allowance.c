@@ -21,8 +21,11 @@ void allowance_init(struct allowance *a, uint64_t descriptors)
 		(size_t)min_u64(ALLOWANCE_CONNECTIONS_MAX, descriptors / DESCRIPTORS_SHARE);
 }
 
+/* Returns the entry of uid, or NULL if it has no connection. */
 static struct allowance_user *find_user(struct allowance *a, uint32_t uid)
 {
+	if (uid == ALLOWANCE_OPERATORS)
+		return &a->operators;
 	for (size_t i = 0; i < ALLOWANCE_USERS; i++)
 		if (a->users[i].connections > 0 && a->users[i].uid == uid)
 			return &a->users[i];
@@ -52,13 +55,19 @@ static struct allowance_user *find_free_entry(struct allowance *a, uint32_t uid)
 	return free;
 }
 
-bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process)
+/* Returns the number of connections that uid leaves to operators. */
+static size_t reserved(const struct allowance *a, uint32_t uid)
 {
-	const size_t reserved =
-		is_operator ? 0 : min_size(ALLOWANCE_RESERVED, a->connections_max / 2);
+	return uid == ALLOWANCE_OPERATORS ? 0
+					  : min_size(ALLOWANCE_RESERVED, a->connections_max / 2);
+}
+
+bool allowance_open(struct allowance *a, uint32_t uid, size_t of_process)
+{
 	struct allowance_user *u = find_user(a, uid);
 
-	if (a->connections + reserved >= a->connections_max || of_process >= ALLOWANCE_PROCESS_MAX)
+	if (a->connections + reserved(a, uid) >= a->connections_max ||
+	    of_process >= ALLOWANCE_PROCESS_MAX)
 		return false;
 	if (u == NULL)
 		u = find_free_entry(a, uid);
@@ -67,6 +76,15 @@ bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t 
 	u->connections++;
 	a->connections++;
 	return true;
+}
+
+bool allowance_is_full(const struct allowance *a)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ALLOWANCE_USERS; i++)
+		n += a->users[i].connections > 0;
+	return n == ALLOWANCE_USERS || a->connections + reserved(a, 0) >= a->connections_max;
 }
 
 void allowance_close(struct allowance *a, uint32_t uid)

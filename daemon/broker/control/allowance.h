@@ -28,8 +28,13 @@
 #define ALLOWANCE_USER_MAX 1024
 /* Connections of one process. A process needs one; two libraries in a process may have one each. */
 #define ALLOWANCE_PROCESS_MAX 8
-/* The number of users that can have connections at the same time. */
-#define ALLOWANCE_USERS 256
+/*
+ * The number of users that can have connections at the same time. Operators are not among them: all
+ * together have one allowance, in the place of whose uid stands ALLOWANCE_OPERATORS. So a user with
+ * many uids (subuid(5)) cannot keep operators from the socket.
+ */
+#define ALLOWANCE_USERS	    256
+#define ALLOWANCE_OPERATORS UINT32_MAX
 
 /*
  * The allowance of work of a user: a token bucket that grows by ALLOWANCE_PER_SECOND and holds at
@@ -48,8 +53,9 @@ struct allowance_user {
 };
 
 struct allowance {
+	struct allowance_user operators;
 	struct allowance_user users[ALLOWANCE_USERS];
-	size_t connections;	/* of all users */
+	size_t connections;	/* of all */
 	size_t connections_max; /* the limit of connections */
 };
 
@@ -63,7 +69,9 @@ void allowance_init(struct allowance *a, uint64_t descriptors);
  * Counts a new connection of uid. of_process: how many connections the peer's process already
  * has. Returns false, and counts nothing, if a limit is reached.
  */
-bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process);
+bool allowance_open(struct allowance *a, uint32_t uid, size_t of_process);
+/* Returns true if users without a connection can get none. */
+bool allowance_is_full(const struct allowance *a);
 /* Counts the end of a connection of uid. */
 void allowance_close(struct allowance *a, uint32_t uid);
 

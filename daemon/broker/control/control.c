@@ -28,6 +28,7 @@ struct connection {
 	bool is_greeted;
 	bool has_ended; /* control_check() frees it */
 	struct control_peer peer;
+	uint32_t allowance_uid;		  /* the peer's, or ALLOWANCE_OPERATORS */
 	bool is_deferred;		  /* the next three are set */
 	struct protocol_request deferred; /* the request that was deferred */
 	uint64_t deferred_ns;		  /* when it was, CLOCK_MONOTONIC */
@@ -42,6 +43,7 @@ struct control {
 	struct loop_source *source; /* NULL: control_start() was not called */
 	uint32_t own_uid;
 	struct peer_groups groups;
+	bool is_full; /* the log says that users' connections are refused */
 	struct allowance allowance;
 	uint64_t now_ns; /* the time of the last control_check() */
 	struct connection *connections;
@@ -66,7 +68,7 @@ static void end_connection(struct connection *c)
 		control->handler->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
 	drain_close(&c->fd, control->socket.is_safe);
-	allowance_close(&control->allowance, c->peer.identity.uid);
+	allowance_close(&control->allowance, c->allowance_uid);
 	c->has_ended = true;
 }
 
@@ -127,7 +129,7 @@ static bool serve_request(struct connection *c, const struct protocol_request *m
 	struct control_answer a = {.fd = -1, .work = 1};
 
 	control->handler->request(control->ctx, &c->peer, m, &a);
-	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
+	allowance_use(&control->allowance, c->allowance_uid, a.work, control->now_ns);
 	if (!a.is_deferred)
 		return send_answer(c, &m->h, &a);
 	loop_remove(control->loop, &c->source);
@@ -149,7 +151,7 @@ static void go_on_with_deferred(struct connection *c)
 	if (a.is_deferred)
 		return;
 	c->is_deferred = false;
-	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
+	allowance_use(&control->allowance, c->allowance_uid, a.work, control->now_ns);
 	if (!send_answer(c, &c->deferred.h, &a))
 		end_connection(c);
 }
@@ -171,7 +173,7 @@ static bool handle_message(struct connection *c, const void *bytes, size_t size)
 	case CONTROL_REQUEST:
 		return serve_request(c, &m.request);
 	case CONTROL_NEWER:
-		allowance_use(&c->control->allowance, c->peer.identity.uid, 1, c->control->now_ns);
+		allowance_use(&c->control->allowance, c->allowance_uid, 1, c->control->now_ns);
 		return send_answer(c, &m.h, &newer);
 	}
 	return false;
@@ -187,7 +189,7 @@ static void on_readable(void *ctx)
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		ssize_t n;
 
-		if (!allowance_may_request(&control->allowance, c->peer.identity.uid,
+		if (!allowance_may_request(&control->allowance, c->allowance_uid,
 					   control->now_ns)) {
 			loop_remove(control->loop, &c->source);
 			return;
@@ -213,6 +215,25 @@ static size_t connections_of(const struct control *c, int32_t pid)
 	return n;
 }
 
+/*
+ * Logs that a connection is refused. A limit of the user, or of the process, is the user's own
+ * affair; one that others have reached is a warning, once until it has room.
+ */
+static void log_refused(struct control *control, const struct peer *peer)
+{
+	const bool is_full = !peer->is_operator && allowance_is_full(&control->allowance);
+
+	if (is_full && !control->is_full)
+		log_warning("connections to the socket are refused, but those of operators: users "
+			    "have too many (process %d, uid %u, and perhaps others)",
+			    peer->pid, peer->uid);
+	else
+		log_debug("process %d (uid %u): its connection to the socket is refused: too many "
+			  "connections",
+			  peer->pid, peer->uid);
+	control->is_full |= is_full;
+}
+
 /* Takes fd. Closes the connection of a peer that may not connect. */
 static void add_connection(struct control *control, int fd)
 {
@@ -222,21 +243,22 @@ static void add_connection(struct control *control, int fd)
 	if (c == NULL || peer_of(fd, control->own_uid, &control->groups, &c->peer.identity) < 0)
 		goto out;
 	peer = &c->peer.identity;
-	if (!allowance_open(&control->allowance, peer->uid, peer->is_operator,
+	c->allowance_uid = peer->is_operator ? ALLOWANCE_OPERATORS : peer->uid;
+	if (!allowance_open(&control->allowance, c->allowance_uid,
 			    connections_of(control, peer->pid))) {
-		log_debug("process %d (uid %u): its connection to the socket is refused: too many "
-			  "connections",
-			  peer->pid, peer->uid);
+		log_refused(control, peer);
 		goto out;
 	}
+	if (!peer->is_operator)
+		control->is_full = false;
 	c->control = control;
 	c->fd = fd;
 	if (loop_add(control->loop, fd, on_readable, c, &c->source) < 0) {
-		allowance_close(&control->allowance, peer->uid);
+		allowance_close(&control->allowance, c->allowance_uid);
 		goto out;
 	}
 	/* So that connecting and disconnecting without a message is limited, too. */
-	allowance_use(&control->allowance, peer->uid, 1, control->now_ns);
+	allowance_use(&control->allowance, c->allowance_uid, 1, control->now_ns);
 	c->next = control->connections;
 	control->connections = c;
 	return;
@@ -321,7 +343,7 @@ void control_check(struct control *c, uint64_t now_ns)
 	/* The loop reads these connections in its next turn. */
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
 		if (!i->has_ended && i->source == NULL && !i->is_deferred &&
-		    allowance_may_request(&c->allowance, i->peer.identity.uid, now_ns) &&
+		    allowance_may_request(&c->allowance, i->allowance_uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
 			end_connection(i);
 	free_ended(c);
