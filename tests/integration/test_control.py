@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 
 import control
 import harness
@@ -580,6 +581,43 @@ def test_a_flood(box):
     profd.wait_looks()
     ctl.run('status')
     profd.interrupt()
+
+
+# Connects as seven users, and keeps the connections.
+MANY_USERS = '''
+import os, socket, sys
+kept = []
+for uid in range(int(sys.argv[2]), int(sys.argv[2]) + 7):
+    os.seteuid(0)
+    os.seteuid(uid)
+    kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    kept[-1].connect(sys.argv[1])
+print('connected', flush=True)
+sys.stdin.read()
+'''
+
+
+def test_a_user_with_many_uids(box):
+    """As a user of rootless containers has: 259, three more than can be
+    connected. Operators are."""
+    stranger.need_root()
+    profd, ctl = listening(box, [sleeper(box)])
+    first = 200000
+    users = [box.start([sys.executable, '-c', MANY_USERS, ctl.path, uid], stdin=subprocess.PIPE)
+             for uid in range(first, first + 259, 7)]
+    for program in users:
+        program.wait_line('connected')
+    check(ctl.run('status', uid=first + 300, status=1).stderr, 'another user is refused')
+    ctl.run('status')
+    ctl.run('reload', status=1)  # it has no configuration
+    check(profd.stderr.count('are refused, but those of operators') == 1, profd.stderr)
+    for program in users:
+        program.end()
+
+    def has_room():
+        with contextlib.suppress(harness.Failure):
+            return ctl.run('status', uid=first + 300)
+    wait_for(has_room, 'room')
 
 
 if __name__ == '__main__':
