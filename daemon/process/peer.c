@@ -110,6 +110,7 @@ int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct p
 	p = (struct peer){
 		.pid = credentials.pid,
 		.uid = credentials.uid,
+		.gid = credentials.gid,
 		.is_operator = credentials.uid == 0 || credentials.uid == own_uid ||
 			       is_in_group(fd, &credentials, groups->operators),
 	};

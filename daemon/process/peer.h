@@ -27,7 +27,7 @@ struct peer {
 	/* The process that called connect(2); 0: it has no pid in this pid namespace. */
 	int32_t pid;
 	uint64_t start_ticks; /* of the process, after boot; 0: it has ended */
-	uint32_t uid;	      /* effective, at the time of connect(2) */
+	uint32_t uid, gid;    /* effective, at the time of connect(2) */
 	bool is_operator;
 	bool sees_all; /* a viewer or an operator */
 };

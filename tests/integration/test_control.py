@@ -444,6 +444,12 @@ def test_strangers(box):
     check(ctl.target(theirs.pid)['state'] == 'profiling', 'theirs runs on')
     ctl.run('start', own.pid, uid=uid)
     ctl.run('detach', own.pid, uid=uid)
+    # A process of the user that the kernel would not let the user trace.
+    other_group = box.start([stranger.copy(box, ['targets/unw_o2']) / 'unw_o2', 'nanosleep'],
+                            user=uid, group=uid + 1, extra_groups=())
+    wait_for(lambda: harness.exe_name(other_group.pid) == 'unw_o2', 'it runs')
+    check('not permitted' in
+          ctl.run('attach', other_group.pid, uid=uid, status=1).stderr, 'another group')
     # Another user has no rights on them.
     ctl.run('attach', own.pid)
     check('not permitted' in

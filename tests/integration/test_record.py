@@ -241,11 +241,13 @@ def test_a_set_user_id_program(box):
 def stranger_recording(path, pid):
     """A recording that another user has requested: SO_PEERCRED is that of
     connect(2)."""
+    os.setegid(stranger.UID)
     os.seteuid(stranger.UID)
     try:
         return Recording(path, pid)
     finally:
         os.seteuid(0)
+        os.setegid(0)
 
 
 if __name__ == '__main__':

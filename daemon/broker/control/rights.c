@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "daemon/broker/targets/instance.h"
+#include "daemon/process/may_trace.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
@@ -19,7 +20,8 @@ uint32_t rights_owner(int32_t pid)
 
 bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
 {
-	return peer->uid == uid && rights_owner(pid) == uid;
+	return peer->uid == uid && rights_owner(pid) == uid &&
+	       (peer->pid == pid || may_trace(peer, pid));
 }
 
 bool rights_may_control(const struct peer *peer, const struct instance *i)

@@ -26,9 +26,10 @@ struct instance;
 uint32_t rights_owner(int32_t pid);
 
 /*
- * Returns true if process pid, which runs as uid, is a process of the peer's user. A process
- * whose files in /proc do not belong to uid is not: it has changed its credentials, or runs a
- * file that the user may not read.
+ * Returns true if process pid, which runs as uid, is a process of the peer's user that the peer may
+ * trace (daemon/process/may_trace.h), or the peer itself. A process whose files in /proc do not
+ * belong to uid is not the user's: it has changed its credentials, or runs a file that the user may
+ * not read.
  */
 bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid);
 

@@ -1,0 +1,95 @@
+#include "daemon/process/may_trace.h"
+
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/process/process.h"
+#include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
+
+/* The ids of a process in the daemon's user namespace: real, effective, saved, of files. */
+enum { REAL, EFFECTIVE, SAVED, OF_FILES, IDS };
+
+struct rights_of {
+	uint64_t uid[IDS], gid[IDS];
+	uint64_t permitted; /* capabilities, in its user namespace */
+};
+
+static bool read_rights(int32_t pid, struct rights_of *ret)
+{
+	char text[PROCFS_TEXT_MAX];
+
+	return small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
+		       0 &&
+	       procfs_numbers(text, "\nUid:", 10, ret->uid, IDS) == IDS &&
+	       procfs_numbers(text, "\nGid:", 10, ret->gid, IDS) == IDS &&
+	       procfs_numbers(text, "\nCapPrm:", 16, &ret->permitted, 1) == 1;
+}
+
+static bool are_all(const uint64_t ids[IDS], uint64_t id)
+{
+	return ids[REAL] == id && ids[EFFECTIVE] == id && ids[SAVED] == id;
+}
+
+static int open_user_namespace(int32_t pid)
+{
+	return open(procfs_path(pid, "ns/user").text, O_RDONLY | O_CLOEXEC);
+}
+
+static bool are_same(int fd, int other)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Returns true if uid owns the namespace, and its parent is this one. */
+static bool is_owned_child(int namespace, uint32_t uid, int of)
+{
+	uid_t owner;
+	int parent;
+	bool is_child;
+
+	if (ioctl(namespace, NS_GET_OWNER_UID, &owner) < 0 || owner != uid)
+		return false;
+	parent = ioctl(namespace, NS_GET_PARENT);
+	is_child = parent >= 0 && are_same(parent, of);
+	close_fd(&parent);
+	return is_child;
+}
+
+static bool capabilities_permit(const struct peer *peer, const struct rights_of *of_peer,
+				int32_t pid, const struct rights_of *of_process)
+{
+	int own = open_user_namespace(peer->pid), other = open_user_namespace(pid);
+	bool permitted = false;
+
+	if (own >= 0 && other >= 0)
+		permitted = are_same(own, other)
+				    ? (of_process->permitted & ~of_peer->permitted) == 0
+				    : is_owned_child(other, peer->uid, own);
+	close_fd(&own);
+	close_fd(&other);
+	return permitted;
+}
+
+bool may_trace(const struct peer *peer, int32_t pid)
+{
+	struct rights_of of_peer, of_process;
+	struct process_identity now;
+	struct stat st;
+
+	return read_rights(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
+	       are_all(of_process.gid, peer->gid) &&
+	       /* A file and not the directory, which always belongs to the process's user. */
+	       stat(procfs_path(pid, "stat").text, &st) == 0 && st.st_uid == peer->uid &&
+	       peer->pid > 0 && read_rights(peer->pid, &of_peer) &&
+	       capabilities_permit(peer, &of_peer, pid, &of_process) &&
+	       /* The rights were the peer's if it is there still. */
+	       process_identity(peer->pid, &now) && now.start_ticks == peer->start_ticks;
+}

@@ -1,0 +1,131 @@
+/* Processes of user USER, and one that asks, whose rights are like the first one's. */
+#include "daemon/process/may_trace.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/process/process.h"
+#include "tests/unit/suite.h"
+
+#define USER  "--reuid=60001"
+#define GROUP "--regid=60001"
+
+static struct peer peer;
+static int32_t process;
+
+/* Runs a program with setpriv(1), its options and perhaps a command that executes it; returns its
+ * pid when it is the program. */
+static int32_t start(const char *const *options)
+{
+	const char *argv[16] = {"setpriv", "--clear-groups"};
+	size_t n = 2;
+	int32_t pid;
+	struct process look;
+
+	while (*options != NULL)
+		argv[n++] = *options++;
+	argv[n++] = "sleep";
+	argv[n] = "1000";
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		execvp(argv[0], (char **)(uintptr_t)argv);
+		_exit(127);
+	}
+	do {
+		ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+		(void)process_look(pid, &look);
+		close_fd(&look.pidfd);
+	} while (strcmp(look.comm, "sleep") != 0);
+	return pid;
+}
+
+#define START(...) start((const char *const[]){__VA_ARGS__, NULL})
+
+static void end(int32_t *pid)
+{
+	if (*pid > 0 && kill(*pid, SIGKILL) == 0)
+		(void)waitpid(*pid, NULL, 0);
+	*pid = 0;
+}
+
+static void set_peer(int32_t pid)
+{
+	struct process_identity now;
+
+	ck_assert(process_identity(pid, &now));
+	peer = (struct peer){
+		.uid = 60001, .gid = 60001, .pid = pid, .start_ticks = now.start_ticks};
+}
+
+/* Needs root. */
+static void set_up(void)
+{
+	process = 0;
+	set_peer(START(USER, GROUP));
+}
+
+static void tear_down(void)
+{
+	end(&peer.pid);
+	end(&process);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_process_of_the_same_user_and_group)
+{
+	process = START(USER, GROUP);
+	ck_assert(may_trace(&peer, process));
+}
+
+TEST(another_group_or_user)
+{
+	process = START(USER, "--regid=60002");
+	ck_assert(!may_trace(&peer, process));
+	peer.gid = 60002;
+	ck_assert(may_trace(&peer, process));
+	peer.uid = 60002;
+	ck_assert(!may_trace(&peer, process));
+}
+
+TEST(a_real_user_that_is_another_one)
+{
+	process = START(GROUP, "--euid=60001", "--ruid=0");
+	ck_assert(!may_trace(&peer, process));
+}
+
+TEST(a_capability_that_the_peer_lacks)
+{
+	process = START(USER, GROUP, "--inh-caps=+net_raw", "--ambient-caps=+net_raw");
+	ck_assert(!may_trace(&peer, process));
+	end(&peer.pid);
+	set_peer(
+		START(USER, GROUP, "--inh-caps=+net_raw,+chown", "--ambient-caps=+net_raw,+chown"));
+	ck_assert(may_trace(&peer, process));
+}
+
+/* As of rootless containers. */
+TEST(a_user_namespace_of_the_user)
+{
+	process = START(USER, GROUP, "unshare", "--user");
+	ck_assert(may_trace(&peer, process));
+}
+
+TEST(a_peer_that_is_another_process_by_now)
+{
+	process = START(USER, GROUP);
+	peer.start_ticks++;
+	ck_assert(!may_trace(&peer, process));
+}
+
+TEST(a_process_that_is_gone)
+{
+	int32_t pid = process = START(USER, GROUP);
+
+	end(&process);
+	ck_assert(!may_trace(&peer, pid));
+}
