@@ -35,9 +35,9 @@ static bool are_all(const uint64_t ids[IDS], uint64_t id)
 	return ids[REAL] == id && ids[EFFECTIVE] == id && ids[SAVED] == id;
 }
 
-static int open_user_namespace(int32_t pid)
+static int open_namespace(int32_t pid, const char *name)
 {
-	return open(procfs_path(pid, "ns/user").text, O_RDONLY | O_CLOEXEC);
+	return open(procfs_path(pid, "%s", name).text, O_RDONLY | O_CLOEXEC);
 }
 
 static bool are_same(int fd, int other)
@@ -66,7 +66,7 @@ static bool is_owned_child(int namespace, uint32_t uid, int of)
 static bool capabilities_permit(const struct peer *peer, const struct rights_of *of_peer,
 				int32_t pid, const struct rights_of *of_process)
 {
-	int own = open_user_namespace(peer->pid), other = open_user_namespace(pid);
+	int own = open_namespace(peer->pid, "ns/user"), other = open_namespace(pid, "ns/user");
 	bool permitted = false;
 
 	if (own >= 0 && other >= 0)
@@ -76,6 +76,29 @@ static bool capabilities_permit(const struct peer *peer, const struct rights_of 
 	close_fd(&own);
 	close_fd(&other);
 	return permitted;
+}
+
+/* Pid namespaces are nested at most so deep (kernel/pid_namespace.c). */
+#define NESTED_MAX 32
+
+/* Returns true if the pid namespace of process pid is that of the peer, or below it. */
+static bool is_below(const struct peer *peer, int32_t pid)
+{
+	int own = open_namespace(peer->pid, "ns/pid"), at = open_namespace(pid, "ns/pid");
+	bool found = false;
+
+	for (int n = 0; own >= 0 && at >= 0 && !found && n <= NESTED_MAX; n++) {
+		int parent = -1;
+
+		found = are_same(own, at);
+		if (!found)
+			parent = ioctl(at, NS_GET_PARENT);
+		close_fd(&at);
+		at = parent;
+	}
+	close_fd(&own);
+	close_fd(&at);
+	return found;
 }
 
 bool may_trace(const struct peer *peer, int32_t pid)
@@ -88,7 +111,7 @@ bool may_trace(const struct peer *peer, int32_t pid)
 	       are_all(of_process.gid, peer->gid) &&
 	       /* A file and not the directory, which always belongs to the process's user. */
 	       stat(procfs_path(pid, "stat").text, &st) == 0 && st.st_uid == peer->uid &&
-	       peer->pid > 0 && read_rights(peer->pid, &of_peer) &&
+	       peer->pid > 0 && read_rights(peer->pid, &of_peer) && is_below(peer, pid) &&
 	       capabilities_permit(peer, &of_peer, pid, &of_process) &&
 	       /* The rights were the peer's if it is there still. */
 	       process_identity(peer->pid, &now) && now.start_ticks == peer->start_ticks;

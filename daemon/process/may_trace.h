@@ -16,6 +16,7 @@
  * Returns true if
  * - the real, effective and saved uid and gid of process pid are those of the peer,
  * - it is dumpable: /proc/PID/stat belongs to that uid,
+ * - it is in the peer's pid namespace, or one below that,
  * - in the peer's user namespace: its permitted capabilities are a subset of the peer's; in another
  *   one: the peer's user owns the namespace, and its parent is the peer's.
  * False if any of these cannot be read, for example because one of them has ended.

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "daemon/common/privileges.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -99,6 +101,36 @@ static uint64_t peer_start_ticks(int fd, const struct peer *p)
 	return ticks;
 }
 
+static bool is_in_own_namespace(const char *name, int32_t pid)
+{
+	char own[32];
+	struct stat a, b;
+
+	(void)snprintf(own, sizeof(own), "/proc/self/%s", name);
+	return stat(own, &a) == 0 && stat(procfs_path(pid, "%s", name).text, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/*
+ * Returns true if a process of uid 0 has the rights of root where the daemon runs. Root of a
+ * container that has the socket mounted has not. A daemon without CAP_SYS_PTRACE can neither find
+ * that out, nor do for a peer what the peer could not.
+ */
+static bool is_root_here(int32_t pid)
+{
+	char text[PROCFS_TEXT_MAX];
+	capability_set own, effective;
+
+	if (privileges_permitted(&own) == 0 && (own & CAPABILITY(CAP_SYS_PTRACE)) == 0)
+		return true;
+	return pid > 0 && is_in_own_namespace("ns/user", pid) &&
+	       is_in_own_namespace("ns/pid", pid) &&
+	       small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
+		       0 &&
+	       procfs_numbers(text, "\nCapEff:", 16, &effective, 1) == 1 &&
+	       (effective & CAPABILITY(CAP_SYS_PTRACE)) != 0;
+}
+
 int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct peer *ret)
 {
 	struct ucred credentials;
@@ -111,10 +143,12 @@ int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct p
 		.pid = credentials.pid,
 		.uid = credentials.uid,
 		.gid = credentials.gid,
-		.is_operator = credentials.uid == 0 || credentials.uid == own_uid ||
+		.is_operator = (credentials.uid == 0 && is_root_here(credentials.pid)) ||
+			       (own_uid != 0 && credentials.uid == own_uid) ||
 			       is_in_group(fd, &credentials, groups->operators),
 	};
 	p.sees_all = p.is_operator || is_in_group(fd, &credentials, groups->viewers);
+	/* Read last: if the peer is alive, the process that was looked at is the peer. */
 	if (p.pid > 0)
 		p.start_ticks = peer_start_ticks(fd, &p);
 	*ret = p;

@@ -456,6 +456,22 @@ def test_strangers(box):
           ctl.run('stop', own.pid, uid=uid + 1, status=1).stderr, 'another')
 
 
+def test_root_of_a_container(box):
+    """uid 0 without the rights of the daemon's root is a user like others."""
+    stranger.need_root()
+    target = sleeper(box)
+    profd, ctl = listening(box, [target])
+    profd.wait_attached()
+    env = harness.environment(SENTRY_PROFD_SOCKET=str(ctl.path))
+    for container in (('setpriv', '--bounding-set=-all', '--inh-caps=-all'),
+                      ('unshare', '--pid', '--fork'),
+                      ('unshare', '--user', '--map-root-user')):
+        done = subprocess.run([*container, ctl.exe, 'stop', str(target.pid)], env=env,
+                              capture_output=True, text=True, check=False)
+        check(done.returncode == 1 and 'not permitted' in done.stderr, f'{container}: {done}')
+    ctl.run('stop', target.pid)
+
+
 def test_the_group(box):
     """Members of the group sentry-profd may do everything, through any of
     their groups; members of the viewers' group see as much."""

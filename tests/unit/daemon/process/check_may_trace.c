@@ -1,6 +1,7 @@
 /* Processes of user USER, and one that asks, whose rights are like the first one's. */
 #include "daemon/process/may_trace.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,24 @@
 static struct peer peer;
 static int32_t process;
 
-/* Runs a program with setpriv(1), its options and perhaps a command that executes it; returns its
- * pid when it is the program. */
+static bool is_sleep(int32_t pid)
+{
+	struct process look;
+
+	(void)process_look(pid, &look);
+	close_fd(&look.pidfd);
+	return strcmp(look.comm, "sleep") == 0;
+}
+
+/*
+ * Runs a program with setpriv(1), its options and perhaps a command that executes it; returns its
+ * pid when it is the program.
+ */
 static int32_t start(const char *const *options)
 {
 	const char *argv[16] = {"setpriv", "--clear-groups"};
 	size_t n = 2;
 	int32_t pid;
-	struct process look;
 
 	while (*options != NULL)
 		argv[n++] = *options++;
@@ -35,11 +46,9 @@ static int32_t start(const char *const *options)
 		execvp(argv[0], (char **)(uintptr_t)argv);
 		_exit(127);
 	}
-	do {
+	do
 		ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
-		(void)process_look(pid, &look);
-		close_fd(&look.pidfd);
-	} while (strcmp(look.comm, "sleep") != 0);
+	while (!is_sleep(pid));
 	return pid;
 }
 
@@ -113,6 +122,21 @@ TEST(a_user_namespace_of_the_user)
 {
 	process = START(USER, GROUP, "unshare", "--user");
 	ck_assert(may_trace(&peer, process));
+}
+
+/* As of containers: processes of the host are none of a container's business. */
+TEST(a_pid_namespace_below_that_of_the_peer)
+{
+	const struct peer outer = peer;
+
+	/* Children are born in the new namespace from now on; the first has to live longest. */
+	OK(unshare(CLONE_NEWPID));
+	process = START(USER, GROUP);
+	ck_assert(may_trace(&outer, process));
+	set_peer(process);
+	ck_assert(!may_trace(&peer, outer.pid));
+	end(&process);
+	peer = outer;
 }
 
 TEST(a_peer_that_is_another_process_by_now)
