@@ -351,7 +351,7 @@ TESTS = $(if $(T),$(foreach t,$(ALL_TESTS),$(if $(findstring $(T),$(call named,$
 # What TESTS need. `built` is all of the normal build, which scripts may use.
 HAVE_SCRIPTS = $(filter tests/% $(B)/asan:%,$(TESTS))
 UNITS = $(filter $(B)/tests/% $(B)/fuzz/%,$(TESTS))
-ASAN_UNITS = $(filter $(B)/asan/%,$(TESTS)) $(if $(filter $(B)/asan:%,$(TESTS)),executables)
+ASAN_UNITS = $(strip $(filter $(B)/asan/%,$(TESTS)) $(if $(filter $(B)/asan:%,$(TESTS)),executables))
 AARCH64_UNITS = $(filter $(B)/for-aarch64/%,$(TESTS))
 tests-built: $(UNITS) $(if $(HAVE_SCRIPTS),built,$(TARGETS))
 	@:

@@ -202,6 +202,8 @@ def main(pattern, *paths):
     pathlib.Path(BUILD, 'log').mkdir(exist_ok=True)
     began = time.monotonic()
     tests = [t for t in map(Test, paths) if pattern in t.name]
+    if not tests:
+        print('no test has such a name')
     workers = int(os.environ.get('WORKERS') or (len(os.sched_getaffinity(0)) * 3 + 1) // 2)
     sums = Sum(os.environ.get('SECOND_TRY') == '1')
     for test in [t for t in tests if not os.access(t.path, os.X_OK)]:
