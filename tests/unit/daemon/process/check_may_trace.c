@@ -1,14 +1,16 @@
 /* Processes of user USER, and one that asks, whose rights are like the first one's. */
 #include "daemon/process/may_trace.h"
 
-#include <sched.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/process/process.h"
+#include "lib/base/small_file.h"
 #include "tests/unit/suite.h"
 
 #define USER  "--reuid=60001"
@@ -124,18 +126,37 @@ TEST(a_user_namespace_of_the_user)
 	ck_assert(may_trace(&peer, process));
 }
 
+/* Returns the first child of a process; 0: it has none yet. */
+static int32_t child_of(int32_t pid)
+{
+	char path[64], text[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	OK(small_file_read(AT_FDCWD, path, text, sizeof(text)));
+	return (int32_t)strtol(text, NULL, 10);
+}
+
 /* As of containers: processes of the host are none of a container's business. */
 TEST(a_pid_namespace_below_that_of_the_peer)
 {
 	const struct peer outer = peer;
+	int32_t wrapper = fork();
 
-	/* Children are born in the new namespace from now on; the first has to live longest. */
-	OK(unshare(CLONE_NEWPID));
-	process = START(USER, GROUP);
+	ck_assert_int_ge(wrapper, 0);
+	if (wrapper == 0) {
+		execlp("unshare", "unshare", "--pid", "--fork", "--kill-child", "setpriv", USER,
+		       GROUP, "--clear-groups", "sleep", "1000", NULL);
+		_exit(127);
+	}
+	do {
+		ck_assert_int_eq(waitpid(wrapper, NULL, WNOHANG), 0);
+		process = child_of(wrapper);
+	} while (process == 0 || !is_sleep(process));
 	ck_assert(may_trace(&outer, process));
 	set_peer(process);
 	ck_assert(!may_trace(&peer, outer.pid));
 	end(&process);
+	end(&wrapper);
 	peer = outer;
 }
 
