@@ -105,12 +105,9 @@ bool may_trace(const struct peer *peer, int32_t pid)
 {
 	struct rights_of of_peer, of_process;
 	struct process_identity now;
-	struct stat st;
 
 	return read_rights(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
-	       are_all(of_process.gid, peer->gid) &&
-	       /* A file and not the directory, which always belongs to the process's user. */
-	       stat(procfs_path(pid, "stat").text, &st) == 0 && st.st_uid == peer->uid &&
+	       are_all(of_process.gid, peer->gid) && process_owner(pid) == peer->uid &&
 	       peer->pid > 0 && read_rights(peer->pid, &of_peer) && is_below(peer, pid) &&
 	       capabilities_permit(peer, &of_peer, pid, &of_process) &&
 	       /* The rights were the peer's if it is there still. */

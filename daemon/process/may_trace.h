@@ -19,7 +19,8 @@
  * - it is in the peer's pid namespace, or one below that,
  * - in the peer's user namespace: its permitted capabilities are a subset of the peer's; in another
  *   one: the peer's user owns the namespace, and its parent is the peer's.
- * False if any of these cannot be read, for example because one of them has ended.
+ * False if the daemon cannot read one of these, for example because the peer or the process has
+ * ended.
  */
 bool may_trace(const struct peer *peer, int32_t pid);
 

@@ -223,3 +223,14 @@ void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])
 	memcpy(ret, text, n);
 	ret[n] = '\0';
 }
+
+uint32_t process_owner(int32_t pid)
+{
+	struct stat st;
+
+	/*
+	 * A file and not the directory, which always belongs to the process's user
+	 * (fs/proc/base.c).
+	 */
+	return stat(procfs_path(pid, "stat").text, &st) == 0 ? st.st_uid : UINT32_MAX;
+}

@@ -65,6 +65,13 @@ struct process_identity {
 	/* A hash of start time, name and stack address: an exec changes it with near certainty. */
 	uint64_t program_hash;
 };
+/*
+ * Returns the uid of the owner of the files in /proc/PID, which is root if the process is not
+ * dumpable: it has changed its credentials, or runs a file that its user may not read. Returns
+ * UINT32_MAX if the process has ended.
+ */
+uint32_t process_owner(int32_t pid);
+
 /* Reads the identity of pid. Returns false if the process is gone, or is a kernel thread. */
 bool process_identity(int32_t pid, struct process_identity *ret);
 

@@ -30,7 +30,7 @@
 #define ALLOWANCE_PROCESS_MAX 8
 /*
  * The number of users that can have connections at the same time. Operators are not among them: all
- * together have one allowance, in the place of whose uid stands ALLOWANCE_OPERATORS. So a user with
+ * operators together have one allowance, whose uid is ALLOWANCE_OPERATORS. So a user with
  * many uids (subuid(5)) cannot keep operators from the socket.
  */
 #define ALLOWANCE_USERS	    256

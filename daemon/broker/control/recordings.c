@@ -15,6 +15,7 @@
 #include "daemon/config/config.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/peer.h"
+#include "daemon/process/process.h"
 #include "lib/base/ipc.h"
 
 #define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))
@@ -100,7 +101,7 @@ static bool has_lost_right(const struct recording *r)
 	/* An operator may record each process. */
 	if (r->peer == NULL || r->peer->identity.is_operator)
 		return false;
-	owner = rights_owner(i->pid);
+	owner = process_owner(i->pid);
 	return owner != UINT32_MAX && owner != i->uid;
 }
 

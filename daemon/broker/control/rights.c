@@ -1,26 +1,12 @@
 #include "daemon/broker/control/rights.h"
 
-#include <sys/stat.h>
-
 #include "daemon/broker/targets/instance.h"
 #include "daemon/process/may_trace.h"
 #include "daemon/process/process.h"
-#include "lib/base/procfs.h"
-
-uint32_t rights_owner(int32_t pid)
-{
-	struct stat st;
-
-	/*
-	 * A file and not the directory, which always belongs to the process's user
-	 * (fs/proc/base.c).
-	 */
-	return stat(procfs_path(pid, "stat").text, &st) == 0 ? st.st_uid : UINT32_MAX;
-}
 
 bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
 {
-	return peer->uid == uid && rights_owner(pid) == uid &&
+	return peer->uid == uid && process_owner(pid) == uid &&
 	       (peer->pid == pid || may_trace(peer, pid));
 }
 

@@ -20,12 +20,6 @@ struct targets;
 struct instance;
 
 /*
- * Returns the uid of the owner of /proc/PID, which is root if the process has changed its
- * credentials. Returns UINT32_MAX if the process has ended.
- */
-uint32_t rights_owner(int32_t pid);
-
-/*
  * Returns true if process pid, which runs as uid, is a process of the peer's user that the peer may
  * trace (daemon/process/may_trace.h), or the peer itself. A process whose files in /proc do not
  * belong to uid is not the user's: it has changed its credentials, or runs a file that the user may

@@ -1,4 +1,4 @@
-/* Processes of user USER, and one that asks, whose rights are like the first one's. */
+/* Each test asks for a peer, a process of USER and GROUP, whether it may trace another process. */
 #include "daemon/process/may_trace.h"
 
 #include <fcntl.h>
