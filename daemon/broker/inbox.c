@@ -12,6 +12,7 @@
 #include "daemon/broker/targets/held_execs.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/file_request.h"
@@ -113,7 +114,7 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	};
 
 	if (error == 0)
-		error = quarantine_check_file(&b->parts.quarantine, ((struct unwind *)child)->uid,
+		error = quarantine_check_file(&b->parts.quarantine, &((struct unwind *)child)->key,
 					      request, file, &m.number);
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
@@ -149,6 +150,20 @@ static void warn_file_refused(struct broker *b, struct target *t,
 		    t->pid, request->kind);
 }
 
+/* How long files of a target are opened after it was told to close. */
+#define CLOSING_NS (5 * NS_PER_SEC)
+
+/*
+ * Returns true for a file that the last chunk of a target that closes needs for its names: a file
+ * by range or name. Its memory and its maps belong to a process that is not profiled any more.
+ */
+static bool is_for_last_chunk(const struct target *t, uint32_t kind)
+{
+	return t->phase != TARGET_CLOSED && clock_mono_ns() - t->closing_ns < CLOSING_NS &&
+	       (kind == FILE_KIND_IMAGE || kind == FILE_KIND_DEBUG ||
+		kind == FILE_KIND_DEBUG_LINK || kind == FILE_KIND_PERF_MAP);
+}
+
 static int on_file_request(void *ctx, struct ipc_message *message)
 {
 	const struct msg_file_request *request = (const void *)message->bytes;
@@ -174,7 +189,15 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->parts.files, request, t->pid, t->pidfd, send_file, child);
+	r = owners_check(&b->parts.targets, t);
+	if (r == 0 && !target_is_open(t) && !is_for_last_chunk(t, request->kind))
+		r = -EACCES;
+	if (r < 0) {
+		send_file(child, request, r, -1, NULL);
+		return 0;
+	}
+	r = files_request(b->parts.files, request, &t->owner, t->pidfd, !target_is_open(t),
+			  send_file, child);
 	if (r == -EINVAL)
 		child_fail(child, "requests a second file before the first is answered");
 	else if (r < 0)

@@ -19,6 +19,7 @@
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/held_execs.h"
 #include "daemon/broker/targets/instances.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/broker/targets/target_usage.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
@@ -41,6 +42,7 @@ static void each_second(struct broker *b)
 	b->each_second_ns = now_ns;
 	loop_resume(b->parts.state.loop);
 	overdue_check(b);
+	owners_check_all(&b->parts.targets);
 	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		idle_check(b, now_ns);
 }

@@ -5,6 +5,7 @@
 #include "daemon/broker/inbox.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/held_execs.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/totals.h"
 
 static void on_started(void *ctx, struct child *child)
@@ -31,7 +32,7 @@ static void on_died(void *ctx, struct child *child, int status)
 			targets_capture_died(&b->parts.targets, 0);
 		break;
 	case CHILD_UNWIND:
-		quarantine_unwind_died(&b->parts.quarantine, u->uid, u->reading, status);
+		quarantine_unwind_died(&b->parts.quarantine, &u->key, u->reading, status);
 		files_forget(b->parts.files, child);
 		targets_unwind_died(&b->parts.targets, u);
 		break;
@@ -52,6 +53,15 @@ static void on_instance_gone(void *ctx, struct instance *i)
 	clients_forget(&b->requests.clients, i);
 }
 
+/* A rule of its section on the user may not match it any more. */
+static void on_owner_changed(void *ctx, struct instance *i)
+{
+	struct broker *b = ctx;
+
+	if (b->parts.discovery != NULL)
+		discovery_recheck(b->parts.discovery, i->pid);
+}
+
 void wiring_connect(struct broker *b)
 {
 	b->parts.children.state = &b->parts.state;
@@ -67,8 +77,11 @@ void wiring_connect(struct broker *b)
 	b->parts.targets.children = &b->parts.children;
 	b->parts.targets.delivery = &b->parts.delivery;
 	b->parts.targets.governor = &b->parts.governor;
-	b->parts.targets.events =
-		(struct target_events){.ctx = b, .instance_gone = on_instance_gone};
+	b->parts.targets.events = (struct target_events){
+		.ctx = b,
+		.instance_gone = on_instance_gone,
+		.owner_changed = on_owner_changed,
+	};
 	b->requests.parts = &b->parts;
 	b->requests.notify = &b->notify;
 	b->requests.inspector.parts = &b->parts;

@@ -172,12 +172,12 @@ static int add_target(void *ctx, struct ipc_message *message)
 	}
 	if (m->wants_thread_pointers)
 		capture_want_thread_pointers(me.capture, m->target);
-	capture_set_user(me.capture, m->target, m->uid);
+	slots_take(&me.slots, m->slot, m->target);
+	report_added(m->target, TARGET_ATTACHED, 0);
+	capture_set_user(me.capture, m->target, m->uid, m->files_uid);
 	capture_ignore_crashes(me.capture, m->target, m->ignored_crashes);
 	if (m->awaits_exec)
 		capture_await_exec(me.capture, m->target);
-	slots_take(&me.slots, m->slot, m->target);
-	report_added(m->target, TARGET_ATTACHED, 0);
 	return 0;
 }
 

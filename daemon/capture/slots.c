@@ -43,6 +43,9 @@ void slots_note_event(void *ctx, uint32_t target, enum capture_event event)
 	case CAPTURE_EXEC:
 		slot->exec = true;
 		break;
+	case CAPTURE_OTHER_RIGHTS:
+		slot->other_rights = true;
+		break;
 	case CAPTURE_FOREIGN:
 		slot->foreign = true;
 		break;
@@ -85,6 +88,10 @@ static void report_slot(const struct slot *slot, void (*report)(const struct msg
 
 	if (slot->exec) {
 		m.state = TARGET_EXEC;
+		report(&m);
+	}
+	if (slot->other_rights) {
+		m.state = TARGET_OTHER_RIGHTS;
 		report(&m);
 	}
 	if (slot->foreign) {

@@ -18,6 +18,7 @@ struct slots {
 		/* The events that are noted, and the state that slots_report() reports. */
 		bool gone;	   /* CAPTURE_GONE: TARGET_GONE */
 		bool exec;	   /* CAPTURE_EXEC: TARGET_EXEC */
+		bool other_rights; /* CAPTURE_OTHER_RIGHTS: TARGET_OTHER_RIGHTS */
 		bool foreign;	   /* CAPTURE_FOREIGN: TARGET_REFUSED, ENOEXEC */
 		bool other_tracer; /* CAPTURE_OTHER_TRACER: TARGET_REFUSED, EBUSY */
 		/* TARGET_CRASHED, TARGET_CRASHES_TRACED; tid 0: no crash. */
@@ -49,7 +50,7 @@ void slots_report_crash(uint32_t target, const struct capture_crash *crash,
 
 /*
  * Calls report for each noted event. Frees the slot if capture has forgotten the target: after each
- * event but CAPTURE_EXEC and a crash whose handler runs traced.
+ * event but CAPTURE_EXEC, CAPTURE_OTHER_RIGHTS and a crash whose handler runs traced.
  */
 void slots_report(struct slots *s, void (*report)(const struct msg_target_state *m));
 

@@ -35,7 +35,8 @@ struct msg_target_add {
 	uint32_t slot;			/* of its counters in the heartbeat page */
 	uint32_t wants_thread_pointers; /* record each thread's pthread_self() */
 	uint32_t awaits_exec; /* take samples only after the process has executed a program */
-	uint32_t uid;	      /* the target's user: capture_set_user() */
+	/* Whose the process is: capture_set_user(). */
+	uint32_t uid, files_uid;
 	/* Signals whose handlers run traced: capture_ignore_crashes(). */
 	uint32_t ignored_crashes;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
@@ -87,6 +88,8 @@ enum target_state {
 	TARGET_CRASHED,
 	/* The same, but capture could not detach: the handler runs traced. */
 	TARGET_CRASHES_TRACED,
+	/* Has other rights than MSG_TARGET_ADD says: no samples are taken until its next exec. */
+	TARGET_OTHER_RIGHTS,
 };
 
 /* MSG_TARGET_STATE: the state of a target has changed. */

@@ -19,45 +19,44 @@
 static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	const struct live *l = ctx;
-	const struct open_order order = {
-		.pid = l->pid, .kind = FILE_KIND_IMAGE, .start = start, .end = end};
+	const struct open_order order = {.kind = FILE_KIND_IMAGE, .start = start, .end = end};
 
-	return open_by_order(&order, ret_fd);
+	return open_now(l->pid, &order, ret_fd);
 }
 
-static int open_by_name(struct open_order *order, const char *name, int *ret_fd)
+static int open_by_name(const struct live *l, struct open_order *order, const char *name,
+			int *ret_fd)
 {
 	size_t n = strlen(name);
 
 	if (n >= sizeof(order->name))
 		return -ENAMETOOLONG;
 	memcpy(order->name, name, n + 1);
-	return open_by_order(order, ret_fd);
+	return open_now(l->pid, order, ret_fd);
 }
 
 static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 {
 	const struct live *l = ctx;
-	struct open_order order = {.pid = l->pid, .kind = FILE_KIND_DEBUG};
+	struct open_order order = {.kind = FILE_KIND_DEBUG};
 
-	return open_by_name(&order, build_id, ret_fd);
+	return open_by_name(l, &order, build_id, ret_fd);
 }
 
 static int open_debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	const struct live *l = ctx;
-	struct open_order order = {
-		.pid = l->pid, .kind = FILE_KIND_DEBUG_LINK, .start = start, .end = end};
+	struct open_order order = {.kind = FILE_KIND_DEBUG_LINK, .start = start, .end = end};
 
-	return open_by_name(&order, name, ret_fd);
+	return open_by_name(l, &order, name, ret_fd);
 }
 
 static int open_perf_map(void *ctx, int *ret_fd)
 {
 	const struct live *l = ctx;
-	const struct open_order order = {.pid = l->pid, .kind = FILE_KIND_PERF_MAP};
+	const struct open_order order = {.kind = FILE_KIND_PERF_MAP};
 
-	return open_by_order(&order, ret_fd);
+	return open_now(l->pid, &order, ret_fd);
 }
 
 static const struct unwind_files files = {

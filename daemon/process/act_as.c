@@ -1,11 +1,10 @@
 #include "daemon/process/act_as.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#include "daemon/process/process.h"
 
 /*
  * setfsuid(2) and setfsgid(2) return the former id and no error. The id -1 is never valid,
@@ -26,7 +25,7 @@ static void set_ids(uint32_t uid, uint32_t gid, const struct act_as *before)
 
 int act_as(uint32_t uid, uint32_t gid, struct act_as *ret)
 {
-	struct act_as before;
+	struct act_as before = {.has_groups = false};
 	int r = privileges_effective(&before.effective);
 
 	if (r < 0)
@@ -42,12 +41,17 @@ int act_as(uint32_t uid, uint32_t gid, struct act_as *ret)
 	return -EPERM;
 }
 
-int act_as_process(int32_t pid, struct act_as *ret)
+int act_as_owner(const struct owner *owner, struct act_as *ret)
 {
-	uint32_t uid, gid;
-	int r = process_ids(pid, &uid, &gid);
+	const bool has_groups = owner->n_groups > 0 && getgroups(0, NULL) == 0 &&
+				setgroups(owner->n_groups, owner->groups) == 0;
+	int r = act_as(owner->uid, owner->gid, ret);
 
-	return r < 0 ? r : act_as(uid, gid, ret);
+	if (r == 0)
+		ret->has_groups = has_groups;
+	else if (has_groups)
+		(void)!setgroups(0, NULL);
+	return r;
 }
 
 /*
@@ -61,17 +65,19 @@ void act_as_restore(const struct act_as *before)
 
 	set_ids(geteuid(), getegid(), before);
 	(void)!privileges_make_effective(before->effective);
+	if (before->has_groups)
+		(void)!setgroups(0, NULL);
 	errno = saved;
 }
 
-int act_as_open(int32_t pid, const char *path, int flags)
+int act_as_open(const struct owner *owner, const char *path, int flags)
 {
 	int fd = open(path, flags);
 	struct act_as before = {0};
 
 	if (fd >= 0)
 		return fd;
-	if (errno != EACCES || act_as_process(pid, &before) < 0)
+	if (errno != EACCES || act_as_owner(owner, &before) < 0)
 		return -errno;
 	fd = open(path, flags);
 	act_as_restore(&before);

@@ -14,7 +14,6 @@
 #include "daemon/process/exe_link.h"
 #include "daemon/process/leak_options.h"
 #include "daemon/process/process_root.h"
-#include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -100,10 +99,11 @@ static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 	return finish_copy(r, &to, ret_fd);
 }
 
-/* Copies a file of process pid in /proc. */
-static int copy_file(int32_t pid, const char *path, uint64_t offset, uint64_t max, int *ret_fd)
+/* Copies a file of a process in /proc. */
+static int copy_file(const struct owner *owner, const char *path, uint64_t offset, uint64_t max,
+		     int *ret_fd)
 {
-	int from = act_as_open(pid, path, O_RDONLY | O_CLOEXEC), r;
+	int from = act_as_open(owner, path, O_RDONLY | O_CLOEXEC), r;
 
 	if (from < 0)
 		return from;
@@ -212,11 +212,12 @@ static int list_code(int32_t pid, int *ret_fd)
 }
 
 /* Reads the environment here, since it lies in the memory of the process. */
-static int read_leak_options(int32_t pid, int *ret_fd)
+static int read_leak_options(const struct owner *owner, int *ret_fd)
 {
 	struct leak_options options;
 	struct buf text;
-	int fd = act_as_open(pid, procfs_path(pid, "environ").text, O_RDONLY | O_CLOEXEC), r;
+	int fd = act_as_open(owner, procfs_path(owner->tid, "environ").text, O_RDONLY | O_CLOEXEC),
+	    r;
 
 	if (fd < 0)
 		return fd;
@@ -269,19 +270,19 @@ static int copy_of_fuse(int *fd)
 static int open_by_path(const struct open_order *o, int *ret_fd)
 {
 	struct process_mapping m;
-	int r = process_mapping_find(o->pid, o->start, o->end, &m);
+	int r = process_mapping_find(o->owner.tid, o->start, o->end, &m);
 
-	return r < 0 ? r : process_mapping_open(&m, ret_fd);
+	return r < 0 ? r : process_mapping_open(&o->owner, &m, ret_fd);
 }
 
 static int open_image(const struct open_order *o, int *ret_fd)
 {
 	const struct procfs_path path =
-		procfs_path(o->pid, "map_files/%llx-%llx", (unsigned long long)o->start,
+		procfs_path(o->owner.tid, "map_files/%llx-%llx", (unsigned long long)o->start,
 			    (unsigned long long)o->end);
 	int r;
 
-	*ret_fd = act_as_open(o->pid, path.text, PROCESS_ROOT_OPEN_FLAGS);
+	*ret_fd = act_as_open(&o->owner, path.text, PROCESS_ROOT_OPEN_FLAGS);
 	r = *ret_fd < 0 ? *ret_fd : check_regular(ret_fd);
 	if (r == -ENXIO)
 		return r;
@@ -292,7 +293,9 @@ static int open_image(const struct open_order *o, int *ret_fd)
 	if (r == 0 || o->is_whole || o->kind == FILE_KIND_CODE)
 		return r;
 	/* The vDSO, or a file that cannot be opened: copy the mapped bytes. */
-	return copy_file(o->pid, procfs_path(o->pid, "mem").text, o->start,
+	if (!process_mapping_is_code(o->owner.tid, o->start, o->end))
+		return -EACCES;
+	return copy_file(&o->owner, procfs_path(o->owner.tid, "mem").text, o->start,
 			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
 }
 
@@ -303,9 +306,9 @@ static int open_image(const struct open_order *o, int *ret_fd)
 static int open_debug_link(const struct open_order *o, int *ret_fd)
 {
 	struct process_mapping m;
-	int r = process_mapping_find(o->pid, o->start, o->end, &m);
+	int r = process_mapping_find(o->owner.tid, o->start, o->end, &m);
 
-	return r < 0 ? r : process_root_open_debug_link(o->pid, m.path, o->name, ret_fd);
+	return r < 0 ? r : process_root_open_debug_link(&o->owner, m.path, o->name, ret_fd);
 }
 
 /* Opens a file that is found by name in the target's root. A FUSE file is replaced by a copy. */
@@ -314,11 +317,11 @@ static int open_in_root(const struct open_order *o, int *ret_fd)
 	int r = -EINVAL;
 
 	if (o->kind == FILE_KIND_DEBUG)
-		r = process_root_open_debug(o->pid, o->name, ret_fd);
+		r = process_root_open_debug(&o->owner, o->name, ret_fd);
 	else if (o->kind == FILE_KIND_DEBUG_LINK)
 		r = open_debug_link(o, ret_fd);
 	else if (o->kind == FILE_KIND_PERF_MAP)
-		r = process_root_open_perf_map(o->pid, ret_fd);
+		r = process_root_open_perf_map(&o->owner, ret_fd);
 	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
 
@@ -397,9 +400,9 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 	case FILE_KIND_PERF_MAP:
 		return open_in_root(order, ret_fd);
 	case FILE_KIND_MAPS:
-		return copy_maps(order->pid, ret_fd);
+		return copy_maps(order->owner.tid, ret_fd);
 	case FILE_KIND_PROGRAM:
-		return copy_program(order->pid, ret_fd);
+		return copy_program(order->owner.tid, ret_fd);
 	case FILE_KIND_CMDLINE:
 		name = "cmdline";
 		max = PATH_MAX; /* as many bytes as a section's rule compares */
@@ -409,28 +412,50 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 	case FILE_KIND_EXE_LINK:
 		return resolve_exe(order->name, ret_fd);
 	case FILE_KIND_CODE_LIST:
-		return list_code(order->pid, ret_fd);
+		return list_code(order->owner.tid, ret_fd);
 	case FILE_KIND_LEAK_OPTIONS:
-		return read_leak_options(order->pid, ret_fd);
+		return read_leak_options(&order->owner, ret_fd);
 	case FILE_KIND_END:
 		return -EINVAL;
 	}
-	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text, 0, max, ret_fd);
+	return copy_file(&order->owner, procfs_path(order->owner.tid, "%s", name).text, 0, max,
+			 ret_fd);
+}
+
+/* Reads the owner anew; ids are those of the order. Returns 0, -ESRCH, or -EACCES if it differs. */
+static int read_unchanged(const struct owner *ordered, struct owner *ret)
+{
+	int r = owner_read_again(ordered, ret);
+
+	return r < 0 ? r : owner_is_unchanged(ordered, ret) ? 0 : -EACCES;
+}
+
+int open_now(int32_t pid, const struct open_order *order, int *ret_fd)
+{
+	struct open_order of_pid = *order;
+	int r = owner_read(pid, &of_pid.owner);
+
+	return r < 0 ? r : open_by_order(&of_pid, ret_fd);
 }
 
 int open_by_order(const struct open_order *order, int *ret_fd)
 {
-	struct open_order of_thread = *order;
+	struct open_order now = *order;
+	struct owner after;
 	int r;
 
-	if (order->pid != 0)
-		of_thread.pid = threads_find_living(order->pid);
-	r = open_kind(&of_thread, ret_fd);
-	if (r < 0 || of_thread.pid == order->pid)
+	if (order->owner.pid == 0)
+		return open_kind(order, ret_fd);
+	r = read_unchanged(&order->owner, &now.owner);
+	if (r == 0)
+		r = open_kind(&now, ret_fd);
+	if (r < 0)
 		return r;
-	/* The thread still belongs to that process, so its number was not reused meanwhile. */
-	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text, F_OK) == 0)
-		return 0;
-	close_fd(ret_fd);
-	return -ESRCH;
+	r = read_unchanged(&order->owner, &after);
+	/* The number of another thread than the leader may have been reused. */
+	if (r == 0 && after.tid != now.owner.tid)
+		r = -ESRCH;
+	if (r < 0)
+		close_fd(ret_fd);
+	return r;
 }

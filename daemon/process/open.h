@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/msg/sizes.h"
+#include "daemon/process/owner.h"
 #include "lib/base/util.h"
 
 /*
@@ -18,7 +19,9 @@
  * (daemon/msg/file_request.h).
  */
 struct open_order {
-	int32_t pid;	     /* 0: a file of the configuration */
+	/* Whose process it is, as the caller has read it last; pid 0: a file of the configuration.
+	 */
+	struct owner owner;
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* the addresses of a mapping of the process */
 	bool is_whole;	     /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
@@ -38,10 +41,18 @@ struct open_order {
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * Carries out the order. Returns 0 or -errno. *ret_fd, which the caller owns, is open for reading
- * with its offset at the start: a regular file, or a memfd with a copy. For FILE_KIND_EXE_LINK it
- * is a memfd with a text, the path with its symbolic links resolved.
+ * Carries out the order, with the rights of its owner. Returns 0 or -errno. -EACCES also if the
+ * process is another owner's, or runs another program, before or after the file was opened.
+ * *ret_fd, which the caller owns, is open for reading with its offset at the start: a regular file,
+ * or a memfd with a copy. For FILE_KIND_EXE_LINK it is a memfd with a text, the path with its
+ * symbolic links resolved.
  */
 must_check int open_by_order(const struct open_order *order, int *ret_fd);
+
+/*
+ * Carries out the order for process pid, whose owner is read now: for a program that has read
+ * nothing of the process before.
+ */
+must_check int open_now(int32_t pid, const struct open_order *order, int *ret_fd);
 
 #endif

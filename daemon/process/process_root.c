@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,11 +26,11 @@ int process_root_open_regular(int fd, int *ret_fd)
 }
 
 /*
- * Opens the regular file at path in the root of pid. Returns -EPERM if this process cannot
- * take the rights of the target's user. resolve: RESOLVE_* of openat2(2) beside
+ * Opens the regular file at path in the root of the owner's process. Returns -EPERM if this process
+ * cannot take the owner's rights. resolve: RESOLVE_* of openat2(2) beside
  * RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.
  */
-static int open_path(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
+static int open_path(const struct owner *owner, const char *path, uint64_t resolve, int *ret_fd)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -40,10 +39,10 @@ static int open_path(int32_t pid, const char *path, uint64_t resolve, int *ret_f
 	struct act_as before;
 	int root, fd, r;
 
-	root = open(procfs_path(pid, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open(procfs_path(owner->tid, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	r = act_as_process(pid, &before);
+	r = act_as_owner(owner, &before);
 	if (r < 0) {
 		close_fd(&root);
 		return r;
@@ -56,7 +55,7 @@ static int open_path(int32_t pid, const char *path, uint64_t resolve, int *ret_f
 	return r;
 }
 
-int process_root_open_debug(int32_t pid, const char *build_id, int *ret_fd)
+int process_root_open_debug(const struct owner *owner, const char *build_id, int *ret_fd)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -67,10 +66,11 @@ int process_root_open_debug(int32_t pid, const char *build_id, int *ret_fd)
 	if (*ret_fd >= 0 && fstat(*ret_fd, &st) == 0 && S_ISREG(st.st_mode))
 		return 0;
 	close_fd(ret_fd);
-	return open_path(pid, path, 0, ret_fd);
+	return open_path(owner, path, 0, ret_fd);
 }
 
-int process_root_open_debug_link(int32_t pid, const char *path, const char *name, int *ret_fd)
+int process_root_open_debug_link(const struct owner *owner, const char *path, const char *name,
+				 int *ret_fd)
 {
 	static const char *const places[][2] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
 	const char *slash = strrchr(path, '/');
@@ -83,32 +83,33 @@ int process_root_open_debug_link(int32_t pid, const char *path, const char *name
 		int n = snprintf(at, sizeof(at), "%s%.*s%s/%s", places[i][0], dir_size, path,
 				 places[i][1], name);
 
-		if (n >= 0 && (size_t)n < sizeof(at) && open_path(pid, at, 0, ret_fd) == 0)
+		if (n >= 0 && (size_t)n < sizeof(at) && open_path(owner, at, 0, ret_fd) == 0)
 			return 0;
 	}
 	return -ENOENT;
 }
 
-int process_root_open_perf_map(int32_t pid, int *ret_fd)
+int process_root_open_perf_map(const struct owner *owner, int *ret_fd)
 {
-	uint64_t uid, pids[PROCFS_NAMESPACES_MAX];
+	uint64_t pids[PROCFS_NAMESPACES_MAX];
 	char status[STATUS_MAX], path[64];
 	struct stat st;
 	size_t n;
 	int r;
 
-	r = small_file_read(AT_FDCWD, procfs_path(pid, "status").text, status, sizeof(status));
+	r = small_file_read(AT_FDCWD, procfs_path(owner->tid, "status").text, status,
+			    sizeof(status));
 	if (r < 0)
 		return r;
-	/* NStgid, since pid can be a thread that is not the leader. */
+	/* NStgid, since the thread may not be the leader. */
 	n = procfs_numbers(status, "\nNStgid:", 10, pids, array_size(pids));
-	if (n == 0 || procfs_numbers(status, "\nUid:", 10, &uid, 1) == 0)
+	if (n == 0)
 		return -ENOENT;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%llu.map", (unsigned long long)pids[n - 1]);
-	r = open_path(pid, path, RESOLVE_NO_SYMLINKS, ret_fd);
+	r = open_path(owner, path, RESOLVE_NO_SYMLINKS, ret_fd);
 	if (r < 0)
 		return r;
-	if (fstat(*ret_fd, &st) == 0 && st.st_uid == uid)
+	if (fstat(*ret_fd, &st) == 0 && st.st_uid == owner->uid)
 		return 0;
 	close_fd(ret_fd);
 	return -EPERM;
@@ -170,15 +171,37 @@ int process_mapping_find(int32_t pid, uint64_t start, uint64_t end, struct proce
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		(void)snprintf(ret->path, sizeof(ret->path), "%s", line + (size_t)at + root_size);
-		ret->pid = pid;
 		r = 0;
 	}
 	(void)fclose(maps);
 	return r;
 }
 
+bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end)
+{
+	char line[PATH_MAX + 128];
+	bool found = false, is_code = false;
+	FILE *maps = fopen(procfs_path(pid, "maps").text, "re");
+
+	if (maps == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), maps) != NULL) {
+		unsigned long long at, to;
+		char permissions[5];
+		int name = 0;
+
+		if (sscanf(line, "%llx-%llx %4s %*s %*s %*s %n", &at, &to, permissions, &name) < 3)
+			continue;
+		found = at == start && to == end;
+		is_code = found && permissions[2] == 'x' &&
+			  (line[name] == '/' || strcmp(line + name, "[vdso]\n") == 0);
+	}
+	(void)fclose(maps);
+	return is_code;
+}
+
 /* Returns true if the file has the bytes of the mapping, or of its beginning, at its offset. */
-static bool has_bytes(const struct process_mapping *m, int fd)
+static bool has_bytes(const struct owner *owner, const struct process_mapping *m, int fd)
 {
 	static char ours[COMPARED_BYTES], theirs[COMPARED_BYTES];
 	const size_t size = min_u64(m->end - m->start, sizeof(ours));
@@ -186,7 +209,7 @@ static bool has_bytes(const struct process_mapping *m, int fd)
 	ssize_t n;
 	bool same;
 
-	mem = act_as_open(m->pid, procfs_path(m->pid, "mem").text, O_RDONLY | O_CLOEXEC);
+	mem = act_as_open(owner, procfs_path(owner->tid, "mem").text, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return false;
 	/*
@@ -200,31 +223,31 @@ static bool has_bytes(const struct process_mapping *m, int fd)
 	return same;
 }
 
-static bool is_mapped_file(const struct process_mapping *m, int fd)
+static bool is_mapped_file(const struct owner *owner, const struct process_mapping *m, int fd)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != m->inode)
 		return false;
-	return st.st_dev == m->device || has_bytes(m, fd);
+	return st.st_dev == m->device || has_bytes(owner, m, fd);
 }
 
-int process_mapping_open(const struct process_mapping *m, int *ret_fd)
+int process_mapping_open(const struct owner *owner, const struct process_mapping *m, int *ret_fd)
 {
 	struct act_as before;
 	int fd = -1;
 
-	if (open_path(m->pid, m->path, 0, &fd) == 0 && is_mapped_file(m, fd)) {
+	if (open_path(owner, m->path, 0, &fd) == 0 && is_mapped_file(owner, m, fd)) {
 		*ret_fd = fd;
 		return 0;
 	}
 	close_fd(&fd);
 	/* The link exe leads to the executable even if the file was renamed or deleted. */
-	if (act_as_process(m->pid, &before) < 0)
+	if (act_as_owner(owner, &before) < 0)
 		return -ENOENT;
-	fd = open(procfs_path(m->pid, "exe").text, PROCESS_ROOT_OPEN_FLAGS);
+	fd = open(procfs_path(owner->tid, "exe").text, PROCESS_ROOT_OPEN_FLAGS);
 	act_as_restore(&before);
-	if (fd >= 0 && is_mapped_file(m, fd)) {
+	if (fd >= 0 && is_mapped_file(owner, m, fd)) {
 		*ret_fd = fd;
 		return 0;
 	}

@@ -6,7 +6,9 @@
  *
  * A path is resolved below /proc/PID/root, and no link leads out of there. Which file is
  * found is still the choice of the target. So the file is opened with the rights of the
- * target's user, and goes only to a process that has no more rights than the target.
+ * process's owner, as the caller has read them (owner.h), and goes only to a process that has no
+ * more rights than the target. Of owner->tid the caller knows that it is of that owner, and checks
+ * this again before it hands out the file.
  *
  * Every call can hang, where a file system does not answer: the broker leaves all of them to
  * a helper process (daemon/broker/files/files.h).
@@ -17,10 +19,12 @@
 #define DAEMON_PROCESS_PROCESS_ROOT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "daemon/process/owner.h"
 #include "lib/base/file_identity.h"
 #include "lib/base/util.h"
 
@@ -36,26 +40,26 @@ must_check int process_root_open_regular(int fd, int *ret_fd);
 
 /*
  * Opens a debug file by build-id, at least 4 lower-case hex digits: the host's, or else
- * that in the root of pid.
+ * that in the root of the process.
  */
-must_check int process_root_open_debug(int32_t pid, const char *build_id, int *ret_fd);
+must_check int process_root_open_debug(const struct owner *owner, const char *build_id,
+				       int *ret_fd);
 
 /*
  * Opens a debug file by its name, which has no slash, from the file at path: beside that
  * file, in .debug there, or below /usr/lib/debug.
  */
-must_check int process_root_open_debug_link(int32_t pid, const char *path, const char *name,
-					    int *ret_fd);
+must_check int process_root_open_debug_link(const struct owner *owner, const char *path,
+					    const char *name, int *ret_fd);
 
 /*
  * Opens /tmp/perf-PID.map, with the pid in the target's own namespace. Follows no symbolic
- * link, and returns -EPERM if the target's user does not own the file.
+ * link, and returns -EPERM if the file does not belong to the owner.
  */
-must_check int process_root_open_perf_map(int32_t pid, int *ret_fd);
+must_check int process_root_open_perf_map(const struct owner *owner, int *ret_fd);
 
 /* A mapping of a file: the fields of a line of /proc/PID/maps. */
 struct process_mapping {
-	int32_t pid;
 	uint64_t start, end;
 	uint64_t offset; /* in the file */
 	dev_t device;
@@ -72,11 +76,18 @@ must_check int process_mapping_find(int32_t pid, uint64_t start, uint64_t end,
 				    struct process_mapping *ret);
 
 /*
+ * Returns true if exactly [start, end) is an executable mapping of a file, or the vDSO. A copy of
+ * such a range has code, and nothing that the process keeps secret.
+ */
+bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end);
+
+/*
  * Opens the mapped file, by its path or as the target's executable. The file has the
  * mapping's inode and device. overlayfs and btrfs report another device than maps does: if
  * the device differs, the file's content must be what is mapped.
  */
-must_check int process_mapping_open(const struct process_mapping *m, int *ret_fd);
+must_check int process_mapping_open(const struct owner *owner, const struct process_mapping *m,
+				    int *ret_fd);
 
 /*
  * The most identities that the broker sends for one process. unwind requests the files of further

@@ -6,6 +6,7 @@
 #include "lib/capture/attach.h"
 #include "lib/capture/call_timeouts.h"
 #include "lib/capture/crash.h"
+#include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/pointer.h"
@@ -191,11 +192,17 @@ void capture_await_exec(struct capture *c, uint32_t target)
 		}
 }
 
-void capture_set_user(struct capture *c, uint32_t target, uint32_t uid)
+void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid)
 {
-	FOR_EACH_TARGET (t, c)
-		if (t->id == target)
-			t->exec.uid = uid;
+	FOR_EACH_TARGET (t, c) {
+		if (t->id != target)
+			continue;
+		t->exec.uid = uid;
+		t->exec.files_uid = files_uid;
+		t->exec.user_known = true;
+		if (!exec_compare_rights(t))
+			c->options.event(c->options.ctx, t->id, CAPTURE_OTHER_RIGHTS);
+	}
 }
 
 void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals)

@@ -67,12 +67,14 @@ void capture_want_thread_pointers(struct capture *c, uint32_t target);
 void capture_await_exec(struct capture *c, uint32_t target);
 
 /*
- * Sets the user whose rights the process has: the samples go to an unwinder of that user. After an
- * exec of a program with other rights (set-user-ID, set-group-ID, file capabilities) capture takes
- * no samples until the next exec. Capture does not check this if uid
- * is 0, or if this function was not called.
+ * Sets whose the process is: its user, whose crashes are counted together, and the owner of its
+ * files in /proc, which is root while the process has other rights than its user (set-user-ID,
+ * set-group-ID, file capabilities). If that owner is another one now, or after an exec, the process
+ * has other rights than its unwinder may see: capture reports CAPTURE_OTHER_RIGHTS, and takes no
+ * samples until an exec after which the owner is the one set here. Without this call nothing is
+ * compared. Call it before the target's first tick.
  */
-void capture_set_user(struct capture *c, uint32_t target, uint32_t uid);
+void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid);
 
 /*
  * Handlers of these signals do not make capture detach from the target (capture_options.crashed),

@@ -124,31 +124,41 @@ int exec_read_first(struct traced_process *t)
 }
 
 /*
- * Returns true if the program has not the rights of the target's user. The owner of the file is the
- * process's effective user, or root while a program with other rights than its caller's runs
- * (proc(5), /proc/PID).
+ * Returns true if the program has other rights than the process had when it became a target. The
+ * owner of the file is the process's effective user, or root while a program with other rights than
+ * its caller's runs (proc(5), /proc/PID).
  */
 static bool has_other_rights(const struct traced_process *t)
 {
 	struct stat st;
 
-	return t->exec.uid != 0 &&
-	       (fstatat(t->proc_fd, "stat", &st, 0) < 0 || st.st_uid != t->exec.uid);
+	return t->exec.user_known &&
+	       (fstatat(t->proc_fd, "stat", &st, 0) < 0 || st.st_uid != t->exec.files_uid);
+}
+
+bool exec_compare_rights(struct traced_process *t)
+{
+	if (t->phase != TRACED_AWAITS_EXEC && t->phase != TRACED_SAMPLED)
+		return true;
+	t->phase = has_other_rights(t) ? TRACED_AWAITS_EXEC : TRACED_SAMPLED;
+	plan_target(t);
+	return t->phase == TRACED_SAMPLED;
 }
 
 void exec_happened(struct traced_process *t)
 {
+	bool has_rights;
+
 	tracees_forget_all(t);
 	t->exec.auxv_known = read_program(t, &t->exec.auxv) == PROC_READ && t->exec.auxv.size > 0;
 	t->exec.leader_dies = false;
 	t->crash = (struct traced_crash){0};
-	if (t->phase == TRACED_AWAITS_EXEC || t->phase == TRACED_SAMPLED) {
-		t->phase = has_other_rights(t) ? TRACED_AWAITS_EXEC : TRACED_SAMPLED;
-		plan_target(t);
-	}
+	has_rights = exec_compare_rights(t);
 	t->reader.n_gone = 0;
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;
 	(void)record_event(t, RECORD_EXEC, (uint32_t)t->pid, t->ticks.last, record_time(t));
 	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
+	if (!has_rights)
+		t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_OTHER_RIGHTS);
 }

@@ -27,6 +27,12 @@ must_check int exec_read_first(struct traced_process *t);
 void exec_check(struct traced_process *t);
 
 /*
+ * Compares the rights of the process with those that capture_set_user() has set, and decides by
+ * them whether samples are taken. Returns false if not.
+ */
+bool exec_compare_rights(struct traced_process *t);
+
+/*
  * Handles an exec, which ends all threads but the one that called it. Frees all threads, writes
  * RECORD_EXEC, and reports CAPTURE_EXEC. A program with other rights than the target's user's is
  * not sampled (capture_set_user). The thread that called exec is added again by the caller

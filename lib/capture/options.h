@@ -36,12 +36,13 @@ struct capture_sink {
 };
 
 /*
- * Events of a target. After each event but CAPTURE_EXEC the target is freed, and its counters are
- * free for another one.
+ * Events of a target. After each event but CAPTURE_EXEC and CAPTURE_OTHER_RIGHTS the target is
+ * freed, and its counters are free for another one.
  */
 enum capture_event {
 	CAPTURE_GONE,	      /* the process has ended; its RECORD_END is written */
 	CAPTURE_EXEC,	      /* the process executes a new program */
+	CAPTURE_OTHER_RIGHTS, /* no samples are taken until the next exec (capture_set_user) */
 	CAPTURE_FOREIGN,      /* the new program is a 32-bit one: capture has detached and written
 				 RECORD_END */
 	CAPTURE_OTHER_TRACER, /* another tracer attached while capture was detached: no RECORD_END

@@ -134,7 +134,8 @@ struct traced_exec {
 	/* An exec may have happened that no stop has reported. Set by each module that sees a sign
 	 * of it. */
 	bool doubt;
-	uint32_t uid;	  /* capture_set_user */
+	uint32_t uid, files_uid; /* capture_set_user */
+	bool user_known;	 /* capture_set_user was called */
 	bool leader_dies; /* capture has detached from the leader, which dies. Set by reap.h */
 	bool held;	  /* stopped at its exec: no ticks. Written by held_exec.h */
 };

@@ -64,6 +64,7 @@ const char version_text[] = SENTRY_PROFD_VERSION;
 #define STEPS_MAX 400
 #define FAKES_MAX 64
 #define SUBJECTS  4
+#define USER(n)	  (1000 + (uid_t)((n) / 2))
 
 /* Above the largest pid that Linux gives. */
 #define FIRST_PID (1 << 23)
@@ -256,6 +257,10 @@ static void make_subjects(void)
 			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != parent)
 				_exit(0);
+			/* Two of each user. Root only; else all are of one user. */
+			(void)!setresgid(USER(i), USER(i), USER(i));
+			(void)!setresuid(USER(i), USER(i), USER(i));
+			(void)prctl(PR_SET_DUMPABLE, 1);
 			for (;;)
 				(void)pause();
 		}
@@ -270,7 +275,6 @@ static void add_subject(size_t n)
 	struct process p = {
 		.pid = subjects[n].pid,
 		.start_ticks = 1,
-		.uid = 1000 + (uint32_t)(n / 2),
 	};
 	struct instance *i;
 
@@ -549,7 +553,7 @@ static void make_valid(union any_message *m, const struct child *child, uint8_t 
 		break;
 	case MSG_TARGET_STATE:
 		m->state.target = target;
-		m->state.state = 1 + arg % 6;
+		m->state.state = 1 + arg % 7;
 		m->state.error = arg / 6;
 		m->state.tid = (uint32_t)subjects[arg % SUBJECTS].pid;
 		m->state.signal = arg / 6;

@@ -8,8 +8,10 @@ broker has ended. A fault of an attack itself is in the file "error".
 """
 
 import fcntl
+import json
 import os
 import pathlib
+import select
 import socket
 import struct
 import sys
@@ -191,8 +193,8 @@ def huge_stats():
 
 def states():
     """Sends every state after every other one, all of them wrong."""
-    for first in range(1, 7):
-        for second in range(1, 7):
+    for first in range(1, 8):
+        for second in range(1, 8):
             for state in (first, second):
                 send('TARGET_STATE', 'IIiIiII', 1, state, -2**31, 1, 11, 0, 0)
 
@@ -203,6 +205,35 @@ def rings():
     for _ in range(3):
         send('RING_BROKEN', 'I', 1)
     send('RING_BROKEN', 'I', 9)
+
+
+def spy():
+    """Asks for the files that the test names in "ask", and writes the answers into "spied": the
+    error, and how the text of the descriptor begins. Keeps its first session open."""
+    send('SESSION_OPENED', 'I', 1)
+    asked = False
+    while True:
+        if not asked and (HERE / 'ask').exists():
+            kind, start, end = json.loads((HERE / 'ask').read_text())
+            (HERE / 'ask').unlink()
+            request_file(kind=kind, start=start, end=end)
+            asked = True
+        if not select.select([broker], [], [], 0.05)[0]:
+            continue
+        data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
+        if not data:
+            sys.exit()
+        what = struct.unpack_from('=I', data)[0]
+        if what == TYPES['FILE_REPLY']:
+            text = os.pread(fds[0], 64, 0).decode('latin1') if fds else None
+            answer = HERE / 'answered'
+            answer.write_text(json.dumps([struct.unpack_from('=i', data, 12)[0], text]))
+            os.rename(answer, HERE / 'spied')
+            asked = False
+        elif what != TYPES['SESSION_CLOSE']:
+            obey(data)
+        for fd in fds:
+            os.close(fd)
 
 
 # For these the broker does not kill the sender, or the sender ends by itself.
@@ -216,6 +247,9 @@ OTHERS = {
     'shrink': shrink_heartbeat,
     'nothing': lambda: None,
 }
+
+# What test_owners.py runs.
+SPY = {'spy': spy}
 
 # Requests for a file with an invalid name or range. The broker answers each.
 REFUSED = {
@@ -280,7 +314,7 @@ def main():
             broker.recv(16384)
             broker.recv(16384)
         try:
-            {**FATAL, **OTHERS, **REFUSED}[name]()
+            {**FATAL, **OTHERS, **REFUSED, **SPY}[name]()
         except LookupError:
             # A name that does not exist, of a message or of the attack: a fault of the test.
             (HERE / 'error').write_text(traceback.format_exc())

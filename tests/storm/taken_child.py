@@ -315,7 +315,7 @@ class Taken:
         if name == 'CHUNK_LOST':
             return {'target': target, 'reason': rng.choice((1, 20, 28, CHUNK_IDLE))}, []
         if name == 'TARGET_STATE':
-            return {'target': target, 'state': rng.randrange(1, 5),
+            return {'target': target, 'state': rng.randrange(1, 8),
                     'error': rng.choice(ERRORS)}, []
         if name in ('CLOCK', 'SPOOL'):
             return {f: self.number() for f, *_ in

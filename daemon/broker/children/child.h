@@ -27,6 +27,7 @@
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_ship.h"
+#include "daemon/process/owner.h"
 #include "lib/base/ipc.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
@@ -101,14 +102,14 @@ struct child {
 };
 
 /*
- * The unwind process of one uid: it unwinds the samples of all targets of that uid. unwind gets the
- * samples through a ring: memory into which capture writes registers and stacks. id is the number
- * of the ring.
+ * The unwind process of one key (daemon/process/owner.h): it unwinds the samples of all targets
+ * that have the key. unwind gets the samples through a ring: memory into which capture writes
+ * registers and stacks. id is the number of the ring.
  */
 struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
-	uint32_t uid;
+	struct owner_key key;
 	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
 	/*

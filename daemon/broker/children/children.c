@@ -354,12 +354,14 @@ static uint32_t free_id(const struct children *c)
 	return id;
 }
 
-int children_get_unwind(struct children *c, uint32_t uid, struct unwind **ret)
+int children_get_unwind(struct children *c, const struct owner *owner, struct unwind **ret)
 {
+	const struct owner_key key = owner_key(owner);
 	struct unwind *u;
 
 	for (size_t i = 0; i < c->n_unwinds; i++)
-		if (c->unwinds[i]->uid == uid && !c->unwinds[i]->child.is_leaving) {
+		if (owner_key_equal(&c->unwinds[i]->key, &key) &&
+		    !c->unwinds[i]->child.is_leaving) {
 			*ret = c->unwinds[i];
 			return 0;
 		}
@@ -374,7 +376,7 @@ int children_get_unwind(struct children *c, uint32_t uid, struct unwind **ret)
 		return -ENOMEM;
 	u->child = new_child(c, CHILD_UNWIND);
 	u->id = free_id(c);
-	u->uid = uid;
+	u->key = key;
 	u->link_fd = -1;
 	c->unwinds[c->n_unwinds++] = u;
 	/* The process has no targets yet, so its ring is made at once. */

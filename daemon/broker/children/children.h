@@ -25,7 +25,8 @@ must_check int children_start(struct children *c);
  * all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if all HEARTBEAT_SLOTS
  * places are taken: an unwind process without targets ends within a minute (idle.h).
  */
-must_check int children_get_unwind(struct children *c, uint32_t uid, struct unwind **ret);
+must_check int children_get_unwind(struct children *c, const struct owner *owner,
+				   struct unwind **ret);
 /*
  * Finds or starts the ship of a DSN. Two texts of the same DSN have one ship. If the process
  * cannot be started now, *ret is set all the same, and a restart is planned. Returns 0; -ENOSPC

@@ -25,7 +25,7 @@ struct leak_question {
 	struct leak_question *next;
 	struct leak_check *check;
 	struct unwind *unwind;
-	int32_t pid; /* 0: about a file */
+	struct owner owner; /* OWNER_NONE: about a file */
 	int pidfd;
 	bool is_new_program;
 	uint64_t deadline_ns; /* by clock_mono_ns() */
@@ -55,40 +55,43 @@ void leak_check_init(struct leak_check *lc, struct files *files, struct quaranti
 }
 
 /* Returns the first of the places that the file can have. */
-static struct leak_check_file *places_of(struct leak_check *lc, uint32_t uid,
+static struct leak_check_file *places_of(struct leak_check *lc, const struct owner_key *owner,
 					 const struct file_identity *f)
 {
-	const uint64_t key[] = {uid, f->device, f->inode, f->size, f->ctime_ns};
+	const uint64_t key[] = {siphash(lc->key, owner, sizeof(*owner)), f->device, f->inode,
+				f->size, f->ctime_ns};
 	const uint64_t hash = siphash(lc->key, key, sizeof(key));
 
 	return &lc->cache[hash % (LEAK_CHECK_CACHED_MAX / LEAK_CHECK_PLACES) * LEAK_CHECK_PLACES];
 }
 
 /* Returns true if the cache has the file. */
-static bool is_known(struct leak_check *lc, uint32_t uid, const struct file_identity *f,
-		     enum file_leaks *ret)
+static bool is_known(struct leak_check *lc, const struct owner_key *owner,
+		     const struct file_identity *f, enum file_leaks *ret)
 {
-	const struct leak_check_file *c = places_of(lc, uid, f);
+	const struct leak_check_file *c = places_of(lc, owner, f);
 
 	for (size_t i = 0; i < LEAK_CHECK_PLACES; i++)
-		if (c[i].is_set && c[i].uid == uid && file_identity_equal(&c[i].identity, f)) {
+		if (c[i].is_set && owner_key_equal(&c[i].owner, owner) &&
+		    file_identity_equal(&c[i].identity, f)) {
 			*ret = c[i].leaks;
 			return true;
 		}
 	return false;
 }
 
-static void remember(struct leak_check *lc, uint32_t uid, const struct file_identity *f,
-		     enum file_leaks leaks)
+static void remember(struct leak_check *lc, const struct owner_key *owner,
+		     const struct file_identity *f, enum file_leaks leaks)
 {
-	struct leak_check_file *c = places_of(lc, uid, f);
+	struct leak_check_file *c = places_of(lc, owner, f);
 	size_t i = 0;
 
 	while (i < LEAK_CHECK_PLACES && c[i].is_set)
 		i++;
 	if (i == LEAK_CHECK_PLACES)
 		i = lc->replaced++ % LEAK_CHECK_PLACES;
-	c[i] = (struct leak_check_file){.is_set = true, .uid = uid, .identity = *f, .leaks = leaks};
+	c[i] = (struct leak_check_file){
+		.is_set = true, .owner = *owner, .identity = *f, .leaks = leaks};
 }
 
 static void finish(struct leak_question *q, enum leak_answer answer)
@@ -101,7 +104,7 @@ static void finish(struct leak_question *q, enum leak_answer answer)
 /* Answers by the options, which are known. */
 static void finish_by_options(struct leak_question *q)
 {
-	if (q->leaks == FILE_LEAKS_NONE && (q->is_new_program || q->pid == 0))
+	if (q->leaks == FILE_LEAKS_NONE && (q->is_new_program || q->owner.kind == OWNER_NONE))
 		q->leaks = q->options.preloads;
 	if (q->leaks == FILE_LEAKS_NONE)
 		finish(q, LEAK_ANSWER_NO);
@@ -179,7 +182,7 @@ static void on_file(void *ctx, const struct msg_file_request *request, int error
 	struct leak_check *lc = q->check;
 
 	if (error == 0)
-		error = quarantine_check_file(lc->quarantine, q->unwind->uid, request, file,
+		error = quarantine_check_file(lc->quarantine, &q->unwind->key, request, file,
 					      &q->number);
 	if (error == 0) {
 		q->fd = fd;
@@ -217,7 +220,7 @@ static void request(struct leak_question *q, enum file_kind kind, uint64_t start
 		    files_fn fn)
 {
 	const struct msg_file_request m = {.kind = kind, .start = start, .end = end};
-	int r = files_request_own(q->check->files, &m, q->pid, q->pidfd, fn, q);
+	int r = files_request_own(q->check->files, &m, &q->owner, q->pidfd, fn, q);
 
 	q->step = STEP_WAIT;
 	if (r < 0)
@@ -230,7 +233,7 @@ static bool is_in_work(const struct leak_question *q, const struct process_code_
 	for (const struct leak_question *o = q->check->first; o != NULL; o = o->next) {
 		struct process_code_file other;
 
-		if (o == q || o->unwind->uid != q->unwind->uid || o->at >= o->n ||
+		if (o == q || !owner_key_equal(&o->unwind->key, &q->unwind->key) || o->at >= o->n ||
 		    (o->step != STEP_WAIT && o->step != STEP_LOOK && o->step != STEP_LOOKING))
 			continue;
 		other = file_in_work(o);
@@ -251,7 +254,7 @@ static bool next_file(struct leak_question *q)
 		return q->step != STEP_DONE;
 	}
 	f = file_in_work(q);
-	if (f.file.inode != 0 && is_known(q->check, q->unwind->uid, &f.file, &leaks)) {
+	if (f.file.inode != 0 && is_known(q->check, &q->unwind->key, &f.file, &leaks)) {
 		end_file(q, leaks);
 		return q->step != STEP_DONE;
 	}
@@ -279,12 +282,12 @@ static bool send_look(struct leak_question *q)
 	struct msg_file_look m = {.h = MSG_HEADER(MSG_FILE_LOOK), .number = q->number};
 	enum file_leaks leaks;
 
-	if (q->is_labeled && is_known(q->check, q->unwind->uid, &q->label.identity, &leaks)) {
+	if (q->is_labeled && is_known(q->check, &q->unwind->key, &q->label.identity, &leaks)) {
 		end_file(q, leaks);
 		return q->step != STEP_DONE;
 	}
 	if (q->number != 0 &&
-	    quarantine_has(q->check->quarantine, q->unwind->uid, q->number, &q->label)) {
+	    quarantine_has(q->check->quarantine, &q->unwind->key, q->number, &q->label)) {
 		end_file(q, FILE_LEAKS_NONE);
 		return q->step != STEP_DONE;
 	}
@@ -355,14 +358,15 @@ static int new_question(struct leak_check *lc, struct unwind *u, uint64_t timeou
 	return 0;
 }
 
-int leak_check_process(struct leak_check *lc, struct unwind *u, int32_t pid, int pidfd,
-		       bool is_new_program, uint64_t timeout_ns, struct leak_question **ret)
+int leak_check_process(struct leak_check *lc, struct unwind *u, const struct owner *owner,
+		       int pidfd, bool is_new_program, uint64_t timeout_ns,
+		       struct leak_question **ret)
 {
 	int r = new_question(lc, u, timeout_ns, ret);
 
 	if (r < 0)
 		return r;
-	(*ret)->pid = pid;
+	(*ret)->owner = *owner;
 	(*ret)->pidfd = pidfd;
 	(*ret)->is_new_program = is_new_program;
 	(*ret)->step = STEP_LIST;
@@ -438,7 +442,7 @@ int leak_check_seen(struct leak_check *lc, const struct unwind *u, const struct 
 		if (q->step != STEP_LOOKING || q->look != m->id || q->unwind != u)
 			continue;
 		if (q->is_labeled)
-			remember(lc, u->uid, &q->label.identity, (enum file_leaks)m->leaks);
+			remember(lc, &u->key, &q->label.identity, (enum file_leaks)m->leaks);
 		end_file(q, (enum file_leaks)m->leaks);
 		go_on(q);
 		break;

@@ -48,7 +48,7 @@ struct leak_question;
 
 struct leak_check_file {
 	bool is_set;
-	uint32_t uid;
+	struct owner_key owner;
 	struct file_identity identity;
 	enum file_leaks leaks;
 };
@@ -79,14 +79,15 @@ enum leak_answer {
 void leak_check_init(struct leak_check *lc, struct files *files, struct quarantine *quarantine);
 
 /*
- * Asks about process pid. pidfd refers to it, and u is the unwind process of its user; both must
- * stay valid until leak_question_free(). is_new_program: the process has just executed its program,
- * so the libraries of LD_PRELOAD are not mapped yet, and their names count. A file that cannot be
- * opened, is no ELF file or is quarantined counts as without. Returns 0 or -ENOMEM.
+ * Asks about the process of *owner, which was read just now. pidfd refers to it, and u is the
+ * unwind process of its owner; both must stay valid until leak_question_free(). is_new_program: the
+ * process has just executed its program, so the libraries of LD_PRELOAD are not mapped yet, and
+ * their names count. A file that cannot be opened, is no ELF file or is quarantined counts as
+ * without. Returns 0 or -ENOMEM.
  */
-must_check int leak_check_process(struct leak_check *lc, struct unwind *u, int32_t pid, int pidfd,
-				  bool is_new_program, uint64_t timeout_ns,
-				  struct leak_question **ret);
+must_check int leak_check_process(struct leak_check *lc, struct unwind *u,
+				  const struct owner *owner, int pidfd, bool is_new_program,
+				  uint64_t timeout_ns, struct leak_question **ret);
 /*
  * Asks about a program that is to be executed with these options. fd is the file, which is
  * duplicated; -1: unknown, counts as without. Returns 0, -ENOMEM or an error of fcntl(2).

@@ -66,7 +66,7 @@ static size_t count_added(const struct targets *ts, uint32_t uid)
 	size_t n = 0;
 
 	for (size_t k = 0; k < ts->n_instances; k++)
-		n += instance_was_added(ts->instances[k]) && ts->instances[k]->uid == uid;
+		n += instance_was_added(ts->instances[k]) && ts->instances[k]->owner.uid == uid;
 	return n;
 }
 

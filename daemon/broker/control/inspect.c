@@ -304,6 +304,7 @@ static void read_facts(struct inspection *i, struct subject *s)
 {
 	static const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
 	const int32_t pid = s->process.pid;
+	struct owner owner;
 
 	identify_read_exe(pid, s->exe);
 	identify_read_cgroup(pid, s->cgroup);
@@ -317,8 +318,9 @@ static void read_facts(struct inspection *i, struct subject *s)
 		.cgroup = s->cgroup,
 		.container = s->container,
 	};
-	s->cmdline_is_awaited = files_request(files_of(i->parts), &request, pid, s->process.pidfd,
-					      on_cmdline, s) == 0;
+	s->cmdline_is_awaited = owner_read(pid, &owner) == 0 &&
+				files_request(files_of(i->parts), &request, &owner,
+					      s->process.pidfd, false, on_cmdline, s) == 0;
 }
 
 /* If the process cannot be read, sentry-profctl doctor itself prints the reason. */

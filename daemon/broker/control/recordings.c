@@ -11,6 +11,7 @@
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/common/random.h"
 #include "daemon/config/config.h"
 #include "daemon/msg/msg_unwind.h"
@@ -32,8 +33,9 @@ struct recording {
 	struct instance *instance;
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	bool is_denied; /* the peer has lost the right to record this process */
-	int fd;		/* the broker's end of the recording's socket; -1: closed */
+	uint64_t owner_changes; /* of the instance, when it was requested */
+	bool is_denied;		/* the peer has lost the right to record this process */
+	int fd;			/* the broker's end of the recording's socket; -1: closed */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
@@ -96,13 +98,12 @@ static void send_end(struct recording *r)
 static bool has_lost_right(const struct recording *r)
 {
 	const struct instance *i = r->instance;
-	uint32_t owner;
-
 	/* An operator may record each process. */
 	if (r->peer == NULL || r->peer->identity.is_operator)
 		return false;
-	owner = process_owner(i->pid);
-	return owner != UINT32_MAX && owner != i->uid;
+	if (i->target != NULL)
+		(void)!owners_check(i->targets, i->target);
+	return i->owner_changes != r->owner_changes;
 }
 
 static void end_recording(struct recording *r, enum protocol_record_end why)
@@ -188,6 +189,7 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	}
 	r->instance = i;
 	r->peer = peer;
+	r->owner_changes = i->owner_changes;
 	r->number = ++rs->last_number;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);

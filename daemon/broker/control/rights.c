@@ -12,7 +12,7 @@ bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
 
 bool rights_may_control(const struct peer *peer, const struct instance *i)
 {
-	return peer->is_operator || rights_is_own(peer, i->pid, i->uid);
+	return peer->is_operator || rights_is_own(peer, i->pid, i->owner.uid);
 }
 
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,

@@ -20,7 +20,7 @@
  * their directory. Returns false if this process is not root, the owner is unknown, or root
  * cannot become that user.
  */
-static bool act_as_owner(int dir_fd, struct act_as *ret)
+static bool act_as_directory(int dir_fd, struct act_as *ret)
 {
 	struct stat st;
 
@@ -60,7 +60,7 @@ static int make_dir(const char *path)
 	fd = open_dir(AT_FDCWD, n == 0 ? "." : parent);
 	if (fd < 0)
 		return -errno;
-	acts = act_as_owner(fd, &before);
+	acts = act_as_directory(fd, &before);
 	if (mkdirat(fd, name, 0755) < 0)
 		r = -errno;
 	end_act(acts, &before);
@@ -101,7 +101,7 @@ static int create_file(int dir_fd, const char *name)
 	int fd, r = 0;
 	bool acts;
 
-	acts = act_as_owner(dir_fd, &before);
+	acts = act_as_directory(dir_fd, &before);
 	(void)unlinkat(dir_fd, name, 0);
 	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
@@ -114,7 +114,7 @@ static int create_file(int dir_fd, const char *name)
 int output_rename_in(int dir_fd, const char *from, const char *to)
 {
 	struct act_as before;
-	const bool acts = act_as_owner(dir_fd, &before);
+	const bool acts = act_as_directory(dir_fd, &before);
 	const int r = renameat(dir_fd, from, dir_fd, to) < 0 ? -errno : 0;
 
 	end_act(acts, &before);
@@ -124,7 +124,7 @@ int output_rename_in(int dir_fd, const char *from, const char *to)
 void output_unlink_in(int dir_fd, const char *name)
 {
 	struct act_as before;
-	const bool acts = act_as_owner(dir_fd, &before);
+	const bool acts = act_as_directory(dir_fd, &before);
 
 	(void)unlinkat(dir_fd, name, 0);
 	end_act(acts, &before);
@@ -203,7 +203,7 @@ static void remove_made(const struct output *o)
 	parent = open_dir(AT_FDCWD, dot);
 	if (parent < 0)
 		return;
-	acts = act_as_owner(parent, &before);
+	acts = act_as_directory(parent, &before);
 	(void)rmdir(o->path);
 	end_act(acts, &before);
 	close_fd(&parent);

@@ -416,17 +416,6 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		instance_becomes(known, INSTANCE_ENDED);
 		known = NULL;
 	}
-	/*
-	 * The process has executed a set-user-ID program, so its user has changed. The unwind
-	 * process of the old user must not get the memory of the new program, and the old user has
-	 * no right to profile the process any more.
-	 */
-	if (known != NULL && known->uid != p->uid && s->cause == RECHECK_EXEC &&
-	    (instance_has_section(known) || instance_was_added(known))) {
-		log_debug("process %d: its user was %u and is %u", p->pid, known->uid, p->uid);
-		instance_becomes(known, INSTANCE_REMOVED);
-		known = NULL;
-	}
 	/* A process that --pid or a user named is profiled whatever program it runs. */
 	if (known != NULL && instance_has_section(known) && !is_of(c, known, section)) {
 		instance_becomes(known, INSTANCE_REMOVED);

@@ -175,9 +175,12 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 static int ask_cmdline(struct question *q)
 {
 	const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
-	int r = files_request(q->id->files, &request, q->process.pid, q->process.pidfd, on_cmdline,
-			      q);
+	struct owner owner;
+	int r = owner_read(q->process.pid, &owner);
 
+	if (r == 0)
+		r = files_request(q->id->files, &request, &owner, q->process.pidfd, false,
+				  on_cmdline, q);
 	if (r == 0)
 		add_asked(q);
 	return r;

@@ -132,8 +132,8 @@ __attribute__((noreturn)) static void run_helper(int fd)
 		order = (const void *)m.bytes;
 		answer.error = -open_by_order(order, &opened);
 		if (answer.error == 0)
-			answer.error = -file_label_of(opened, order->pid, order->start, order->end,
-						      &answer.file);
+			answer.error = -file_label_of(opened, order->owner.pid, order->start,
+						      order->end, &answer.file);
 		if (answer.error != 0)
 			close_fd(&opened);
 		if (ipc_send(fd, &answer, sizeof(answer), &opened, answer.error == 0 ? 1 : 0) < 0)
@@ -259,18 +259,19 @@ static bool is_waiting(const struct files *f, const void *ctx)
 }
 
 /* pidfd: -1 or a duplicate, which the request takes. */
-static int add_request(struct files *f, const struct msg_file_request *message, int32_t pid,
-		       int pidfd, files_fn fn, void *ctx)
+static int add_request(struct files *f, const struct msg_file_request *message,
+		       const struct owner *owner, int pidfd, bool is_whole, files_fn fn, void *ctx)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
 		return -ENOMEM;
 	*r = (struct request){
-		.order = {.pid = pid,
+		.order = {.owner = *owner,
 			  .kind = message->kind,
 			  .start = message->start,
-			  .end = message->end},
+			  .end = message->end,
+			  .is_whole = is_whole},
 		.message = *message,
 		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
 		.fn = fn,
@@ -288,16 +289,16 @@ static int add_request(struct files *f, const struct msg_file_request *message, 
 	return 0;
 }
 
-int files_request(struct files *f, const struct msg_file_request *message, int32_t pid, int pidfd,
-		  files_fn fn, void *ctx)
+int files_request(struct files *f, const struct msg_file_request *message,
+		  const struct owner *owner, int pidfd, bool is_whole, files_fn fn, void *ctx)
 {
 	if (pidfd < 0 || file_request_check(message) != FILE_REQUEST_VALID || is_waiting(f, ctx))
 		return -EINVAL;
-	return add_request(f, message, pid, pidfd, fn, ctx);
+	return add_request(f, message, owner, pidfd, is_whole, fn, ctx);
 }
 
-int files_request_own(struct files *f, const struct msg_file_request *request, int32_t pid,
-		      int pidfd, files_fn fn, void *ctx)
+int files_request_own(struct files *f, const struct msg_file_request *request,
+		      const struct owner *owner, int pidfd, files_fn fn, void *ctx)
 {
 	const bool is_own = request->kind == FILE_KIND_CODE_LIST ||
 			    request->kind == FILE_KIND_CODE ||
@@ -305,19 +306,20 @@ int files_request_own(struct files *f, const struct msg_file_request *request, i
 
 	if (pidfd < 0 || !is_own || is_waiting(f, ctx))
 		return -EINVAL;
-	return add_request(f, request, pid, pidfd, fn, ctx);
+	return add_request(f, request, owner, pidfd, false, fn, ctx);
 }
 
 int files_request_path(struct files *f, enum file_kind kind, const char *path, files_fn fn,
 		       void *ctx)
 {
+	static const struct owner none = {.kind = OWNER_NONE};
 	struct msg_file_request message = {.kind = kind};
 	const size_t n = strlen(path);
 
 	if (n >= sizeof(message.name) || is_waiting(f, ctx))
 		return -EINVAL;
 	memcpy(message.name, path, n);
-	return add_request(f, &message, 0, -1, fn, ctx);
+	return add_request(f, &message, &none, -1, false, fn, ctx);
 }
 
 void files_forget(struct files *f, const void *ctx)

@@ -12,10 +12,12 @@
 #ifndef DAEMON_BROKER_FILES_FILES_H
 #define DAEMON_BROKER_FILES_FILES_H
 
+#include <stdbool.h>
 #include <sys/resource.h>
 
 #include "daemon/broker/files/file_label.h"
 #include "daemon/msg/msg_unwind.h"
+#include "daemon/process/owner.h"
 #include "lib/base/loop.h"
 
 #define FILES_TIMEOUT_MS 1000
@@ -41,21 +43,25 @@ must_check int files_new(struct loop *loop, struct files **ret);
 void files_free(struct files *f);
 
 /*
- * Queues the opening of the file that request names, for process pid. pidfd refers to that
- * process; it is duplicated. fn is called later, by files_check() or by the loop, with a copy of
- * request. The request waits while descriptors or processes are short. A ctx can have one request
- * at a time. Returns 0; -EINVAL if file_request_check() does not return FILE_REQUEST_VALID, or an
- * earlier request with this ctx has no answer yet; -ENOMEM; or an error of fcntl(2), negative.
+ * Queues the opening of the file that request names, for the process of owner, which was read just
+ * now: if the process is another owner's, or runs another program, before or after the file is
+ * opened, the answer is -EACCES. pidfd refers to that process; it is duplicated. is_whole: of the
+ * memory of the process nothing is copied (struct open_order). fn is called later, by files_check()
+ * or by the loop, with a copy of request. The request waits while descriptors or processes are
+ * short. A ctx can have one request at a time. Returns 0; -EINVAL if file_request_check() does not
+ * return FILE_REQUEST_VALID, or an earlier request with this ctx has no answer yet; -ENOMEM; or an
+ * error of fcntl(2), negative.
  */
-must_check int files_request(struct files *f, const struct msg_file_request *request, int32_t pid,
-			     int pidfd, files_fn fn, void *ctx);
+must_check int files_request(struct files *f, const struct msg_file_request *request,
+			     const struct owner *owner, int pidfd, bool is_whole, files_fn fn,
+			     void *ctx);
 
 /*
  * As files_request(), for the kinds about a process that only the broker itself requests:
  * FILE_KIND_CODE_LIST, FILE_KIND_CODE and FILE_KIND_LEAK_OPTIONS.
  */
 must_check int files_request_own(struct files *f, const struct msg_file_request *request,
-				 int32_t pid, int pidfd, files_fn fn, void *ctx);
+				 const struct owner *owner, int pidfd, files_fn fn, void *ctx);
 
 /*
  * Queues a request without a process, for a path of the configuration: FILE_KIND_PID_FILE reads

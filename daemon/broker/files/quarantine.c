@@ -33,12 +33,13 @@ void quarantine_page_free(const uint32_t **page)
 	*page = NULL;
 }
 
-static struct quarantine_file *find_entry(struct quarantine_table *d, uint32_t uid, uint32_t number)
+static struct quarantine_file *find_entry(struct quarantine_table *d, const struct owner_key *owner,
+					  uint32_t number)
 {
 	for (size_t i = 0; i < QUARANTINE_MAX; i++) {
 		struct quarantine_file *f = &d->v[i];
 
-		if (f->deaths > 0 && f->uid == uid && f->number == number)
+		if (f->deaths > 0 && owner_key_equal(&f->owner, owner) && f->number == number)
 			return f;
 	}
 	return NULL;
@@ -50,7 +51,7 @@ static bool is_older(const struct quarantine_file *f, const struct quarantine_fi
 }
 
 /* Returns a free entry, or the oldest: of the user, if it has QUARANTINE_OF_USER; else of all. */
-static struct quarantine_file *find_place(struct quarantine_table *d, uint32_t uid)
+static struct quarantine_file *find_place(struct quarantine_table *d, const struct owner_key *owner)
 {
 	struct quarantine_file *free = NULL, *oldest = NULL, *own = NULL;
 	size_t n_own = 0;
@@ -64,7 +65,7 @@ static struct quarantine_file *find_place(struct quarantine_table *d, uint32_t u
 		}
 		if (is_older(f, oldest))
 			oldest = f;
-		if (f->uid != uid)
+		if (!owner_key_equal(&f->owner, owner))
 			continue;
 		n_own++;
 		if (is_older(f, own))
@@ -75,7 +76,7 @@ static struct quarantine_file *find_place(struct quarantine_table *d, uint32_t u
 	return free != NULL ? free : oldest;
 }
 
-bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
+bool quarantine_count_death(struct quarantine *q, const struct owner_key *owner, uint32_t number)
 {
 	struct quarantine_file *f;
 
@@ -83,19 +84,19 @@ bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
 		q->table = calloc(1, sizeof(*q->table));
 	if (q->table == NULL)
 		return false;
-	f = find_entry(q->table, uid, number);
+	f = find_entry(q->table, owner, number);
 	if (f == NULL) {
-		f = find_place(q->table, uid);
-		*f = (struct quarantine_file){.uid = uid, .number = number};
+		f = find_place(q->table, owner);
+		*f = (struct quarantine_file){.owner = *owner, .number = number};
 	}
 	f->last_death = ++q->table->deaths;
 	return ++f->deaths == QUARANTINE_DEATHS;
 }
 
-bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
+bool quarantine_has(struct quarantine *q, const struct owner_key *owner, uint32_t number,
 		    const struct file_label *file)
 {
-	struct quarantine_file *f = q->table == NULL ? NULL : find_entry(q->table, uid, number);
+	struct quarantine_file *f = q->table == NULL ? NULL : find_entry(q->table, owner, number);
 
 	if (f == NULL)
 		return false;
@@ -161,27 +162,29 @@ static bool is_own_fault(int status)
 	return false;
 }
 
-static void log_quarantined(const struct quarantine *q, uint32_t uid, uint32_t number)
+static void log_quarantined(const struct quarantine *q, const struct owner_key *owner,
+			    uint32_t number)
 {
 	const struct quarantine_file *f = NULL;
 
 	while ((f = quarantine_next(q, f)) != NULL)
-		if (f->uid == uid && f->number == number)
+		if (owner_key_equal(&f->owner, owner) && f->number == number)
 			log_warning("sentry-profd-unwind has died %u times at "
 				    "%s: this file is not read any more for "
 				    "processes of uid %u",
-				    QUARANTINE_DEATHS, f->file.name, uid);
+				    QUARANTINE_DEATHS, f->file.name, owner->uid);
 }
 
-void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status)
+void quarantine_unwind_died(struct quarantine *q, const struct owner_key *owner,
+			    const uint32_t *page, int status)
 {
 	uint32_t number;
 
 	if (page == NULL || !is_own_fault(status))
 		return;
 	number = __atomic_load_n(page, __ATOMIC_RELAXED);
-	if (number != 0 && quarantine_count_death(q, uid, number))
-		log_quarantined(q, uid, number);
+	if (number != 0 && quarantine_count_death(q, owner, number))
+		log_quarantined(q, owner, number);
 }
 
 /* Only these kinds are compiled files; others are text and have no number. */
@@ -191,7 +194,7 @@ static bool is_image(const struct msg_file_request *request)
 	       request->kind == FILE_KIND_DEBUG || request->kind == FILE_KIND_DEBUG_LINK;
 }
 
-int quarantine_check_file(struct quarantine *q, uint32_t uid,
+int quarantine_check_file(struct quarantine *q, const struct owner_key *owner,
 			  const struct msg_file_request *request, const struct file_label *file,
 			  uint32_t *ret_number)
 {
@@ -199,7 +202,7 @@ int quarantine_check_file(struct quarantine *q, uint32_t uid,
 
 	if (is_image(request))
 		number = (uint32_t)siphash(q->key, &file->identity, sizeof(file->identity));
-	if (number != 0 && quarantine_has(q, uid, number, file))
+	if (number != 0 && quarantine_has(q, owner, number, file))
 		return -EACCES;
 	*ret_number = number;
 	return 0;

@@ -8,7 +8,7 @@
  * process dies, quarantine_unwind_died() counts a death for the number in the page, unless the
  * wait status shows that another process ended it.
  *
- * Deaths are counted per uid, because a profiled process that has taken over its unwind process
+ * Deaths are counted per owner, because a profiled process that has taken over its unwind process
  * can write any number into the page. Numbers that no file had have no effect. So a hostile
  * process can quarantine only files that were sent to an unwind process of its own user, and only
  * for profiled processes of that user.
@@ -23,6 +23,7 @@
 #include "daemon/broker/files/file_label.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
+#include "daemon/process/owner.h"
 #include "lib/base/siphash.h"
 #include "lib/base/util.h"
 
@@ -37,7 +38,7 @@
 #define QUARANTINE_MAX	   256
 
 struct quarantine_file {
-	uint32_t uid;
+	struct owner_key owner;
 	uint32_t number;	/* of the file */
 	uint32_t deaths;	/* 0: the entry is free */
 	uint64_t last_death;	/* quarantine_table.deaths after its last death */
@@ -68,32 +69,33 @@ must_check int quarantine_page_new(const uint32_t **page, int *ret_fd);
 void quarantine_page_free(const uint32_t **page);
 
 /*
- * Handles the end of an unwind process of uid: counts a death for the number in its page, if
+ * Handles the end of an unwind process of owner: counts a death for the number in its page, if
  * status, the status of wait(2), shows a fault of the process: an exit status other than 0, or
  * one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Logs a line when
  * this death quarantines a file. If page is NULL, counts nothing.
  */
-void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status);
+void quarantine_unwind_died(struct quarantine *q, const struct owner_key *owner,
+			    const uint32_t *page, int status);
 
 /*
- * Checks a file that is about to be sent to an unwind process of uid, and calculates its number
+ * Checks a file that is about to be sent to an unwind process of owner, and calculates its number
  * for the message: the same each time for the same file, 0 for kinds of files that are not
- * compiled. Returns 0, or -EACCES if the file is quarantined for uid.
+ * compiled. Returns 0, or -EACCES if the file is quarantined for owner.
  */
-must_check int quarantine_check_file(struct quarantine *q, uint32_t uid,
+must_check int quarantine_check_file(struct quarantine *q, const struct owner_key *owner,
 				     const struct msg_file_request *request,
 				     const struct file_label *file, uint32_t *ret_number);
 
 /*
- * Counts a death of an unwind process of uid at the file with this number. Returns true if this
+ * Counts a death of an unwind process of owner at the file with this number. Returns true if this
  * death is the file's QUARANTINE_DEATHS-th. If memory is short, counts nothing and returns false.
  */
-bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number);
+bool quarantine_count_death(struct quarantine *q, const struct owner_key *owner, uint32_t number);
 /*
- * Returns true if the file with this number is quarantined for uid. If an unwind process of uid
+ * Returns true if the file with this number is quarantined for owner. If an unwind process of owner
  * has died at it, stores a copy of *file, for the log and the status.
  */
-bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
+bool quarantine_has(struct quarantine *q, const struct owner_key *owner, uint32_t number,
 		    const struct file_label *file);
 
 /*

@@ -12,11 +12,12 @@
 
 /*
  * Returns true if the reader may see the statistics of all processes (operators and the group
- * sentry-profd-view: daemon/process/peer.h), or if the process of i runs as the reader's user.
+ * sentry-profd-view: daemon/process/peer.h), or if the process of i is a plain one of the reader's
+ * user (daemon/process/owner.h).
  */
 static inline bool reader_sees(const struct peer *reader, const struct instance *i)
 {
-	return reader->sees_all || reader->uid == i->uid;
+	return reader->sees_all || owner_is_user(&i->owner, reader->uid);
 }
 
 #endif

@@ -110,6 +110,8 @@ static const char *error_of(const struct instance *i, char *buffer, size_t size)
 		return i->last_error;
 	if (i->wish == INSTANCE_WISH_DETACHED)
 		return "detached";
+	if (i->owner_has_changed && i->target == NULL)
+		return "its rights change: it is profiled again after 10 s";
 	return i->obstacle == INSTANCE_LIMIT_REACHED ? "max_instances processes, or the maximum "
 						       "of sentry-profd, are profiled"
 						     : "";
@@ -194,11 +196,12 @@ static void put_quarantined(FILE *out, const struct parts *parts, const struct p
 
 	fprintf(out, ", \"files_left_out\": [");
 	while ((f = quarantine_next(&parts->quarantine, f)) != NULL) {
-		if (!reader->sees_all && reader->uid != f->uid)
+		if (!reader->sees_all &&
+		    (f->owner.kind != OWNER_PLAIN || reader->uid != f->owner.uid))
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
 		put_string(out, f->file.name);
-		fprintf(out, ", \"uid\": %u, \"deaths\": %u}", f->uid, f->deaths);
+		fprintf(out, ", \"uid\": %u, \"deaths\": %u}", f->owner.uid, f->deaths);
 		first = false;
 	}
 	fprintf(out, "]");

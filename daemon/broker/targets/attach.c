@@ -11,6 +11,7 @@
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/leaks.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
@@ -108,7 +109,8 @@ static void add_to_capture(struct targets *ts, struct target *t)
 		.slot = t->slot,
 		.wants_thread_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
 		.awaits_exec = t->pid == ts->held_pid || t->crash.awaits_exec,
-		.uid = t->uid,
+		.uid = t->owner.uid,
+		.files_uid = t->owner.files_uid,
 		.ignored_crashes = crash_ignored(t->instance),
 		.epoch_ns = ts->state->epoch_ns,
 		.period_ns = ts->state->period_ns,
@@ -167,7 +169,9 @@ static void advance(struct targets *ts, struct target *t)
 	if (t->retry_ns != 0)
 		t->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
 	leaks_forget(t);
-	add_to_capture(ts, t);
+	/* It was not traced meanwhile, perhaps for seconds. */
+	if (owners_check(ts, t) == 0)
+		add_to_capture(ts, t);
 }
 
 /*
@@ -190,7 +194,7 @@ static void fail_start(struct target *t, int error)
 	if (shortage_is(error) && t->instance->origin != INSTANCE_GIVEN)
 		shortage_note(error, "a process that is to be attached to");
 	else if (error != ESRCH || end_is_logged(t))
-		refusal_log_attach(t->pid, t->uid, error);
+		refusal_log_attach(t->pid, t->owner.uid, error);
 	target_close(t);
 }
 
@@ -199,7 +203,7 @@ void target_start(struct targets *ts, struct target *t)
 	if (!target_is_open(t))
 		return;
 	if (t->unwind == NULL) {
-		int r = children_get_unwind(ts->children, t->uid, &t->unwind);
+		int r = children_get_unwind(ts->children, &t->owner, &t->unwind);
 
 		if (r < 0) {
 			fail_start(t, -r);
@@ -360,6 +364,10 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 	switch ((enum target_state)m->state) {
 	case TARGET_ATTACHED:
 		on_attached(ts, t);
+		(void)!owners_check(ts, t);
+		return;
+	case TARGET_OTHER_RIGHTS:
+		owners_end_run(ts, t);
 		return;
 	case TARGET_REFUSED:
 		on_refused(ts, t, m->error);
@@ -372,13 +380,16 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 			return;
 		if (is_record_end_lost(t))
 			target_close(t);
-		else
+		else {
 			t->phase = TARGET_CLOSING;
+			t->closing_ns = t->closing_ns == 0 ? clock_mono_ns() : t->closing_ns;
+		}
 		t->overdue_checks = 0;
 		return;
 	case TARGET_EXEC:
 		log_debug("process %d runs a new program", t->pid);
 		crash_forget(t->instance);
+		(void)!owners_check(ts, t);
 		return;
 	case TARGET_CRASHED:
 		if (t->phase == TARGET_STOPPING)
@@ -404,6 +415,7 @@ void target_stop(struct targets *ts, struct target *t)
 		return;
 	}
 	t->phase = TARGET_STOPPING;
+	t->closing_ns = clock_mono_ns();
 	t->capture_overdue_checks = 0;
 	child_send_id(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
 }

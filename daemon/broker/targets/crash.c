@@ -60,7 +60,7 @@ void crash_on_traced(struct target *t, const struct msg_target_state *m)
 	log_warning(
 		"process %d (%s) has crashed by SIG%s, and sentry-profd could not detach: a thread "
 		"did not stop, and processes of uid %u crash too often; a crash reporter may fail",
-		t->pid, name, is_known(m->signal) ? signal_name(m->signal) : "?", t->uid);
+		t->pid, name, is_known(m->signal) ? signal_name(m->signal) : "?", t->owner.uid);
 }
 
 /* Returns true if the thread has left the handler or has exited, as far as is known. */

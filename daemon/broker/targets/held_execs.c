@@ -22,12 +22,15 @@ static void decide(struct targets *ts, int32_t pid, enum exec_decision decision)
 /* Asks the question of e. Returns 0 or -errno. */
 static int ask(struct targets *ts, struct held_exec *e, struct process *p)
 {
-	int r = children_get_unwind(ts->children, p->uid, &e->unwind);
+	struct owner owner;
+	int r = owner_read(e->pid, &owner);
 
+	if (r == 0)
+		r = children_get_unwind(ts->children, &owner, &e->unwind);
 	if (r < 0)
 		return r;
 	e->pidfd = process_take_pidfd(p);
-	r = leak_check_process(ts->leak_check, e->unwind, e->pid, e->pidfd, true,
+	r = leak_check_process(ts->leak_check, e->unwind, &owner, e->pidfd, true,
 			       HELD_EXEC_ANSWER_NS, &e->question);
 	if (r < 0)
 		close_fd(&e->pidfd);

@@ -13,6 +13,7 @@
 
 #include "daemon/broker/targets/targets.h"
 #include "daemon/config/config.h"
+#include "daemon/process/owner.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
 
@@ -82,7 +83,12 @@ struct instance {
 	int32_t parent;	      /* when it was found */
 	uint64_t start_ticks; /* start time as in /proc/PID/stat */
 	int pidfd;
-	uint32_t uid; /* effective uid when it was found */
+	struct owner owner; /* whose it is, as last read */
+	/* State of owners.h: how often that has changed; since the last run; when that run began.
+	 */
+	uint64_t owner_changes;
+	bool owner_has_changed;
+	uint64_t owner_run_ns;
 
 	/*
 	 * A copy of its section, which a reload does not change. config.name finds the section

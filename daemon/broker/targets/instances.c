@@ -10,6 +10,7 @@
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/broker/targets/sampling.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
@@ -69,9 +70,10 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 	i->parent = p->parent;
 	i->start_ticks = p->start_ticks;
 	i->pidfd = p->pidfd;
-	i->uid = p->uid;
 	random_id(i->next_profiler_id);
-	r = ts->state->loop != NULL ? watch(i) : 0;
+	r = owner_read(p->pid, &i->owner);
+	if (r == 0 && ts->state->loop != NULL)
+		r = watch(i);
 	if (r < 0) {
 		free(i);
 		return r;
@@ -299,16 +301,17 @@ static void start_run(struct targets *ts, struct instance *i)
 {
 	int r;
 
-	if (!process_is_alive(i->pidfd)) {
-		instance_becomes(i, INSTANCE_ENDED);
-		return;
-	}
 	if (clock_mono_ns() - i->failed_ns < i->run_delay_ns)
 		return;
 	i->obstacle = is_limit_reached(ts, i) ? INSTANCE_LIMIT_REACHED : INSTANCE_NO_OBSTACLE;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE || is_in_capture(ts, i))
 		return;
 	if (instance_has_section(i) && !i->was_attached && !governor_admits(ts, i, clock_mono_ns()))
+		return;
+	r = owners_begin(ts, i);
+	if (r == -ESRCH)
+		instance_becomes(i, INSTANCE_ENDED);
+	if (r < 0)
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)

@@ -40,7 +40,7 @@ static bool ask(struct targets *ts, struct target *t)
 		r = leak_check_file(ts->leak_check, t->unwind, ts->held_file, &ts->held_options,
 				    LEAKS_ANSWER_NS, &t->leak_question);
 	else
-		r = leak_check_process(ts->leak_check, t->unwind, t->pid, t->pidfd, false,
+		r = leak_check_process(ts->leak_check, t->unwind, &t->owner, t->pidfd, false,
 				       LEAKS_ANSWER_NS, &t->leak_question);
 	return r == 0;
 }

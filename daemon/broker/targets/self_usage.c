@@ -22,11 +22,13 @@ static struct weights weights_of(const struct targets *ts, const struct instance
 	};
 }
 
-/* Returns the unwind process of the instance's uid; NULL: there is none. */
+/* Returns the unwind process of the instance's owner; NULL: there is none. */
 static const struct unwind *unwind_of(const struct targets *ts, const struct instance *i)
 {
+	const struct owner_key key = owner_key(&i->owner);
+
 	for (size_t k = 0; k < ts->children->n_unwinds; k++)
-		if (ts->children->unwinds[k]->uid == i->uid)
+		if (owner_key_equal(&ts->children->unwinds[k]->key, &key))
 			return ts->children->unwinds[k];
 	return NULL;
 }
@@ -71,7 +73,7 @@ void self_usage_of_instance(const struct targets *ts, struct usage own, const st
 
 		all.capture += w.capture;
 		all.ship += w.ship;
-		if (other->uid != i->uid)
+		if (!owner_is_same(&other->owner, &i->owner))
 			continue;
 		all.unwind += w.unwind;
 		n_unwind++;

@@ -114,7 +114,7 @@ int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool i
 		.instance = i,
 		.pid = i->pid,
 		.pidfd = i->pidfd,
-		.uid = i->uid,
+		.owner = i->owner,
 		.statm_fd = -1,
 		.full_hz = rate_hz,
 		.rate_hz = rate_hz,
@@ -178,6 +178,8 @@ void target_close(struct target *t)
 		return;
 	}
 	t->phase = TARGET_CLOSING;
+	if (t->closing_ns == 0)
+		t->closing_ns = clock_mono_ns();
 	t->overdue_checks = 0;
 	child_send_id(&t->unwind->child, MSG_SESSION_CLOSE, t->id);
 }

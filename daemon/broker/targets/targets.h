@@ -26,6 +26,7 @@
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/leak_options.h"
+#include "daemon/process/owner.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
 
@@ -110,7 +111,8 @@ struct target {
 	/* Copies from the instance; the pidfd is the instance's. */
 	int32_t pid;
 	int pidfd;
-	uint32_t uid;
+	struct owner owner;	       /* whose it is, as last read: the key is that of unwind */
+	bool owner_has_changed;	       /* to another key: the run ends, and nothing is read of it */
 	char profiler_id[MSG_ID_SIZE]; /* set from the start */
 	/*
 	 * Fixed when the target is opened, since the wall clock may be set later: CLOCK_REALTIME
@@ -126,6 +128,7 @@ struct target {
 	enum session session;
 	/* Checks of overdue.c at which an answer was due: of unwind; of capture. */
 	uint32_t overdue_checks, capture_overdue_checks;
+	uint64_t closing_ns; /* when it was told to close, CLOCK_MONOTONIC; 0: it was not */
 	bool in_capture;   /* MSG_TARGET_ADD was sent; capture has not reported the target's end */
 	bool attach_due;   /* MSG_TARGET_ADD is to be sent as soon as possible */
 	bool was_attached; /* capture has attached to the target in this run */
@@ -170,11 +173,13 @@ struct target {
 	struct governed governed;
 };
 
-/* Callbacks of the broker's root; instance_gone may be NULL. */
+/* Callbacks of the broker's root; each may be NULL. */
 struct target_events {
 	void *ctx;
 	/* The instance is about to be freed. */
 	void (*instance_gone)(void *ctx, struct instance *i);
+	/* The process has other rights: owners.h. */
+	void (*owner_changed)(void *ctx, struct instance *i);
 };
 
 /* Processes that capture holds at their exec (held_execs.h), as many as capture holds at most. */

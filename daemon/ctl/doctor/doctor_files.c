@@ -53,10 +53,11 @@ struct file_checks {
 
 static void find_debug_file(const struct file_checks *k, struct file *ret)
 {
+	struct owner owner;
 	int fd;
 
-	if (strlen(ret->seen.build_id) < 4 ||
-	    process_root_open_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
+	if (strlen(ret->seen.build_id) < 4 || owner_read(k->d->pid, &owner) < 0 ||
+	    process_root_open_debug(&owner, ret->seen.build_id, &fd) < 0)
 		return;
 	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug, sizeof(ret->debug));
 	close_fd(&fd);
@@ -180,7 +181,6 @@ static int ask_unwind(struct file_checks *k, int fd, struct msg_file_seen *ret)
 static void check_file(struct file_checks *k, const struct map *m, bool is_program)
 {
 	const struct open_order order = {
-		.pid = k->d->pid,
 		.kind = FILE_KIND_IMAGE,
 		.start = m->start,
 		.end = m->end,
@@ -191,7 +191,7 @@ static void check_file(struct file_checks *k, const struct map *m, bool is_progr
 
 	f = (struct file){.path = m->path};
 	k->files++;
-	r = open_by_order(&order, &fd);
+	r = open_now(k->d->pid, &order, &fd);
 	if (r < 0) {
 		say_unopened(k, m->path, -r);
 		return;
@@ -226,13 +226,14 @@ static void say_uploads(struct file_checks *k)
 /* Code that a runtime generates has names only in a perf map. */
 static void check_jit(struct file_checks *k, uint64_t bytes)
 {
+	static const struct open_order perf_map = {.kind = FILE_KIND_PERF_MAP};
 	char name[PROCESS_NAME_SIZE];
 	int fd;
 
 	if (bytes < JIT_BYTES_MIN)
 		return;
 	process_name(k->d->pid, name);
-	if (process_root_open_perf_map(k->d->pid, &fd) == 0) {
+	if (open_now(k->d->pid, &perf_map, &fd) == 0) {
 		doctor_say(k->d, FINDING_OK, "run-time code",
 			   "%s has %llu KB, and a perf map with its names", name,
 			   (unsigned long long)(bytes / 1024));
@@ -251,14 +252,14 @@ static void check_jit(struct file_checks *k, uint64_t bytes)
 /* As targets/leaks.h of the broker decides. */
 static void say_leaks(struct file_checks *k)
 {
-	const struct open_order order = {.pid = k->d->pid, .kind = FILE_KIND_LEAK_OPTIONS};
+	static const struct open_order order = {.kind = FILE_KIND_LEAK_OPTIONS};
 	struct leak_options options = {.asan_off = false};
 	const char *variable = k->leaks == FILE_LEAKS_ASAN ? "ASAN_OPTIONS" : "LSAN_OPTIONS";
 	int fd;
 
 	if (k->leaks == FILE_LEAKS_NONE)
 		return;
-	if (open_by_order(&order, &fd) == 0) {
+	if (open_now(k->d->pid, &order, &fd) == 0) {
 		(void)!pread(fd, &options, sizeof(options), 0);
 		close_fd(&fd);
 	}

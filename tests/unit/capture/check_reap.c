@@ -103,17 +103,21 @@ TEST(no_sample_is_taken_of_a_program_with_other_rights)
 	uint64_t samples, expected;
 
 	live_begin(&l, "cap_threads", NULL, NULL);
-	capture_set_user(l.capture, LIVE_TARGET, geteuid() + 1);
+	capture_set_user(l.capture, LIVE_TARGET, geteuid(), geteuid());
 	live_ticks(&l, 5);
 	ck_assert_uint_gt(l.records[RECORD_SAMPLE], 0);
+	/* As if it had other rights when capture attached, and then after its exec. */
+	capture_set_user(l.capture, LIVE_TARGET, geteuid(), geteuid() + 1);
+	ck_assert_uint_eq(l.other_rights, 1);
 	execute();
+	ck_assert_uint_eq(l.other_rights, 2);
 	samples = l.records[RECORD_SAMPLE];
 	expected = l.counters.expected;
 	live_ticks(&l, 5);
 	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples);
 	ck_assert_uint_eq(l.counters.expected, expected);
 	/* The next program has the user's rights again. */
-	capture_set_user(l.capture, LIVE_TARGET, geteuid());
+	capture_set_user(l.capture, LIVE_TARGET, geteuid(), geteuid());
 	execute();
 	live_ticks(&l, 5);
 	ck_assert_uint_gt(l.records[RECORD_SAMPLE], samples);

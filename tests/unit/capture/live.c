@@ -154,6 +154,9 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 	case CAPTURE_EXEC:
 		l->execs++;
 		break;
+	case CAPTURE_OTHER_RIGHTS:
+		l->other_rights++;
+		break;
 	case CAPTURE_FOREIGN:
 		ck_abort_msg("a 32-bit program");
 	case CAPTURE_OTHER_TRACER:

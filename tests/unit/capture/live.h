@@ -55,16 +55,16 @@ struct live {
 	struct capture_counters counters;
 	struct capture_beat beat;
 	uint64_t tick, tick_ns;
-	unsigned int gone, execs, other_tracer; /* counts of events */
-	bool reads;				/* false: the reader does not read */
-	bool more;				/* capture_reap() has left wait statuses */
-	bool follow_children;			/* live_open() sets options.born */
-	int32_t born;				/* pid of the last child that was reported */
-	bool holds_execs;			/* live_open() sets options.executed */
-	int32_t executed;			/* pid of the last process that is held */
-	bool leaves_crashes;			/* live_open() sets options.crashed */
-	unsigned int crashes, crashes_traced;	/* counts of reports */
-	struct capture_crash crash;		/* the last report */
+	unsigned int gone, execs, other_tracer, other_rights; /* counts of events */
+	bool reads;					      /* false: the reader does not read */
+	bool more;			      /* capture_reap() has left wait statuses */
+	bool follow_children;		      /* live_open() sets options.born */
+	int32_t born;			      /* pid of the last child that was reported */
+	bool holds_execs;		      /* live_open() sets options.executed */
+	int32_t executed;		      /* pid of the last process that is held */
+	bool leaves_crashes;		      /* live_open() sets options.crashed */
+	unsigned int crashes, crashes_traced; /* counts of reports */
+	struct capture_crash crash;	      /* the last report */
 
 	pid_t child; /* the program */
 	pid_t pid;   /* the target: the program, or its child */

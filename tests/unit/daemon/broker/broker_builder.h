@@ -55,6 +55,8 @@ static inline void build_ship(struct broker *b, struct ship *s)
 static inline struct target *build_run(struct broker *b, struct instance *i, struct unwind *u)
 {
 	i->targets = &b->parts.targets;
+	if (i->owner.kind == OWNER_NONE)
+		(void)!owner_read(i->pid, &i->owner);
 	OK(target_open(&b->parts.targets, i, 0, false));
 	i->target->phase = TARGET_PROFILED;
 	i->target->session = u == NULL ? SESSION_NONE : SESSION_OPEN;

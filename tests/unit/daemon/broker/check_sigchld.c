@@ -38,7 +38,7 @@ static void set_up(void)
 	OK(loop_new(&b.parts.state.loop));
 	OK(files_new(b.parts.state.loop, &b.parts.files));
 	b.parts.children.has_worked[CHILD_UNWIND] = true;
-	unwind = (struct unwind){.link_fd = -1, .uid = 7};
+	unwind = (struct unwind){.link_fd = -1, .key.uid = 7};
 	unwind.child = (struct child){.children = &b.parts.children,
 				      .type = &type,
 				      .fd = -1,

@@ -118,21 +118,23 @@ TEST_IF(act_as_changes_both_ids_or_none, getuid() == 0)
 TEST(an_ordinary_user_may_act_as_itself_only)
 {
 	struct act_as before;
+	struct owner self;
 
 	if (getuid() == 0)
 		OK(privileges_drop(NOBODY, NOBODY, 0, true));
 	OK(act_as(getuid(), getgid(), &before));
 	act_as_restore(&before);
 	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
-	OK(act_as_process(getpid(), &before));
+	OK(owner_read(getpid(), &self));
+	OK(act_as_owner(&self, &before));
 	act_as_restore(&before);
-	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
 }
 
 /* /proc/PID/environ is for the owner only: the process's user, or root if it is not dumpable. */
 TESTS(open_takes_the_rights_of_the_process_if_needed, getuid() == 0 ? 2 : 0)
 {
 	char environ[32];
+	struct owner owner;
 	int ends[2], fd;
 	pid_t pid;
 	char c;
@@ -149,11 +151,12 @@ TESTS(open_takes_the_rights_of_the_process_if_needed, getuid() == 0 ? 2 : 0)
 	ck_assert_int_eq(read(ends[0], &c, 1), 1);
 	OK(privileges_limit(EFFECTIVE, HANDED_ON));
 	(void)snprintf(environ, sizeof(environ), "/proc/%d/environ", pid);
-	fd = act_as_open(pid, environ, O_RDONLY | O_CLOEXEC);
+	OK(owner_read(pid, &owner));
+	fd = act_as_open(&owner, environ, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
 	(void)close(fd);
 	/* An error other than EACCES is returned. */
-	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY), -ENOENT);
+	ck_assert_int_eq(act_as_open(&owner, "/proc/1/no_such", O_RDONLY), -ENOENT);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }

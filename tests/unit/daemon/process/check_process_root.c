@@ -15,6 +15,7 @@
 
 static char path[32];
 static int file;
+static struct owner own;
 static char *mapping; /* the second and third page of the file */
 
 static void fill(int fd, char byte, size_t pages)
@@ -29,6 +30,7 @@ static void fill(int fd, char byte, size_t pages)
 static void setup(void)
 {
 	(void)snprintf(path, sizeof(path), "/tmp/check_mapped.XXXXXX");
+	OK(owner_read(getpid(), &own));
 	file = mkstemp(path);
 	ck_assert_int_ge(file, 0);
 	fill(file, 'a', 1);
@@ -59,7 +61,7 @@ static void check_opens(const struct process_mapping *m)
 	struct stat its, ours;
 	int fd = -1;
 
-	OK(process_mapping_open(m, &fd));
+	OK(process_mapping_open(&own, m, &fd));
 	OK(fstat(fd, &its));
 	OK(fstat(file, &ours));
 	ck_assert_uint_eq(its.st_ino, ours.st_ino);
@@ -71,7 +73,7 @@ static void check_refused(const struct process_mapping *m)
 {
 	int fd = -1;
 
-	ck_assert_int_eq(process_mapping_open(m, &fd), -ENOENT);
+	ck_assert_int_eq(process_mapping_open(&own, m, &fd), -ENOENT);
 	ck_assert_int_eq(fd, -1);
 }
 
@@ -159,7 +161,7 @@ TEST(the_executable_is_opened_by_the_link_exe)
 	OK(stat("/proc/self/exe", &st));
 	m.device = st.st_dev;
 	m.inode = st.st_ino;
-	OK(process_mapping_open(&m, &fd));
+	OK(process_mapping_open(&own, &m, &fd));
 	OK(fstat(fd, &st));
 	ck_assert_uint_eq(st.st_ino, m.inode);
 	(void)close(fd);

@@ -27,7 +27,7 @@ static void set_up(void)
 	leak_check_init(lc, b.parts.files, &b.parts.quarantine);
 	unwind_fd = build_unwind(&b, &u);
 	OK(fcntl(unwind_fd, F_SETFL, O_NONBLOCK));
-	u.uid = 1;
+	u.key.uid = 1;
 	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	ck_assert_int_ge(pidfd, 0);
 	q = NULL;
@@ -44,10 +44,18 @@ static void tear_down(void)
 	close_fd(&pidfd);
 }
 
+static void ask_within(uint64_t timeout_ns, struct leak_question **ret)
+{
+	struct owner own;
+
+	OK(owner_read(getpid(), &own));
+	OK(leak_check_process(lc, &u, &own, pidfd, false, timeout_ns, ret));
+}
+
 static void ask(void)
 {
 	leak_question_free(&q);
-	OK(leak_check_process(lc, &u, getpid(), pidfd, false, LONG_NS, &q));
+	ask_within(LONG_NS, &q);
 }
 
 static void turn(void)
@@ -123,7 +131,7 @@ TEST(the_answers_of_a_user_are_for_that_user)
 	ask();
 	ck_assert_uint_eq(await(FILE_LEAKS_ASAN), 1);
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_ASAN);
-	u.uid = 2;
+	u.key.uid = 2;
 	ask();
 	ck_assert_uint_ge(await(FILE_LEAKS_NONE), 2);
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_NO);
@@ -144,7 +152,7 @@ TEST(questions_at_a_time_share_the_looks)
 	size_t n;
 
 	for (size_t i = 0; i < array_size(other); i++)
-		OK(leak_check_process(lc, &u, getpid(), pidfd, false, LONG_NS, &other[i]));
+		ask_within(LONG_NS, &other[i]);
 	ask();
 	n = await(FILE_LEAKS_NONE);
 	for (size_t i = 0; i < array_size(other); i++) {
@@ -181,7 +189,7 @@ TEST(a_file_at_which_unwind_dies_counts_as_without)
 	ask();
 	number = await_look().number;
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
-		(void)quarantine_count_death(&b.parts.quarantine, u.uid, number);
+		(void)quarantine_count_death(&b.parts.quarantine, &u.key, number);
 	u.child.pid = 2;
 	(void)await(FILE_LEAKS_NONE);
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_NO);
@@ -198,7 +206,7 @@ TEST(a_file_is_not_looked_at_again_after_the_last_death)
 	u.child.fd = -1;
 	turn();
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
-		(void)quarantine_count_death(&b.parts.quarantine, u.uid, number);
+		(void)quarantine_count_death(&b.parts.quarantine, &u.key, number);
 	u.child.fd = fd;
 	u.child.pid = 2;
 	ck_assert_uint_ne(await_look().number, number);
@@ -206,7 +214,7 @@ TEST(a_file_is_not_looked_at_again_after_the_last_death)
 
 TEST(the_timeout_ends_a_question)
 {
-	OK(leak_check_process(lc, &u, getpid(), pidfd, false, 0, &q));
+	ask_within(0, &q);
 	turn();
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_UNKNOWN);
 }

@@ -88,7 +88,6 @@ static void set_up(void)
 	b.parts.targets.n_instances = 1;
 	i = (struct instance){
 		.pid = start_sleeper(),
-		.uid = geteuid(),
 		.origin = INSTANCE_GIVEN,
 		.is_sampled = true,
 		.is_started = true,
@@ -100,7 +99,7 @@ static void set_up(void)
 	tracer = 0;
 	b.parts.children.capture.pid = getpid();
 	peer.identity = (struct peer){
-		.pid = i.pid, .start_ticks = i.start_ticks, .uid = i.uid, .is_operator = true};
+		.pid = i.pid, .start_ticks = i.start_ticks, .uid = geteuid(), .is_operator = true};
 }
 
 static void tear_down(void)

@@ -204,10 +204,12 @@ TEST(a_file_that_hangs_is_left_out_after_three_timeouts)
 TEST(unwind_cannot_request_a_pid_file)
 {
 	struct msg_file_request request = {.kind = FILE_KIND_PID_FILE};
+	const struct owner own = {.pid = getpid()};
 	int pidfd = dup(STDERR_FILENO);
 
 	memcpy(request.name, one, strlen(one));
-	ck_assert_int_eq(files_request(files, &request, getpid(), pidfd, (files_fn)NULL, &request),
-			 -EINVAL);
+	ck_assert_int_eq(
+		files_request(files, &request, &own, pidfd, false, (files_fn)NULL, &request),
+		-EINVAL);
 	close_fd(&pidfd);
 }

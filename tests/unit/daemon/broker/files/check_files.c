@@ -57,7 +57,10 @@ static int ask_for(enum file_kind kind, char *ctx)
 {
 	const struct msg_file_request request = {.kind = kind};
 
-	return files_request(files, &request, getpid(), pidfd, on_answer, ctx);
+	struct owner own;
+
+	OK(owner_read(getpid(), &own));
+	return files_request(files, &request, &own, pidfd, false, on_answer, ctx);
 }
 
 static int ask(char *ctx)

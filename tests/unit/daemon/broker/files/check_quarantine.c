@@ -21,14 +21,14 @@ static struct file_label file(uint64_t inode)
 
 static bool count(uint32_t uid, uint64_t inode)
 {
-	return quarantine_count_death(&q, uid, (uint32_t)inode);
+	return quarantine_count_death(&q, &(struct owner_key){.uid = uid}, (uint32_t)inode);
 }
 
 static bool has(uint32_t uid, uint64_t inode)
 {
 	const struct file_label f = file(inode);
 
-	return quarantine_has(&q, uid, (uint32_t)inode, &f);
+	return quarantine_has(&q, &(struct owner_key){.uid = uid}, (uint32_t)inode, &f);
 }
 
 FIXTURE(setup, NULL)
@@ -106,7 +106,7 @@ static uint32_t hand(struct file_identity identity, uint32_t kind)
 	const struct msg_file_request request = {.kind = kind};
 	uint32_t number;
 
-	OK(quarantine_check_file(&q, 7, &request, &file, &number));
+	OK(quarantine_check_file(&q, &(struct owner_key){.uid = 7}, &request, &file, &number));
 	return number;
 }
 

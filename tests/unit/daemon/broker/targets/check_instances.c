@@ -105,6 +105,8 @@ static struct instance *many[MANY];
  */
 static void set_up_many(void)
 {
+	struct owner own;
+
 	build_broker(&b);
 	memset(sections, 0, sizeof(sections));
 	b.parts.state.timer_hz = 101;
@@ -113,8 +115,9 @@ static void set_up_many(void)
 	ship = (struct ship){.child = {.children = &b.parts.children, .fd = -1}, .is_first = true};
 	b.parts.children.ships[0] = &ship;
 	b.parts.children.n_ships = 1;
-	unwind = (struct unwind){
-		.child = {.children = &b.parts.children, .fd = -1}, .uid = 7, .link_fd = -1};
+	unwind = (struct unwind){.child = {.children = &b.parts.children, .fd = -1}, .link_fd = -1};
+	OK(owner_read(getpid(), &own));
+	unwind.key = owner_key(&own);
 	b.parts.children.unwinds[0] = &unwind;
 	b.parts.children.n_unwinds = 1;
 	memcpy(sections[0].name, "a", sizeof("a"));
@@ -130,7 +133,7 @@ static void set_up_many(void)
 		ck_assert_ptr_nonnull(i);
 		i->targets = &b.parts.targets;
 		i->pid = getpid();
-		i->uid = 7;
+		OK(owner_read(getpid(), &i->owner));
 		i->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 		i->config = sections[0];
 		i->is_sampled = true;

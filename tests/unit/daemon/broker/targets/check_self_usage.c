@@ -25,7 +25,8 @@ static void set_up(void)
 		ships[i].child.usage = (struct usage){.cpu_s = 0.5, .rss_bytes = 400 - i};
 	}
 	for (size_t i = 0; i < 2; i++) {
-		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1, .uid = (uint32_t)i};
+		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1,
+					     .key = {.kind = OWNER_PLAIN, .uid = (uint32_t)i}};
 		unwinds[i].child.usage.cpu_s = 4.0 + (double)i;
 		unwinds[i].child.usage.rss_bytes = 1000 - i;
 		b.parts.children.unwinds[i] = &unwinds[i];
@@ -37,7 +38,7 @@ static void set_up(void)
 			.was_attached = true,
 		};
 		instances[i] = (struct instance){
-			.uid = (uint32_t)i / 2,
+			.owner = {.kind = OWNER_PLAIN, .uid = (uint32_t)i / 2},
 			.target = &b.parts.targets.table[i],
 		};
 		list[i] = &instances[i];

@@ -1,0 +1,181 @@
+#include "daemon/process/owner.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/process/process.h"
+#include "daemon/process/threads.h"
+#include "lib/base/procfs.h"
+#include "lib/base/siphash.h"
+#include "lib/base/small_file.h"
+
+/* About 1.5 KB, more with many groups. */
+#define STATUS_MAX 16384
+
+/* Fields of proc_pid_stat(5). */
+enum { START_TICKS = 22, START_STACK = 28 };
+
+/* The columns of Uid and Gid in proc_pid_status(5). */
+enum { REAL, EFFECTIVE, SAVED, OF_FILES, IDS };
+
+/* What decides about the kind. */
+struct rights {
+	uint64_t uid[IDS], gid[IDS];
+	uint64_t permitted; /* capabilities */
+};
+
+/* Returns 0 if it cannot be read. */
+static uint64_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* Hashes the line as it stands. Returns false if the text ends within it. */
+static bool read_groups(const char *status, struct owner *ret)
+{
+	static const uint8_t no_key[SIPHASH_KEY_SIZE];
+	static const char key[] = "\nGroups:";
+	const char *line = strstr(status, key);
+	const char *end = line == NULL ? NULL : strchr(line + 1, '\n');
+	uint64_t groups[OWNER_GROUPS_MAX];
+
+	if (end == NULL)
+		return false;
+	ret->all_groups = siphash(no_key, line, (size_t)(end - line));
+	ret->n_groups = (uint32_t)procfs_numbers(status, key, 10, groups, OWNER_GROUPS_MAX);
+	for (uint32_t i = 0; i < ret->n_groups; i++)
+		ret->groups[i] = (uint32_t)groups[i];
+	return true;
+}
+
+static bool are_equal(const uint64_t ids[IDS])
+{
+	return ids[REAL] == ids[EFFECTIVE] && ids[SAVED] == ids[EFFECTIVE] &&
+	       ids[OF_FILES] == ids[EFFECTIVE];
+}
+
+static uint32_t uid_of_mixed(const uint64_t ids[IDS])
+{
+	static const int order[IDS] = {EFFECTIVE, REAL, SAVED, OF_FILES};
+
+	for (int i = 0; i < IDS; i++)
+		if (ids[order[i]] != 0)
+			return (uint32_t)ids[order[i]];
+	return 0;
+}
+
+static enum owner_kind kind_of(const struct rights *r, const struct owner *o)
+{
+	const uint64_t own = inode_of("/proc/self/ns/user");
+	const bool is_elsewhere = o->user_namespace != 0 && o->user_namespace != own;
+
+	if (!are_equal(r->uid))
+		return OWNER_MIXED;
+	if (r->uid[EFFECTIVE] == 0 && !is_elsewhere)
+		return OWNER_ROOT;
+	return are_equal(r->gid) && o->files_uid == r->uid[EFFECTIVE] &&
+			       (r->permitted == 0 || is_elsewhere)
+		       ? OWNER_PLAIN
+		       : OWNER_MIXED;
+}
+
+static void read_rights(const char *status, struct owner *ret)
+{
+	struct rights r = {.permitted = UINT64_MAX};
+	const bool is_complete = procfs_numbers(status, "\nUid:", 10, r.uid, IDS) == IDS &&
+				 procfs_numbers(status, "\nGid:", 10, r.gid, IDS) == IDS &&
+				 procfs_numbers(status, "\nCapPrm:", 16, &r.permitted, 1) == 1 &&
+				 read_groups(status, ret);
+
+	ret->kind = is_complete ? kind_of(&r, ret) : OWNER_MIXED;
+	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(r.uid) : (uint32_t)r.uid[EFFECTIVE];
+	ret->gid = (uint32_t)r.gid[EFFECTIVE];
+}
+
+int owner_read(int32_t pid, struct owner *ret)
+{
+	struct owner o = {.pid = pid};
+	char stat[PROCFS_TEXT_MAX], status[STATUS_MAX];
+
+	/*
+	 * The program is read first. So what is read after an exec is never taken for a reading of
+	 * that program: the next reading shows another one.
+	 */
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, stat, sizeof(stat)) < 0)
+		return -ESRCH;
+	o.start_ticks = procfs_stat_number(stat, START_TICKS);
+	o.program = procfs_stat_number(stat, START_STACK);
+	/* /proc/PID has no memory, and belongs to root, once the leader has exited. */
+	o.tid = o.program == 0 ? threads_find_living(pid) : pid;
+	if (o.tid != pid &&
+	    small_file_read(AT_FDCWD, procfs_path(o.tid, "stat").text, stat, sizeof(stat)) == 0)
+		o.program = procfs_stat_number(stat, START_STACK);
+	o.files_uid = process_owner(o.tid);
+	o.user_namespace = inode_of(procfs_path(o.tid, "ns/user").text);
+	if (small_file_read(AT_FDCWD, procfs_path(o.tid, "status").text, status, sizeof(status)) <
+	    0)
+		return -ESRCH;
+	read_rights(status, &o);
+	*ret = o;
+	return 0;
+}
+
+int owner_read_again(const struct owner *owner, struct owner *ret)
+{
+	int r = owner_read(owner->pid, ret);
+
+	if (r == 0 && owner->kind == OWNER_MIXED && ret->kind != OWNER_PLAIN &&
+	    ret->start_ticks == owner->start_ticks && ret->program == owner->program) {
+		const struct owner now = *ret;
+
+		*ret = *owner;
+		ret->tid = now.tid;
+		ret->files_uid = now.files_uid;
+	}
+	return r;
+}
+
+struct owner_key owner_key(const struct owner *owner)
+{
+	struct owner_key key = {.kind = owner->kind};
+
+	if (owner->kind == OWNER_PLAIN) {
+		key.uid = owner->uid;
+		key.gid = owner->gid;
+		key.all_groups = owner->all_groups;
+		key.user_namespace = owner->user_namespace;
+	} else if (owner->kind == OWNER_MIXED) {
+		key.pid = owner->pid;
+		key.start_ticks = owner->start_ticks;
+	}
+	return key;
+}
+
+/* The struct has no padding. */
+_Static_assert(sizeof(struct owner_key) == 4 * 4 + 3 * 8, "padding");
+
+bool owner_key_equal(const struct owner_key *a, const struct owner_key *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+bool owner_is_same(const struct owner *a, const struct owner *b)
+{
+	const struct owner_key of_a = owner_key(a), of_b = owner_key(b);
+
+	return owner_key_equal(&of_a, &of_b);
+}
+
+bool owner_is_unchanged(const struct owner *before, const struct owner *now)
+{
+	return owner_is_same(before, now) && before->pid == now->pid &&
+	       before->start_ticks == now->start_ticks && before->program == now->program;
+}
+
+bool owner_is_user(const struct owner *owner, uint32_t uid)
+{
+	return owner->kind == OWNER_PLAIN && owner->uid == uid;
+}

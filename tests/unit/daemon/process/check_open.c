@@ -1,0 +1,230 @@
+/*
+ * Orders about a process that changes: it takes other ids, or executes a program, before the order
+ * is carried out or in the middle of it.
+ */
+#include "daemon/process/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "daemon/msg/msg_unwind.h"
+#include "daemon/process/process_root.h"
+#include "lib/base/procfs.h"
+#include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/suite.h"
+
+#define USER   60001
+#define MEMBER 60012
+
+static struct owned process;
+
+static int take(char step)
+{
+	const gid_t group = MEMBER;
+
+	switch (step) {
+	case 'u': /* a user's process, as if it had been executed */
+		return setgroups(1, &group) != 0 || setresgid(USER, USER, USER) != 0 ||
+		       setresuid(USER, USER, USER) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0;
+	case 'p':
+		return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0;
+	case 'd': /* as a set-user-ID program, which it would have to execute */
+		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0;
+	default:
+		return execl("/bin/sleep", "sleep", "1000", NULL);
+	}
+}
+
+static void begin(void)
+{
+	owned_start(&process, take);
+	if (getuid() == 0)
+		owned_go(&process, 'u');
+}
+
+static void end(void)
+{
+	owned_end(&process);
+}
+
+FIXTURE(begin, end)
+
+static struct open_order order_of(enum file_kind kind)
+{
+	struct open_order order = {.kind = kind};
+
+	OK(owner_read(process.pid, &order.owner));
+	return order;
+}
+
+static int carry_out(const struct open_order *order)
+{
+	int fd = -1, r = open_by_order(order, &fd);
+
+	if (r == 0) {
+		ck_assert_int_ge(fd, 0);
+		close_fd(&fd);
+	}
+	return r;
+}
+
+TEST(an_order_about_the_same_program_is_carried_out)
+{
+	const struct open_order order = order_of(FILE_KIND_MAPS);
+
+	OK(carry_out(&order));
+	OK(carry_out(&order));
+}
+
+TEST(an_order_from_before_an_exec_is_refused)
+{
+	const struct open_order order = order_of(FILE_KIND_MAPS);
+	struct owner o;
+
+	ck_assert_int_eq(write(process.to, "x", 1), 1);
+	do
+		OK(owner_read(process.pid, &o));
+	while (o.program == order.owner.program);
+	ck_assert_int_eq(carry_out(&order), -EACCES);
+}
+
+TEST(an_order_from_before_a_change_of_rights_is_refused)
+{
+	const struct open_order order = order_of(FILE_KIND_MAPS);
+
+	owned_go(&process, 'd');
+	ck_assert_int_eq(carry_out(&order), -EACCES);
+}
+
+/* Stops the helper before this system call, for the first time. Its exit status is the error. */
+static pid_t stop_helper_at(const struct open_order *order, long call)
+{
+	struct __ptrace_syscall_info info;
+	pid_t helper = fork();
+	int status;
+
+	if (helper == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0 || raise(SIGSTOP) != 0)
+			_exit(1);
+		_exit(-carry_out(order));
+	}
+	ck_assert_int_eq(waitpid(helper, &status, 0), helper);
+	OK(ptrace(PTRACE_SETOPTIONS, helper, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
+	do {
+		OK(ptrace(PTRACE_SYSCALL, helper, 0, 0));
+		ck_assert_int_eq(waitpid(helper, &status, 0), helper);
+		ck_assert_msg(WIFSTOPPED(status), "the call was not made: status %x", status);
+		ck_assert_int_ge(ptrace(PTRACE_GET_SYSCALL_INFO, helper, sizeof(info), &info), 0);
+	} while (info.op != PTRACE_SYSCALL_INFO_ENTRY || info.entry.nr != (uint64_t)call);
+	return helper;
+}
+
+static int error_of(pid_t helper)
+{
+	int status;
+
+	OK(ptrace(PTRACE_DETACH, helper, 0, 0));
+	ck_assert_int_eq(waitpid(helper, &status, 0), helper);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The helper makes the memfd of the copy after it has read whose the process is. */
+TEST_IF(a_change_in_the_middle_of_an_order_is_seen, getuid() == 0)
+{
+	const struct open_order order = order_of(FILE_KIND_MAPS);
+	pid_t helper = stop_helper_at(&order, SYS_memfd_create);
+
+	owned_go(&process, 'd');
+	ck_assert_int_eq(error_of(helper), EACCES);
+	owned_go(&process, 'p');
+	helper = stop_helper_at(&order, SYS_memfd_create);
+	ck_assert_int_eq(error_of(helper), 0);
+}
+
+/* Memory of a fork of this process has the same addresses. */
+TEST(only_code_of_files_is_copied_from_memory)
+{
+	struct open_order order = order_of(FILE_KIND_IMAGE);
+	char line[PATH_MAX + 128];
+	unsigned long start, end;
+	bool has_vdso = false;
+	FILE *maps;
+
+	maps = fopen(procfs_path(process.pid, "maps").text, "re");
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		char permissions[5];
+
+		ck_assert_int_eq(sscanf(line, "%lx-%lx %4s", &start, &end, permissions), 3);
+		order.start = start;
+		order.end = end;
+		if (strstr(line, "[vdso]") != NULL) {
+			has_vdso = true;
+			OK(carry_out(&order));
+		} else if (strchr(line, '/') == NULL && strstr(line, "[v") == NULL) {
+			/* Heap, stack, and other memory without a file. */
+			ck_assert_msg(carry_out(&order) == -EACCES, "copied: %s", line);
+		}
+	}
+	(void)fclose(maps);
+	ck_assert(has_vdso);
+	/* Not a mapping. */
+	order.end = end + (end - start);
+	ck_assert_int_eq(carry_out(&order), -EACCES);
+}
+
+/* The link and what it leads to belong to the test; the target's user may not read the file. */
+static void make_link(const char *dir, const char *name, uint32_t uid, uint32_t gid, mode_t mode,
+		      char ret[PATH_MAX])
+{
+	char file[PATH_MAX];
+	int fd;
+
+	(void)snprintf(file, sizeof(file), "%s/%s.file", dir, name);
+	(void)snprintf(ret, PATH_MAX, "%s/%s", dir, name);
+	fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, mode);
+	ck_assert_int_ge(fd, 0);
+	OK(fchown(fd, uid, gid));
+	OK(fchmod(fd, mode));
+	(void)close(fd);
+	OK(symlink(file, ret));
+}
+
+/* A debug file is looked for beside the mapped file, by a name that the target chooses. */
+TEST_IF(a_file_found_by_name_is_opened_with_the_owners_ids_and_groups, getuid() == 0)
+{
+	static const struct {
+		const char *name;
+		uint32_t uid, gid;
+		mode_t mode;
+		int error;
+	} files[] = {
+		{"root", 0, 0, 0600, -ENOENT},
+		{"user", USER, 0, 0400, 0},
+		{"group", 0, MEMBER, 0440, 0},
+		{"all", 0, 0, 0444, 0},
+	};
+	const char *dir = suite_directory();
+
+	OK(chmod(dir, 0755));
+	for (size_t i = 0; i < array_size(files); i++) {
+		struct open_order order = order_of(FILE_KIND_DEBUG_LINK);
+		char path[PATH_MAX];
+		int fd = -1;
+
+		make_link(dir, files[i].name, files[i].uid, files[i].gid, files[i].mode, path);
+		ck_assert_msg(process_root_open_debug_link(&order.owner, path, files[i].name,
+							   &fd) == files[i].error,
+			      "%s", files[i].name);
+		close_fd(&fd);
+	}
+}
