@@ -4,9 +4,9 @@
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/process/namespace.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -40,25 +40,18 @@ static int open_namespace(int32_t pid, const char *name)
 	return open(procfs_path(pid, "%s", name).text, O_RDONLY | O_CLOEXEC);
 }
 
-static bool are_same(int fd, int other)
-{
-	struct stat a, b;
-
-	return fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
-/* Returns true if uid owns the namespace, and its parent is this one. */
-static bool is_owned_child(int namespace, uint32_t uid, int of)
+/* Returns true if the peer's user owns this user namespace, and its parent is the peer's. */
+static bool is_owned_child(int namespace, const struct peer *peer)
 {
 	uid_t owner;
 	int parent;
 	bool is_child;
 
-	if (ioctl(namespace, NS_GET_OWNER_UID, &owner) < 0 || owner != uid)
+	if (ioctl(namespace, NS_GET_OWNER_UID, &owner) < 0 || owner != peer->uid)
 		return false;
 	parent = ioctl(namespace, NS_GET_PARENT);
-	is_child = parent >= 0 && are_same(parent, of);
+	is_child = parent >= 0 && namespace_is_same(procfs_path(peer->pid, "ns/user").text,
+						    procfs_own_fd(parent).text);
 	close_fd(&parent);
 	return is_child;
 }
@@ -66,16 +59,16 @@ static bool is_owned_child(int namespace, uint32_t uid, int of)
 static bool capabilities_permit(const struct peer *peer, const struct rights_of *of_peer,
 				int32_t pid, const struct rights_of *of_process)
 {
-	int own = open_namespace(peer->pid, "ns/user"), other = open_namespace(pid, "ns/user");
-	bool permitted = false;
+	int namespace;
+	bool is_child;
 
-	if (own >= 0 && other >= 0)
-		permitted = are_same(own, other)
-				    ? (of_process->permitted & ~of_peer->permitted) == 0
-				    : is_owned_child(other, peer->uid, own);
-	close_fd(&own);
-	close_fd(&other);
-	return permitted;
+	if (namespace_is_same(procfs_path(peer->pid, "ns/user").text,
+			      procfs_path(pid, "ns/user").text))
+		return (of_process->permitted & ~of_peer->permitted) == 0;
+	namespace = open_namespace(pid, "ns/user");
+	is_child = namespace >= 0 && is_owned_child(namespace, peer);
+	close_fd(&namespace);
+	return is_child;
 }
 
 /* Pid namespaces are nested at most so deep (kernel/pid_namespace.c). */
@@ -84,19 +77,19 @@ static bool capabilities_permit(const struct peer *peer, const struct rights_of 
 /* Returns true if the pid namespace of process pid is that of the peer, or below it. */
 static bool is_below(const struct peer *peer, int32_t pid)
 {
-	int own = open_namespace(peer->pid, "ns/pid"), at = open_namespace(pid, "ns/pid");
+	int at = open_namespace(pid, "ns/pid");
 	bool found = false;
 
-	for (int n = 0; own >= 0 && at >= 0 && !found && n <= NESTED_MAX; n++) {
+	for (int n = 0; at >= 0 && !found && n <= NESTED_MAX; n++) {
 		int parent = -1;
 
-		found = are_same(own, at);
+		found = namespace_is_same(procfs_path(peer->pid, "ns/pid").text,
+					  procfs_own_fd(at).text);
 		if (!found)
 			parent = ioctl(at, NS_GET_PARENT);
 		close_fd(&at);
 		at = parent;
 	}
-	close_fd(&own);
 	close_fd(&at);
 	return found;
 }

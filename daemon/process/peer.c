@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "daemon/common/privileges.h"
+#include "daemon/process/namespace.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -101,16 +101,6 @@ static uint64_t peer_start_ticks(int fd, const struct peer *p)
 	return ticks;
 }
 
-static bool is_in_own_namespace(const char *name, int32_t pid)
-{
-	char own[32];
-	struct stat a, b;
-
-	(void)snprintf(own, sizeof(own), "/proc/self/%s", name);
-	return stat(own, &a) == 0 && stat(procfs_path(pid, "%s", name).text, &b) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 /*
  * Returns true if a process of uid 0 has the rights of root where the daemon runs. Root of a
  * container that has the socket mounted has not. A daemon without CAP_SYS_PTRACE can neither find
@@ -123,8 +113,9 @@ static bool is_root_here(int32_t pid)
 
 	if (privileges_permitted(&own) == 0 && (own & CAPABILITY(CAP_SYS_PTRACE)) == 0)
 		return true;
-	return pid > 0 && is_in_own_namespace("ns/user", pid) &&
-	       is_in_own_namespace("ns/pid", pid) &&
+	return pid > 0 &&
+	       namespace_is_same("/proc/self/ns/user", procfs_path(pid, "ns/user").text) &&
+	       namespace_is_same("/proc/self/ns/pid", procfs_path(pid, "ns/pid").text) &&
 	       small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
 		       0 &&
 	       procfs_numbers(text, "\nCapEff:", 16, &effective, 1) == 1 &&
