@@ -47,8 +47,8 @@
 #include <stdint.h>
 
 /* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5:
- * RELEASE, PROTOCOL_CRASHED and PROTOCOL_DETACHING. Before version 5 the daemon answered DETACH
- * before it had detached.
+ * RELEASE, PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING. Before version 5 the daemon
+ * answered DETACH before it had detached.
  */
 #define PROTOCOL_VERSION 5
 /* "SPRF". A program that connects by mistake does not send these bytes. */
@@ -187,6 +187,7 @@ enum protocol_state {
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
 	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
 	PROTOCOL_DETACHING,	  /* "detaching": to be left out; the daemon still traces it */
+	PROTOCOL_WAITING,	  /* "waiting": until fewer processes are profiled */
 };
 
 /*

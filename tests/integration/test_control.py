@@ -224,6 +224,28 @@ def test_sections_and_reload(box):
     profd.interrupt()
 
 
+def test_who_waits_for_a_limit(box):
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    pids = {box.start([exe, 'nanosleep']).pid for _ in range(2)}
+    profd, ctl, _ = configured(
+        box, section('one', exe, 'max_instances = 1', 'autostart = yes'))
+
+    def in_state(state):
+        return [t for t in ctl.status()['targets'] if t['state'] == state]
+    waiting, = wait_for(lambda: in_state('profiling') and in_state('waiting'), 'one waits')
+    check('max_instances' in waiting['last_error'], f'{waiting}')
+    ctl.run('stop', waiting['pid'])
+    stopped = ctl.wait_state(waiting['pid'], 'stopped')
+    check(stopped['last_error'] is None, f'{stopped}')
+    ctl.run('start', waiting['pid'])
+    ctl.wait_state(waiting['pid'], 'waiting')
+    other, = pids - {waiting['pid']}
+    ctl.run('stop', other)
+    found = ctl.wait_state(waiting['pid'], 'profiling')
+    check(found['last_error'] is None, f'{found}')
+    profd.interrupt()
+
+
 def test_a_path_that_is_not_ascii(box):
     for name, shown in ((b'gr\xc3\xb6\xc3\x9fe"\\', 'größe"\\'),
                         (b'\xc3(\x1b\xc2\x9b', '?(??')):

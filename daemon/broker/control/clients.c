@@ -122,8 +122,9 @@ void clients_answer(const struct instance *i, struct protocol_answer *ret)
 	if (ret->state == PROTOCOL_PROFILING)
 		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
 			       lifecycle_profiler_id(i));
-	else if (ret->state == PROTOCOL_IS_LEFT_OUT && ret->text[0] == '\0')
-		(void)snprintf(ret->text, sizeof(ret->text), "%s", i->last_error);
+	else if ((ret->state == PROTOCOL_IS_LEFT_OUT || ret->state == PROTOCOL_WAITING) &&
+		 ret->text[0] == '\0')
+		(void)snprintf(ret->text, sizeof(ret->text), "%s", instance_obstacle_text(i));
 }
 
 static void update_page(const struct clients *cs, struct client *c)
