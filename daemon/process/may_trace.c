@@ -6,33 +6,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "daemon/process/credentials.h"
 #include "daemon/process/namespace.h"
-#include "daemon/process/process.h"
 #include "lib/base/procfs.h"
-#include "lib/base/small_file.h"
 
-/* The ids of a process in the daemon's user namespace: real, effective, saved, of files. */
-enum { REAL, EFFECTIVE, SAVED, OF_FILES, IDS };
-
-struct rights_of {
-	uint64_t uid[IDS], gid[IDS];
-	uint64_t permitted; /* capabilities, in its user namespace */
-};
-
-static bool read_rights(int32_t pid, struct rights_of *ret)
+static bool are_all(const uint64_t ids[4], uint64_t id)
 {
-	char text[PROCFS_TEXT_MAX];
-
-	return small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
-		       0 &&
-	       procfs_numbers(text, "\nUid:", 10, ret->uid, IDS) == IDS &&
-	       procfs_numbers(text, "\nGid:", 10, ret->gid, IDS) == IDS &&
-	       procfs_numbers(text, "\nCapPrm:", 16, &ret->permitted, 1) == 1;
-}
-
-static bool are_all(const uint64_t ids[IDS], uint64_t id)
-{
-	return ids[REAL] == id && ids[EFFECTIVE] == id && ids[SAVED] == id;
+	return ids[CREDENTIALS_REAL] == id && ids[CREDENTIALS_EFFECTIVE] == id &&
+	       ids[CREDENTIALS_SAVED] == id;
 }
 
 static int open_namespace(int32_t pid, const char *name)
@@ -56,8 +37,8 @@ static bool is_owned_child(int namespace, const struct peer *peer)
 	return is_child;
 }
 
-static bool capabilities_permit(const struct peer *peer, const struct rights_of *of_peer,
-				int32_t pid, const struct rights_of *of_process)
+static bool capabilities_permit(const struct peer *peer, const struct credentials *of_peer,
+				int32_t pid, const struct credentials *of_process)
 {
 	int namespace;
 	bool is_child;
@@ -96,13 +77,12 @@ static bool is_below(const struct peer *peer, int32_t pid)
 
 bool may_trace(const struct peer *peer, int32_t pid)
 {
-	struct rights_of of_peer, of_process;
-	struct process_identity now;
+	struct credentials of_peer, of_process;
 
-	return read_rights(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
-	       are_all(of_process.gid, peer->gid) && process_owner(pid) == peer->uid &&
-	       peer->pid > 0 && read_rights(peer->pid, &of_peer) && is_below(peer, pid) &&
+	return credentials_read(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
+	       are_all(of_process.gid, peer->gid) && of_process.owner == peer->uid &&
+	       peer->pid > 0 && credentials_read(peer->pid, &of_peer) && is_below(peer, pid) &&
 	       capabilities_permit(peer, &of_peer, pid, &of_process) &&
-	       /* The rights were the peer's if it is there still. */
-	       process_identity(peer->pid, &now) && now.start_ticks == peer->start_ticks;
+	       /* Last: then the credentials above were the peer's. */
+	       peer_speaks(peer);
 }

@@ -15,8 +15,11 @@
  * of RECORD) two.
  *
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
- * connect(2): a child that inherits a connection speaks for its parent. Operators are root, the
- * daemon's own user, and members of the group sentry-profd.
+ * connect(2): a child that inherits a connection speaks for its parent. After an exec by that
+ * process, requests about the client and about other users' processes are denied until the process
+ * has the credentials that it had when it connected: Uid, Gid and CapPrm of /proc/PID/status, and
+ * the owner of that file. Operators are root, the daemon's own user, and members of the group
+ * sentry-profd.
  *
  *     request                                        permitted to
  *     START, STOP, PROFILER_ID without pid and name  the client, about its own process

@@ -17,6 +17,10 @@ import test_32bit
 from harness import BUILD, check, wait_for
 
 
+# Results, as in lib/client/protocol.h.
+OK, DENIED = 0, 6
+
+
 def listening(box, targets, *args, **options):
     """A daemon with a socket, and its operator."""
     path = box.make_dir('run') / 'sub' / 'profd.sock'
@@ -492,6 +496,81 @@ def test_root_of_a_container(box):
                               capture_output=True, text=True, check=False)
         check(done.returncode == 1 and 'not permitted' in done.stderr, f'{container}: {done}')
     ctl.run('stop', target.pid)
+
+
+# Connects, and executes a program. A child, which inherits the connection, sends the messages of
+# its standard input, and prints the result of each answer.
+HEIR = '''
+import os, socket, struct, sys
+path, program, hello = sys.argv[1], sys.argv[2:4], sys.argv[4:]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(path)
+def ask(line):
+    s.send(bytes.fromhex(line))
+    return struct.unpack_from('=I', s.recv(4096), 12)[0]
+for line in hello:
+    ask(line)
+if os.fork():
+    os.execv(program[0], program)
+for n, line in enumerate(sys.stdin):
+    print('answer', n, ask(line), flush=True)
+'''
+
+
+class Heir:
+    def __init__(self, box, ctl, exe, *hello):
+        self.program = box.start(
+            ['/usr/bin/python3', '-c', HEIR, ctl.path, exe, 'nanosleep', *(m.hex() for m in hello)],
+            stdin=subprocess.PIPE, **stranger.options())
+        self.pid = self.program.pid
+        self.n = 0
+
+    def ask(self, message):
+        self.program.process.stdin.write(message.hex().encode() + b'\n')
+        self.program.process.stdin.flush()
+        found = self.program.wait_line(rf'answer {self.n} (\d+)')
+        self.n += 1
+        return int(found[1])
+
+    def ask_all(self):
+        """The results of requests about itself."""
+        return [self.ask(message) for message in (
+            control.request(control.START), control.request(control.STOP),
+            control.request(control.PROFILER_ID), control.request(control.SPANS_OPEN),
+            control.request(control.START, self.pid), control.request(control.RELEASE),
+            control.request(control.ATTACH, self.pid), control.request(control.RECORD, self.pid))]
+
+
+def test_an_exec_by_the_peer(box):
+    """A connection does not speak for a program with other rights that its process
+    executes, nor if the daemon accepts it after that."""
+    stranger.need_root()
+    exes = []
+    for mode in 0o755, 0o4755, 0o2755, 0o711:
+        exes.append(stranger.copy(box, ['targets/unw_o2']) / 'unw_o2')
+        exes[-1].chmod(mode)
+    profd, ctl, _ = configured(box, '\n'.join(
+        section(f's{n}', exe) for n, exe in enumerate(exes)))
+    greeting = control.hello(5)
+    plain = Heir(box, ctl, exes[0], greeting)
+    ctl.wait_state(plain.pid, 'stopped')
+    check(plain.ask(control.request(control.START)) == OK, 'it has the same rights')
+    ctl.wait_state(plain.pid, 'profiling')
+    for exe in exes[1:]:
+        heir = Heir(box, ctl, exe, greeting)
+        ctl.wait_state(heir.pid, 'stopped')
+        check(heir.ask_all() == [DENIED] * 8, f'{exe}')
+        check(ctl.target(heir.pid)['state'] == 'stopped', 'nothing has changed')
+        check(heir.ask(control.request(control.STATUS)) == OK, 'which every user may see')
+    for exe in exes[1:3]:
+        profd.signal(signal.SIGSTOP)
+        heir = Heir(box, ctl, exe)
+        heir.program.wait_line('ready.*')
+        profd.signal(signal.SIGCONT)
+        ctl.wait_state(heir.pid, 'stopped')
+        heir.ask(greeting)
+        check(heir.ask_all() == [DENIED] * 8, f'{exe}')
+        check(ctl.target(heir.pid)['state'] == 'stopped', 'nothing has changed')
 
 
 def test_the_group(box):

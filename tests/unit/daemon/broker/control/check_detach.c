@@ -99,8 +99,9 @@ static void set_up(void)
 	build_run(&b, &i, NULL)->in_capture = true;
 	tracer = 0;
 	b.parts.children.capture.pid = getpid();
-	peer.identity = (struct peer){
-		.pid = i.pid, .start_ticks = i.start_ticks, .uid = i.uid, .is_operator = true};
+	peer.identity =
+		(struct peer){.pid = i.pid, .uid = i.uid, .gid = getegid(), .is_operator = true};
+	ck_assert(peer_look(&peer.identity));
 }
 
 static void tear_down(void)
