@@ -32,7 +32,8 @@
  *     STATUS, METRICS, OPENMETRICS                   everybody
  *
  * A process that has changed its credentials, or that runs a file which its user may not read, is
- * for operators only. STATUS and METRICS show the statistics of other users' processes only to
+ * for operators only; but a client may name its own pid in START, STOP, PROFILER_ID, DETACH and
+ * RELEASE. STATUS and METRICS show the statistics of other users' processes only to
  * operators and to members of the group sentry-profd-view.
  *
  * Limits. The daemon closes the connection of a client that sends an invalid message, leaves

@@ -573,6 +573,36 @@ def test_an_exec_by_the_peer(box):
         check(ctl.target(heir.pid)['state'] == 'stopped', 'nothing has changed')
 
 
+# Is not dumpable, and asks as Heir does, about itself.
+SERVICE = HEIR.replace('if os.fork():', '''import ctypes
+ctypes.CDLL(None).prctl(4, 0)
+print("ready", flush=True)
+if False:''')
+
+
+def test_a_service_with_capabilities(box):
+    """It needs no right to trace itself."""
+    stranger.need_root()
+    _, ctl = listening(box, [sleeper(box)])
+    service = box.start(
+        ['setpriv', f'--reuid={stranger.UID}', f'--regid={stranger.UID}', '--clear-groups',
+         '--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service', '/usr/bin/python3',
+         '-c', SERVICE, ctl.path, '-', '-', control.hello(5).hex()], stdin=subprocess.PIPE)
+    service.wait_line('ready')
+    check(os.stat(f'/proc/{service.pid}/stat').st_uid == 0, 'it is not dumpable')
+    ctl.run('attach', service.pid)
+    ctl.wait_state(service.pid, 'profiling')
+    asked = [control.request(kind, pid) for pid in (0, service.pid)
+             for kind in (control.STOP, control.START, control.PROFILER_ID)]
+    asked.append(control.request(control.RELEASE, service.pid))
+    for n, message in enumerate(asked):
+        service.process.stdin.write(message.hex().encode() + b'\n')
+        service.process.stdin.flush()
+        found = service.wait_line(rf'answer {n} (\d+)')
+        check(int(found[1]) == OK, f'{n}: {found}')
+    check('released' in ctl.target(service.pid)['last_error'], 'by itself')
+
+
 def test_the_group(box):
     """Members of the group sentry-profd may do everything, through any of
     their groups; members of the viewers' group see as much."""

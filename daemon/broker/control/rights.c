@@ -27,7 +27,7 @@ struct instance *rights_find_instance(struct targets *ts, const struct peer *pee
 	struct process look;
 	enum process_fault fault;
 
-	if (i != NULL && !rights_may_control(peer, i)) {
+	if (i != NULL && !rights_is_itself(peer, i) && !rights_may_control(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}

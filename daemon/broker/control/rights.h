@@ -27,7 +27,9 @@ struct instance;
 bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid);
 
 /*
- * Returns true if i is the peer's own process, for which the connection speaks (peer_speaks()).
+ * Returns true if i is the peer's own process, for which the connection speaks (peer_speaks()). The
+ * peer may start, stop, detach and release i and read its profiler id, without a right to trace
+ * it: so may a service that has capabilities.
  */
 bool rights_is_itself(const struct peer *peer, const struct instance *i);
 
@@ -38,8 +40,8 @@ bool rights_is_itself(const struct peer *peer, const struct instance *i);
 bool rights_may_control(const struct peer *peer, const struct instance *i);
 
 /*
- * Returns the instance of process pid, if rights_may_control() is true for it. If not, or if
- * there is no such process or instance, returns NULL and sets the result of *ret.
+ * Returns the instance of process pid, if rights_is_itself() or rights_may_control() is true for
+ * it. If not, or if there is no such process or instance, returns NULL and sets the result of *ret.
  */
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,
 				      struct control_answer *ret);
