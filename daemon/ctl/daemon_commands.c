@@ -302,7 +302,7 @@ static int wait_for_attachment(const struct request *q, struct control_client *c
 		if (r < 0)
 			return r;
 		close_fd(&fd);
-		if (now.state == PROTOCOL_IS_LEFT_OUT) {
+		if (now.state == PROTOCOL_IS_LEFT_OUT || now.state == PROTOCOL_WAITING) {
 			answer->result = PROTOCOL_FAILED;
 			memcpy(answer->text, now.text, sizeof(answer->text));
 		}

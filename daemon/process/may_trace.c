@@ -4,35 +4,16 @@
 #include <linux/nsfs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/process/process.h"
+#include "daemon/process/credentials.h"
+#include "daemon/process/namespace.h"
 #include "lib/base/procfs.h"
-#include "lib/base/small_file.h"
 
-/* The ids of a process in the daemon's user namespace: real, effective, saved, of files. */
-enum { REAL, EFFECTIVE, SAVED, OF_FILES, IDS };
-
-struct rights_of {
-	uint64_t uid[IDS], gid[IDS];
-	uint64_t permitted; /* capabilities, in its user namespace */
-};
-
-static bool read_rights(int32_t pid, struct rights_of *ret)
+static bool are_all(const uint64_t ids[4], uint64_t id)
 {
-	char text[PROCFS_TEXT_MAX];
-
-	return small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
-		       0 &&
-	       procfs_numbers(text, "\nUid:", 10, ret->uid, IDS) == IDS &&
-	       procfs_numbers(text, "\nGid:", 10, ret->gid, IDS) == IDS &&
-	       procfs_numbers(text, "\nCapPrm:", 16, &ret->permitted, 1) == 1;
-}
-
-static bool are_all(const uint64_t ids[IDS], uint64_t id)
-{
-	return ids[REAL] == id && ids[EFFECTIVE] == id && ids[SAVED] == id;
+	return ids[CREDENTIALS_REAL] == id && ids[CREDENTIALS_EFFECTIVE] == id &&
+	       ids[CREDENTIALS_SAVED] == id;
 }
 
 static int open_namespace(int32_t pid, const char *name)
@@ -40,42 +21,35 @@ static int open_namespace(int32_t pid, const char *name)
 	return open(procfs_path(pid, "%s", name).text, O_RDONLY | O_CLOEXEC);
 }
 
-static bool are_same(int fd, int other)
-{
-	struct stat a, b;
-
-	return fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
-/* Returns true if uid owns the namespace, and its parent is this one. */
-static bool is_owned_child(int namespace, uint32_t uid, int of)
+/* Returns true if the peer's user owns this user namespace, and its parent is the peer's. */
+static bool is_owned_child(int namespace, const struct peer *peer)
 {
 	uid_t owner;
 	int parent;
 	bool is_child;
 
-	if (ioctl(namespace, NS_GET_OWNER_UID, &owner) < 0 || owner != uid)
+	if (ioctl(namespace, NS_GET_OWNER_UID, &owner) < 0 || owner != peer->uid)
 		return false;
 	parent = ioctl(namespace, NS_GET_PARENT);
-	is_child = parent >= 0 && are_same(parent, of);
+	is_child = parent >= 0 && namespace_is_same(procfs_path(peer->pid, "ns/user").text,
+						    procfs_own_fd(parent).text);
 	close_fd(&parent);
 	return is_child;
 }
 
-static bool capabilities_permit(const struct peer *peer, const struct rights_of *of_peer,
-				int32_t pid, const struct rights_of *of_process)
+static bool capabilities_permit(const struct peer *peer, const struct credentials *of_peer,
+				int32_t pid, const struct credentials *of_process)
 {
-	int own = open_namespace(peer->pid, "ns/user"), other = open_namespace(pid, "ns/user");
-	bool permitted = false;
+	int namespace;
+	bool is_child;
 
-	if (own >= 0 && other >= 0)
-		permitted = are_same(own, other)
-				    ? (of_process->permitted & ~of_peer->permitted) == 0
-				    : is_owned_child(other, peer->uid, own);
-	close_fd(&own);
-	close_fd(&other);
-	return permitted;
+	if (namespace_is_same(procfs_path(peer->pid, "ns/user").text,
+			      procfs_path(pid, "ns/user").text))
+		return (of_process->permitted & ~of_peer->permitted) == 0;
+	namespace = open_namespace(pid, "ns/user");
+	is_child = namespace >= 0 && is_owned_child(namespace, peer);
+	close_fd(&namespace);
+	return is_child;
 }
 
 /* Pid namespaces are nested at most so deep (kernel/pid_namespace.c). */
@@ -84,32 +58,31 @@ static bool capabilities_permit(const struct peer *peer, const struct rights_of 
 /* Returns true if the pid namespace of process pid is that of the peer, or below it. */
 static bool is_below(const struct peer *peer, int32_t pid)
 {
-	int own = open_namespace(peer->pid, "ns/pid"), at = open_namespace(pid, "ns/pid");
+	int at = open_namespace(pid, "ns/pid");
 	bool found = false;
 
-	for (int n = 0; own >= 0 && at >= 0 && !found && n <= NESTED_MAX; n++) {
+	for (int n = 0; at >= 0 && !found && n <= NESTED_MAX; n++) {
 		int parent = -1;
 
-		found = are_same(own, at);
+		found = namespace_is_same(procfs_path(peer->pid, "ns/pid").text,
+					  procfs_own_fd(at).text);
 		if (!found)
 			parent = ioctl(at, NS_GET_PARENT);
 		close_fd(&at);
 		at = parent;
 	}
-	close_fd(&own);
 	close_fd(&at);
 	return found;
 }
 
 bool may_trace(const struct peer *peer, int32_t pid)
 {
-	struct rights_of of_peer, of_process;
-	struct process_identity now;
+	struct credentials of_peer, of_process;
 
-	return read_rights(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
-	       are_all(of_process.gid, peer->gid) && process_owner(pid) == peer->uid &&
-	       peer->pid > 0 && read_rights(peer->pid, &of_peer) && is_below(peer, pid) &&
+	return credentials_read(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
+	       are_all(of_process.gid, peer->gid) && of_process.owner == peer->uid &&
+	       peer->pid > 0 && credentials_read(peer->pid, &of_peer) && is_below(peer, pid) &&
 	       capabilities_permit(peer, &of_peer, pid, &of_process) &&
-	       /* The rights were the peer's if it is there still. */
-	       process_identity(peer->pid, &now) && now.start_ticks == peer->start_ticks;
+	       /* Last: then the credentials above were the peer's. */
+	       peer_speaks(peer);
 }

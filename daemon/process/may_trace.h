@@ -14,6 +14,7 @@
 
 /*
  * Returns true if
+ * - the connection speaks for its process (peer_speaks()),
  * - the real, effective and saved uid and gid of process pid are those of the peer,
  * - it is dumpable: /proc/PID/stat belongs to that uid,
  * - it is in the peer's pid namespace, or one below that,

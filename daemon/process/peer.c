@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "daemon/common/privileges.h"
+#include "daemon/process/namespace.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -65,16 +65,6 @@ static bool is_in_group(int fd, const struct ucred *credentials, uint32_t gid)
 	return found;
 }
 
-/* Field 22 of proc(5)'s stat; 0 if the process has ended. */
-static uint64_t start_ticks_of(int32_t pid)
-{
-	char text[PROCFS_TEXT_MAX];
-
-	return small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, text, sizeof(text)) < 0
-		       ? 0
-		       : procfs_stat_number(text, 22);
-}
-
 /* Used if there is no pidfd of the peer. True if process pid still belongs to the same user. */
 static bool may_be_same_process(int32_t pid, uint32_t uid)
 {
@@ -86,29 +76,49 @@ static bool may_be_same_process(int32_t pid, uint32_t uid)
 	return same;
 }
 
-static uint64_t peer_start_ticks(int fd, const struct peer *p)
+/* Returns true if process p->pid is the peer: everything that was read of it is of the peer. */
+static bool is_peer(int fd, const struct peer *p)
 {
 	int pidfd = -1;
 	socklen_t size = sizeof(pidfd);
-	uint64_t ticks = start_ticks_of(p->pid);
+	bool is_alive;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
-		return errno == ENOPROTOOPT && may_be_same_process(p->pid, p->uid) ? ticks : 0;
-	/* The ticks were read before this check, so if the peer is alive, they are the peer's. */
-	if (!process_is_alive(pidfd))
-		ticks = 0;
+		return errno == ENOPROTOOPT && may_be_same_process(p->pid, p->uid);
+	is_alive = process_is_alive(pidfd);
 	close_fd(&pidfd);
-	return ticks;
+	return is_alive;
 }
 
-static bool is_in_own_namespace(const char *name, int32_t pid)
+bool peer_look(struct peer *p)
 {
-	char own[32];
-	struct stat a, b;
+	struct process_identity before, after;
 
-	(void)snprintf(own, sizeof(own), "/proc/self/%s", name);
-	return stat(own, &a) == 0 && stat(procfs_path(pid, "%s", name).text, &b) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	if (!process_identity(p->pid, &before) || !credentials_read(p->pid, &p->credentials) ||
+	    !process_identity(p->pid, &after) || after.start_ticks != before.start_ticks ||
+	    after.start_stack != before.start_stack)
+		return false;
+	p->start_ticks = after.start_ticks;
+	p->start_stack = after.start_stack;
+	return true;
+}
+
+bool peer_speaks(const struct peer *p)
+{
+	const struct credentials *then = &p->credentials;
+	struct peer now = {.pid = p->pid};
+	struct process_identity identity;
+
+	/* It executed a set-user-ID or set-group-ID program before the connection was accepted. */
+	if (p->start_ticks == 0 || then->uid[CREDENTIALS_EFFECTIVE] != p->uid ||
+	    then->gid[CREDENTIALS_EFFECTIVE] != p->gid)
+		return false;
+	if (!process_identity(p->pid, &identity) || identity.start_ticks != p->start_ticks)
+		return false;
+	if (identity.start_stack != 0 && identity.start_stack == p->start_stack)
+		return true;
+	return peer_look(&now) && now.start_ticks == p->start_ticks &&
+	       credentials_are_equal(&now.credentials, then);
 }
 
 /*
@@ -123,8 +133,9 @@ static bool is_root_here(int32_t pid)
 
 	if (privileges_permitted(&own) == 0 && (own & CAPABILITY(CAP_SYS_PTRACE)) == 0)
 		return true;
-	return pid > 0 && is_in_own_namespace("ns/user", pid) &&
-	       is_in_own_namespace("ns/pid", pid) &&
+	return pid > 0 &&
+	       namespace_is_same("/proc/self/ns/user", procfs_path(pid, "ns/user").text) &&
+	       namespace_is_same("/proc/self/ns/pid", procfs_path(pid, "ns/pid").text) &&
 	       small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
 		       0 &&
 	       procfs_numbers(text, "\nCapEff:", 16, &effective, 1) == 1 &&
@@ -148,9 +159,9 @@ int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct p
 			       is_in_group(fd, &credentials, groups->operators),
 	};
 	p.sees_all = p.is_operator || is_in_group(fd, &credentials, groups->viewers);
-	/* Read last: if the peer is alive, the process that was looked at is the peer. */
-	if (p.pid > 0)
-		p.start_ticks = peer_start_ticks(fd, &p);
+	/* is_peer() last: if the peer is alive, the process that was looked at is the peer. */
+	if (p.pid > 0 && (!peer_look(&p) || !is_peer(fd, &p)))
+		p.start_ticks = 0;
 	*ret = p;
 	return 0;
 }

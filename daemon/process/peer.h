@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/process/credentials.h"
 #include "lib/base/util.h"
 
 /*
@@ -26,10 +27,13 @@ struct peer_groups {
 struct peer {
 	/* The process that called connect(2); 0: it has no pid in this pid namespace. */
 	int32_t pid;
-	uint64_t start_ticks; /* of the process, after boot; 0: it has ended */
-	uint32_t uid, gid;    /* effective, at the time of connect(2) */
+	uint32_t uid, gid; /* effective, at the time of connect(2) */
 	bool is_operator;
 	bool sees_all; /* a viewer or an operator */
+	/* As peer_look() reads them when the connection is accepted. */
+	uint64_t start_ticks; /* of the process, after boot; 0: it has ended */
+	uint64_t start_stack; /* of its program (struct process_identity) */
+	struct credentials credentials;
 };
 
 /*
@@ -43,6 +47,20 @@ struct peer {
  */
 must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
 		       struct peer *ret);
+
+/*
+ * Sets start_ticks, start_stack and credentials to those that process p->pid has now. Returns false
+ * if the process has ended, or executes a program at this moment.
+ */
+bool peer_look(struct peer *p);
+
+/*
+ * Returns true if the connection speaks for its process now: the process runs the program that it
+ * ran when the connection was accepted, or has executed another one and has the credentials of
+ * then. So a set-user-ID program that a user executes has no connection of that user's. Returns
+ * false, too, if the process had other ids then than at connect(2), and if it has ended.
+ */
+bool peer_speaks(const struct peer *p);
 
 /* Looks both groups up in /etc/group. */
 void peer_groups(struct peer_groups *ret);

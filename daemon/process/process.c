@@ -179,6 +179,7 @@ bool process_identity(int32_t pid, struct process_identity *ret)
 	if (!read_stat(pid, &stat) || (stat.flags & PF_KTHREAD))
 		return false;
 	ret->start_ticks = stat.start_ticks;
+	ret->start_stack = stat.start_stack;
 	/* Fixed offsets, so that no two values can be confused. */
 	memcpy(bytes, &stat.start_ticks, 8);
 	memcpy(bytes + 8, &stat.start_stack, 8);

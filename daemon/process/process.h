@@ -62,9 +62,14 @@ static inline int process_take_pidfd(struct process *process)
  */
 struct process_identity {
 	uint64_t start_ticks;
-	/* A hash of start time, name and stack address: an exec changes it with near certainty. */
-	uint64_t program_hash;
+	/*
+	 * The address of the program's stack, which is random: an exec changes it with near
+	 * certainty. 0: the daemon may not read it.
+	 */
+	uint64_t start_stack;
+	uint64_t program_hash; /* of these two and the name, which the program can change */
 };
+
 /*
  * Returns the uid of the owner of the files in /proc/PID, which is root if the process is not
  * dumpable: it has changed its credentials, or runs a file that its user may not read. Returns

@@ -199,7 +199,6 @@ size_t functions_write_name(const char *s, FILE *out)
 	while (*s != '\0') {
 		const size_t n = utf8_length(s);
 		char escaped[ESCAPE_MAX];
-		bool is_unsafe;
 		size_t size;
 
 		if (columns >= FUNCTIONS_NAME_COLUMNS) {
@@ -210,9 +209,8 @@ size_t functions_write_name(const char *s, FILE *out)
 			columns += (size_t)fprintf(out, "\\x%02x", (uint8_t)*s++);
 			continue;
 		}
-		is_unsafe = utf8_is_unsafe(s);
 		size = escape_next(&s, escaped);
-		columns += is_unsafe ? size : 1;
+		columns += size > n ? size : 1;
 		(void)fwrite(escaped, 1, size, out);
 	}
 	return columns;

@@ -73,8 +73,8 @@ must_check int functions_add(struct functions *f, struct stacks *s,
 must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
 
 /*
- * Writes a name that a target chose, in a form that is safe for a terminal: a control
- * character (C0, DEL or C1), and a byte that is not UTF-8, becomes \xNN. After
+ * Writes a name that a target chose, in a form that is safe for a terminal: as escape_write()
+ * does, and a byte that is not UTF-8 becomes \xNN, too. After
  * FUNCTIONS_NAME_COLUMNS columns the rest of the name is replaced by "...". Returns the
  * number of columns written, counting one for each character.
  */

@@ -16,7 +16,8 @@
 
 /*
  * Converts the next character or invalid byte of *s, and moves *s behind it. *s must not be empty.
- * Returns the number of bytes written to ret, which gets no NUL.
+ * Returns the number of bytes written to ret, which gets no NUL: more than the character has if,
+ * and only if, it was escaped.
  */
 size_t escape_next(const char **s, char ret[ESCAPE_MAX]);
 

@@ -42,6 +42,17 @@ static inline size_t utf8_length(const char *s)
 	return n;
 }
 
+/* Returns the code point of the sequence of length bytes, as utf8_length() returns it, at s. */
+static inline uint32_t utf8_code_point(const char *s, size_t length)
+{
+	/* Each byte after the first has 6 bits; the first has the rest. */
+	uint32_t c = length == 1 ? (uint8_t)s[0] : (uint8_t)s[0] & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++)
+		c = c << 6 | ((uint8_t)s[i] & 0x3f);
+	return c;
+}
+
 /* Returns whether s, valid UTF-8, starts with a control character: C0, DEL or C1. */
 static inline bool utf8_is_control(const char *s)
 {
@@ -58,16 +69,10 @@ static inline bool utf8_is_control(const char *s)
  */
 static inline bool utf8_is_unsafe(const char *s)
 {
-	const uint8_t last = utf8_length(s) == 3 ? (uint8_t)s[2] : 0;
+	const uint32_t c = utf8_code_point(s, utf8_length(s));
 
-	if (utf8_is_control(s) || strncmp(s, "\xd8\x9c", 2) == 0)
-		return true;
-	if (last == 0 || (uint8_t)s[0] != 0xe2)
-		return false;
-	if ((uint8_t)s[1] == 0x81)
-		return last >= 0xa6 && last <= 0xa9;
-	return (uint8_t)s[1] == 0x80 &&
-	       (last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae));
+	return utf8_is_control(s) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 /*

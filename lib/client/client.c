@@ -137,6 +137,7 @@ enum sentry_profd_state sentry_profd_state(void)
 	case PROTOCOL_IS_LEFT_OUT:
 	case PROTOCOL_CRASHED:
 	case PROTOCOL_DETACHING:
+	case PROTOCOL_WAITING:
 		return SENTRY_PROFD_SUSPENDED;
 	}
 	return SENTRY_PROFD_SUSPENDED;

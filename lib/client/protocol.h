@@ -15,8 +15,11 @@
  * of RECORD) two.
  *
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
- * connect(2): a child that inherits a connection speaks for its parent. Operators are root, the
- * daemon's own user, and members of the group sentry-profd.
+ * connect(2): a child that inherits a connection speaks for its parent. After an exec by that
+ * process, requests about the client and about other users' processes are denied until the process
+ * has the credentials that it had when it connected: Uid, Gid and CapPrm of /proc/PID/status, and
+ * the owner of that file. Operators are root, the daemon's own user, and members of the group
+ * sentry-profd.
  *
  *     request                                        permitted to
  *     START, STOP, PROFILER_ID without pid and name  the client, about its own process
@@ -29,7 +32,8 @@
  *     STATUS, METRICS, OPENMETRICS                   everybody
  *
  * A process that has changed its credentials, or that runs a file which its user may not read, is
- * for operators only. STATUS and METRICS show the statistics of other users' processes only to
+ * for operators only; but a client may name its own pid in START, STOP, PROFILER_ID, DETACH and
+ * RELEASE. STATUS and METRICS show the statistics of other users' processes only to
  * operators and to members of the group sentry-profd-view.
  *
  * Limits. The daemon closes the connection of a client that sends an invalid message, leaves
@@ -47,8 +51,8 @@
 #include <stdint.h>
 
 /* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5:
- * RELEASE, PROTOCOL_CRASHED and PROTOCOL_DETACHING. Before version 5 the daemon answered DETACH
- * before it had detached.
+ * RELEASE, PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING. Before version 5 the daemon
+ * answered DETACH before it had detached.
  */
 #define PROTOCOL_VERSION 5
 /* "SPRF". A program that connects by mistake does not send these bytes. */
@@ -187,6 +191,7 @@ enum protocol_state {
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
 	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
 	PROTOCOL_DETACHING,	  /* "detaching": to be left out; the daemon still traces it */
+	PROTOCOL_WAITING,	  /* "waiting": until fewer processes are profiled */
 };
 
 /*

@@ -13,7 +13,7 @@ import stranger
 from harness import check
 
 HELLO, ANSWER, START, STOP, PROFILER_ID = 1, 2, 3, 4, 5
-SPANS_OPEN, ATTACH, DETACH, STATUS, RELOAD = 6, 9, 10, 11, 12
+SPANS_OPEN, ATTACH, DETACH, STATUS, RELOAD, RECORD, RELEASE = 6, 9, 10, 11, 12, 13, 19
 MAGIC = 0x46525053
 KEYS = ['name', 'pid', 'state', 'session_sampled', 'lifecycle', 'rate_hz',
         'profiler_id', 'threads', 'samples_taken', 'missed', 'pause_us_p99',

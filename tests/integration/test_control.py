@@ -17,6 +17,10 @@ import test_32bit
 from harness import BUILD, check, wait_for
 
 
+# Results, as in lib/client/protocol.h.
+OK, DENIED = 0, 6
+
+
 def listening(box, targets, *args, **options):
     """A daemon with a socket, and its operator."""
     path = box.make_dir('run') / 'sub' / 'profd.sock'
@@ -221,6 +225,28 @@ def test_sections_and_reload(box):
     wait_for(lambda: ctl.status()['targets'] == [], 'they are none any more')
     for target in targets:
         wait_for(lambda t=target: not harness.tracer(t.pid), 'let go')
+    profd.interrupt()
+
+
+def test_who_waits_for_a_limit(box):
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    pids = {box.start([exe, 'nanosleep']).pid for _ in range(2)}
+    profd, ctl, _ = configured(
+        box, section('one', exe, 'max_instances = 1', 'autostart = yes'))
+
+    def in_state(state):
+        return [t for t in ctl.status()['targets'] if t['state'] == state]
+    waiting, = wait_for(lambda: in_state('profiling') and in_state('waiting'), 'one waits')
+    check('max_instances' in waiting['last_error'], f'{waiting}')
+    ctl.run('stop', waiting['pid'])
+    stopped = ctl.wait_state(waiting['pid'], 'stopped')
+    check(stopped['last_error'] is None, f'{stopped}')
+    ctl.run('start', waiting['pid'])
+    ctl.wait_state(waiting['pid'], 'waiting')
+    other, = pids - {waiting['pid']}
+    ctl.run('stop', other)
+    found = ctl.wait_state(waiting['pid'], 'profiling')
+    check(found['last_error'] is None, f'{found}')
     profd.interrupt()
 
 
@@ -470,6 +496,111 @@ def test_root_of_a_container(box):
                               capture_output=True, text=True, check=False)
         check(done.returncode == 1 and 'not permitted' in done.stderr, f'{container}: {done}')
     ctl.run('stop', target.pid)
+
+
+# Connects, and executes a program. A child, which inherits the connection, sends the messages of
+# its standard input, and prints the result of each answer.
+HEIR = '''
+import os, socket, struct, sys
+path, program, hello = sys.argv[1], sys.argv[2:4], sys.argv[4:]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(path)
+def ask(line):
+    s.send(bytes.fromhex(line))
+    return struct.unpack_from('=I', s.recv(4096), 12)[0]
+for line in hello:
+    ask(line)
+if os.fork():
+    os.execv(program[0], program)
+for n, line in enumerate(sys.stdin):
+    print('answer', n, ask(line), flush=True)
+'''
+
+
+class Heir:
+    def __init__(self, box, ctl, exe, *hello):
+        self.program = box.start(
+            ['/usr/bin/python3', '-c', HEIR, ctl.path, exe, 'nanosleep', *(m.hex() for m in hello)],
+            stdin=subprocess.PIPE, **stranger.options())
+        self.pid = self.program.pid
+        self.n = 0
+
+    def ask(self, message):
+        self.program.process.stdin.write(message.hex().encode() + b'\n')
+        self.program.process.stdin.flush()
+        found = self.program.wait_line(rf'answer {self.n} (\d+)')
+        self.n += 1
+        return int(found[1])
+
+    def ask_all(self):
+        """The results of requests about itself."""
+        return [self.ask(message) for message in (
+            control.request(control.START), control.request(control.STOP),
+            control.request(control.PROFILER_ID), control.request(control.SPANS_OPEN),
+            control.request(control.START, self.pid), control.request(control.RELEASE),
+            control.request(control.ATTACH, self.pid), control.request(control.RECORD, self.pid))]
+
+
+def test_an_exec_by_the_peer(box):
+    """A connection does not speak for a program with other rights that its process
+    executes, nor if the daemon accepts it after that."""
+    stranger.need_root()
+    exes = []
+    for mode in 0o755, 0o4755, 0o2755, 0o711:
+        exes.append(stranger.copy(box, ['targets/unw_o2']) / 'unw_o2')
+        exes[-1].chmod(mode)
+    profd, ctl, _ = configured(box, '\n'.join(
+        section(f's{n}', exe) for n, exe in enumerate(exes)))
+    greeting = control.hello(5)
+    plain = Heir(box, ctl, exes[0], greeting)
+    ctl.wait_state(plain.pid, 'stopped')
+    check(plain.ask(control.request(control.START)) == OK, 'it has the same rights')
+    ctl.wait_state(plain.pid, 'profiling')
+    for exe in exes[1:]:
+        heir = Heir(box, ctl, exe, greeting)
+        ctl.wait_state(heir.pid, 'stopped')
+        check(heir.ask_all() == [DENIED] * 8, f'{exe}')
+        check(ctl.target(heir.pid)['state'] == 'stopped', 'nothing has changed')
+        check(heir.ask(control.request(control.STATUS)) == OK, 'which every user may see')
+    for exe in exes[1:3]:
+        profd.signal(signal.SIGSTOP)
+        heir = Heir(box, ctl, exe)
+        heir.program.wait_line('ready.*')
+        profd.signal(signal.SIGCONT)
+        ctl.wait_state(heir.pid, 'stopped')
+        heir.ask(greeting)
+        check(heir.ask_all() == [DENIED] * 8, f'{exe}')
+        check(ctl.target(heir.pid)['state'] == 'stopped', 'nothing has changed')
+
+
+# Is not dumpable, and asks as Heir does, about itself.
+SERVICE = HEIR.replace('if os.fork():', '''import ctypes
+ctypes.CDLL(None).prctl(4, 0)
+print("ready", flush=True)
+if False:''')
+
+
+def test_a_service_with_capabilities(box):
+    """It needs no right to trace itself."""
+    stranger.need_root()
+    _, ctl = listening(box, [sleeper(box)])
+    service = box.start(
+        ['setpriv', f'--reuid={stranger.UID}', f'--regid={stranger.UID}', '--clear-groups',
+         '--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service', '/usr/bin/python3',
+         '-c', SERVICE, ctl.path, '-', '-', control.hello(5).hex()], stdin=subprocess.PIPE)
+    service.wait_line('ready')
+    check(os.stat(f'/proc/{service.pid}/stat').st_uid == 0, 'it is not dumpable')
+    ctl.run('attach', service.pid)
+    ctl.wait_state(service.pid, 'profiling')
+    asked = [control.request(kind, pid) for pid in (0, service.pid)
+             for kind in (control.STOP, control.START, control.PROFILER_ID)]
+    asked.append(control.request(control.RELEASE, service.pid))
+    for n, message in enumerate(asked):
+        service.process.stdin.write(message.hex().encode() + b'\n')
+        service.process.stdin.flush()
+        found = service.wait_line(rf'answer {n} (\d+)')
+        check(int(found[1]) == OK, f'{n}: {found}')
+    check('released' in ctl.target(service.pid)['last_error'], 'by itself')
 
 
 def test_the_group(box):

@@ -518,6 +518,40 @@ def becomes_root(facts, rng):
         reap([pid])
 
 
+def is_roots(pid):
+    """False if the process has ended, and until it has executed a program of root's."""
+    with contextlib.suppress(OSError):
+        return os.stat(f'/proc/{pid}/stat').st_uid == 0
+    return False
+
+
+def speaks_for_root(facts, rng):
+    """A client executes a set-user-ID program, and its child, which has the
+    connection, makes requests about "itself"."""
+    def speak(peer, pid):
+        end = time.monotonic() + float(SUID_S)
+        while not is_roots(pid) and time.monotonic() < end:
+            time.sleep(0.01)
+        for kind in (START, STOP, PROFILER_ID, SPANS_OPEN, RELEASE):
+            # It ends after its time.
+            if not is_roots(pid):
+                return
+            found = peer.result(kind)
+            if found is None:
+                return
+            if found[1] not in REFUSED:
+                gained(f'a connection of {pid}, which is root, is answered {found} to {kind}')
+
+    def client():
+        with Peer(facts, flags=rng.choice((0, 1))) as peer:
+            if rng.random() < 0.7:
+                peer.answer()
+            fork(speak, peer, os.getpid(), outlives=True)
+            os.execv(facts['suid'], [facts['suid'], SUID_S])
+    reap([fork(client)])
+    count('set-user-ID programs with a connection')
+
+
 def read_recording(facts, s, seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -578,7 +612,7 @@ def heir(facts):
 
 ATTACKS = {f.__name__: f for f in (
     garbage, requests, about_others, waves, flood, slow, descriptors, deaths, fork_storm,
-    becomes_root)}
+    becomes_root, speaks_for_root)}
 
 
 def reap_all():

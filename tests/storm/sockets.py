@@ -37,7 +37,7 @@ CLIENT_UID, PEST_UID = stranger.UID + 1, stranger.UID
 # Attacks that use up what a user may have are made by other users, so that the rest
 # gets through.
 GREEDY = {'waves': 2, 'flood': 2, 'slow': 3, 'fork_storm': 3, 'garbage': 3,
-          'becomes_root': 4, 'descriptors': 5}
+          'becomes_root': 4, 'speaks_for_root': 4, 'descriptors': 5}
 RATE_HZ, CHUNK_S = 101, 1
 # Of root's process.
 THREADS = 2

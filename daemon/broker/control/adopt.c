@@ -29,9 +29,7 @@ static void attach_known(struct instance *i, struct control_answer *ret)
 		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
 		return;
 	}
-	if (i->obstacle == INSTANCE_LEFT_OUT)
-		i->obstacle = INSTANCE_NO_OBSTACLE;
-	i->last_error[0] = '\0';
+	instance_forget_error(i);
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
 	if (i->origin == INSTANCE_RECORDED)
@@ -163,7 +161,7 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		return NULL;
 	}
 	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
-		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", i->last_error);
+		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", instance_obstacle_text(i));
 		return NULL;
 	}
 	/* Capture may have to attach to the process, which costs as much as attach. */

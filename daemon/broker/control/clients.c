@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/broker/control/client_page.h"
+#include "daemon/broker/control/rights.h"
 #include "daemon/broker/control/thread_number.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
@@ -18,8 +19,7 @@
 
 struct client {
 	struct client *next;
-	int32_t pid;
-	uint64_t start_ticks;
+	struct peer peer;
 	struct instance *instance; /* NULL: none, or not known yet */
 	struct client_page page;
 	bool is_gone;	 /* its connection has ended */
@@ -39,6 +39,8 @@ int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 
 	if (peer->pid == 0 || peer->start_ticks == 0)
 		return -ESRCH;
+	if (!peer_speaks(peer))
+		return -EPERM;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return -ENOMEM;
@@ -52,10 +54,9 @@ int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 		*ret_fd = fd;
 	else
 		close_fd(&fd);
-	c->pid = peer->pid;
-	c->start_ticks = peer->start_ticks;
-	c->page.shared->pid = (uint32_t)c->pid;
-	c->page.shared->is_other_ns = thread_number_differs(c->pid);
+	c->peer = *peer;
+	c->page.shared->pid = (uint32_t)peer->pid;
+	c->page.shared->is_other_ns = thread_number_differs(peer->pid);
 	c->next = cs->first;
 	cs->first = c;
 	clients_check(cs);
@@ -74,7 +75,7 @@ static void count_span(struct client *c, bool is_open)
 	if (c->instance == NULL || c->is_counted == is_open)
 		return;
 	c->is_counted = is_open;
-	clients_log_result(c->pid, lifecycle_span(c->instance, is_open));
+	clients_log_result(c->peer.pid, lifecycle_span(c->instance, is_open));
 }
 
 static void leave_instance(struct client *c)
@@ -122,8 +123,9 @@ void clients_answer(const struct instance *i, struct protocol_answer *ret)
 	if (ret->state == PROTOCOL_PROFILING)
 		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
 			       lifecycle_profiler_id(i));
-	else if (ret->state == PROTOCOL_IS_LEFT_OUT && ret->text[0] == '\0')
-		(void)snprintf(ret->text, sizeof(ret->text), "%s", i->last_error);
+	else if ((ret->state == PROTOCOL_IS_LEFT_OUT || ret->state == PROTOCOL_WAITING) &&
+		 ret->text[0] == '\0')
+		(void)snprintf(ret->text, sizeof(ret->text), "%s", instance_obstacle_text(i));
 }
 
 static void update_page(const struct clients *cs, struct client *c)
@@ -151,22 +153,22 @@ static struct lifecycle_result carry_out(struct client *c, enum protocol_type ty
 	struct lifecycle_result result =
 		type == PROTOCOL_START ? lifecycle_start(c->instance) : lifecycle_stop(c->instance);
 
-	clients_log_result(c->pid, result);
+	clients_log_result(c->peer.pid, result);
 	c->handled += 1 + c->waiting;
 	c->waiting = 0;
 	return result;
 }
 
 /*
- * Finds the client's instance: same pid and start time. Carries out the last START or STOP that
- * waited for it.
+ * Finds the client's instance: same pid and start time, if the connection speaks for it. Carries
+ * out the last START or STOP that waited for it.
  */
 static void find_instance(struct clients *cs, struct client *c)
 {
-	struct instance *i = instance_of_pid(cs->targets, c->pid);
+	struct instance *i = instance_of_pid(cs->targets, c->peer.pid);
 
 	c->is_sought = true;
-	if (i == NULL || i->start_ticks != c->start_ticks)
+	if (i == NULL || !rights_is_itself(&c->peer, i))
 		return;
 	c->instance = i;
 	if (c->waiting > 0) {
@@ -175,9 +177,17 @@ static void find_instance(struct clients *cs, struct client *c)
 	}
 }
 
+/* Counts the begin of a root span only if the process runs the program that connected. */
+static void see_spans(struct client *c, bool is_open)
+{
+	if (is_open != c->is_counted && (!is_open || peer_speaks(&c->peer)))
+		count_span(c, is_open);
+}
+
 static void check_client(struct clients *cs, struct client *c, bool is_due)
 {
-	if (c->instance != NULL && instance_is_gone(c->instance))
+	if (c->instance != NULL &&
+	    (instance_is_gone(c->instance) || (is_due && !peer_speaks(&c->peer))))
 		leave_instance(c);
 	if (c->instance == NULL && is_due)
 		find_instance(cs, c);
@@ -185,7 +195,7 @@ static void check_client(struct clients *cs, struct client *c, bool is_due)
 		return;
 	if (client_page_had_spans(&c->page))
 		lifecycle_span_seen(c->instance);
-	count_span(c, c->has_page ? client_page_has_open_spans(&c->page) : c->said_open);
+	see_spans(c, c->has_page ? client_page_has_open_spans(&c->page) : c->said_open);
 }
 
 /*
@@ -200,7 +210,7 @@ static void ask_for_span_messages(struct client *c)
 
 	client_page_want(&c->page, waits);
 	if (waits && client_page_has_open_spans(&c->page))
-		count_span(c, true);
+		see_spans(c, true);
 }
 
 static void check_silence(struct clients *cs, uint64_t now_ns)
@@ -266,9 +276,10 @@ static int find_thread(const struct client *c, int32_t own, int32_t *ret)
 {
 	struct process_identity now;
 	int32_t found;
-	int r = thread_number_find(c->pid, own, &found);
+	int r = thread_number_find(c->peer.pid, own, &found);
 
-	if (r == 0 && (!process_identity(c->pid, &now) || now.start_ticks != c->start_ticks))
+	if (r == 0 &&
+	    (!process_identity(c->peer.pid, &now) || now.start_ticks != c->peer.start_ticks))
 		r = -ESRCH;
 	if (r == 0)
 		*ret = found;
@@ -291,7 +302,11 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 {
 	const enum protocol_type type = request->h.type;
 
-	answer->pid = c->pid;
+	answer->pid = c->peer.pid;
+	if (!peer_speaks(&c->peer)) {
+		answer->result = PROTOCOL_DENIED;
+		return;
+	}
 	if (c->instance == NULL)
 		find_instance(cs, c);
 	if (type == PROTOCOL_START || type == PROTOCOL_STOP)

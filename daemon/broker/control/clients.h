@@ -10,6 +10,10 @@
  *
  * The broker reads two words of a client's page. Like a message, they are untrusted: each is
  * taken as yes or no, and concerns the client's own process only.
+ *
+ * While the connection does not speak for the process (peer_speaks()), because the process has
+ * executed a program with more rights, the client has no instance: its requests are denied, its
+ * page is not read, and shows no state.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
 #define DAEMON_BROKER_CONTROL_CLIENTS_H
@@ -37,8 +41,8 @@ struct clients {
  * Makes a client for the process of a connection, and calls clients_check(). ret_fd: NULL if the
  * client wants no page; otherwise *ret_fd is the page's memfd, which the caller sends and closes.
  * The client belongs to cs; the caller calls client_end() when the connection ends. Returns 0;
- * -ESRCH if the process has ended or has no pid in the broker's pid namespace; or another
- * negative errno.
+ * -ESRCH if the process has ended or has no pid in the broker's pid namespace; -EPERM if the
+ * connection does not speak for it; or another negative errno.
  */
 must_check int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 			  int *ret_fd);
@@ -55,7 +59,8 @@ void clients_sweep(struct clients *cs);
  * Handles a request of a process about itself: START, STOP, PROFILER_ID, SPANS_OPEN,
  * SPANS_CLOSED or THREAD. The caller passes *answer with zeros; the function sets result, pid,
  * state, profiler_id and text. If the client has no instance, START and STOP are answered with
- * PROTOCOL_OK, and the last of them is carried out when the client gets its instance.
+ * PROTOCOL_OK, and the last of them is carried out when the client gets its instance. The result is
+ * PROTOCOL_DENIED if the connection does not speak for the process.
  */
 void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer);
@@ -63,7 +68,8 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 /*
  * To be called at every turn, before instances_check(): assigns instances to clients, reads from
  * the pages whether root spans are open, and updates the pages. Once a second it also increments
- * the beats and calls lifecycle_check() for each instance.
+ * the beats, asks whether each connection speaks for its process, and calls lifecycle_check() for
+ * each instance.
  */
 void clients_check(struct clients *cs);
 

@@ -94,6 +94,10 @@ void detach_request(struct targets *ts, const struct control_peer *peer,
 		ret->m.result = PROTOCOL_NO_PROCESS;
 		return;
 	}
+	if (is_about_itself(m) && !peer_speaks(identity)) {
+		ret->m.result = PROTOCOL_DENIED;
+		return;
+	}
 	i = is_about_itself(m) ? find(ts, identity->pid, identity->start_ticks)
 			       : rights_find_instance(ts, identity, m->pid, ret);
 	if (i == NULL && !is_about_itself(m))

@@ -80,7 +80,8 @@ static void send_end(struct recording *r)
 
 	if (r->end == PROTOCOL_RECORD_LEFT_OUT)
 		(void)snprintf(m.text, sizeof(m.text), "%s",
-			       r->is_denied ? "runs as another user now" : i->last_error);
+			       r->is_denied ? "runs as another user now"
+					    : instance_obstacle_text(i));
 	if (send_recorded(r, &m, -1) == -EAGAIN)
 		return;
 	close_fd(&r->fd);

@@ -189,7 +189,10 @@ static void serve_own_process(struct requests *requests, struct control_peer *pe
 	int r = c == NULL ? client_new(&requests->clients, &peer->identity, &c, NULL) : 0;
 
 	if (r < 0) {
-		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+		if (r == -EPERM)
+			ret->m.result = PROTOCOL_DENIED;
+		else
+			control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 		return;
 	}
 	peer->handler_data = c;

@@ -2,12 +2,17 @@
 
 #include "daemon/broker/targets/instance.h"
 #include "daemon/process/may_trace.h"
+#include "daemon/process/peer.h"
 #include "daemon/process/process.h"
 
 bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
 {
-	return peer->uid == uid && process_owner(pid) == uid &&
-	       (peer->pid == pid || may_trace(peer, pid));
+	return peer->uid == uid && may_trace(peer, pid);
+}
+
+bool rights_is_itself(const struct peer *peer, const struct instance *i)
+{
+	return peer->pid == i->pid && peer->start_ticks == i->start_ticks && peer_speaks(peer);
 }
 
 bool rights_may_control(const struct peer *peer, const struct instance *i)
@@ -22,7 +27,7 @@ struct instance *rights_find_instance(struct targets *ts, const struct peer *pee
 	struct process look;
 	enum process_fault fault;
 
-	if (i != NULL && !rights_may_control(peer, i)) {
+	if (i != NULL && !rights_is_itself(peer, i) && !rights_may_control(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}

@@ -21,11 +21,17 @@ struct instance;
 
 /*
  * Returns true if process pid, which runs as uid, is a process of the peer's user that the peer may
- * trace (daemon/process/may_trace.h), or the peer itself. A process whose files in /proc do not
- * belong to uid is not the user's: it has changed its credentials, or runs a file that the user may
- * not read.
+ * trace (daemon/process/may_trace.h). A process whose files in /proc do not belong to uid is not
+ * the user's: it has changed its credentials, or runs a file that the user may not read.
  */
 bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid);
+
+/*
+ * Returns true if i is the peer's own process, for which the connection speaks (peer_speaks()). The
+ * peer may start, stop, detach and release i and read its profiler id, without a right to trace
+ * it: so may a service that has capabilities.
+ */
+bool rights_is_itself(const struct peer *peer, const struct instance *i);
 
 /*
  * Returns true if the peer may start, stop, attach, detach and record i, and read its profiler
@@ -34,8 +40,8 @@ bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid);
 bool rights_may_control(const struct peer *peer, const struct instance *i);
 
 /*
- * Returns the instance of process pid, if rights_may_control() is true for it. If not, or if
- * there is no such process or instance, returns NULL and sets the result of *ret.
+ * Returns the instance of process pid, if rights_is_itself() or rights_may_control() is true for
+ * it. If not, or if there is no such process or instance, returns NULL and sets the result of *ret.
  */
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,
 				      struct control_answer *ret);

@@ -39,6 +39,8 @@ static const char *state_name(enum protocol_state state)
 		return "crashed";
 	case PROTOCOL_DETACHING:
 		return "detaching";
+	case PROTOCOL_WAITING:
+		return "waiting";
 	}
 	return "stopped";
 }
@@ -104,17 +106,15 @@ static const char *release_text(const struct instance *i, char *ret, size_t size
 /* Returns the last error, or the reason why the process is not profiled, perhaps in buffer. */
 static const char *error_of(const struct instance *i, char *buffer, size_t size)
 {
-	if (i->released_until_ns != 0 && !instance_is_left_alone(i))
-		return release_text(i, buffer, size);
-	if (i->last_error[0] != '\0')
-		return i->last_error;
+	const char *obstacle = instance_obstacle_text(i);
+
+	if (obstacle[0] != '\0')
+		return obstacle;
 	if (i->wish == INSTANCE_WISH_DETACHED)
 		return "detached";
 	if (i->owner_has_changed && i->target == NULL)
 		return "its rights change: it is profiled again after 10 s";
-	return i->obstacle == INSTANCE_LIMIT_REACHED ? "max_instances processes, or the maximum "
-						       "of sentry-profd, are profiled"
-						     : "";
+	return i->released_until_ns != 0 ? release_text(i, buffer, size) : i->last_error;
 }
 
 static void put_totals(FILE *out, const struct parts *parts, const struct instance *i)

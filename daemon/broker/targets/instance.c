@@ -29,13 +29,40 @@ void instance_release(struct instance *i, uint64_t length_ns)
 		max_u64(i->released_until_ns, i->targets->state->clocks.mono() + length_ns);
 }
 
+const char *instance_obstacle_text(const struct instance *i)
+{
+	switch (i->obstacle) {
+	case INSTANCE_NO_OBSTACLE:
+		break;
+	case INSTANCE_LIMIT_REACHED:
+		return "max_instances processes, or the maximum of sentry-profd, are profiled";
+	case INSTANCE_LEFT_OUT:
+		return i->last_error;
+	}
+	return "";
+}
+
+void instance_forget_error(struct instance *i)
+{
+	if (i->obstacle == INSTANCE_LEFT_OUT)
+		i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->has_leak_check = false;
+	i->last_error[0] = '\0';
+}
+
+void instance_forgive(struct instance *i)
+{
+	if (i->failures == 0 || clock_mono_ns() - i->failed_ns < INSTANCE_FORGIVEN_NS)
+		return;
+	i->failures = 0;
+	if (i->obstacle != INSTANCE_LEFT_OUT)
+		i->last_error[0] = '\0';
+}
+
 void instance_delay_run(struct instance *i)
 {
-	const uint64_t now_ns = clock_mono_ns();
-
-	if (now_ns - i->failed_ns >= INSTANCE_FORGIVEN_NS)
-		i->failures = 0;
-	i->failed_ns = now_ns;
+	instance_forgive(i);
+	i->failed_ns = clock_mono_ns();
 	i->run_delay_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
 }
@@ -47,9 +74,7 @@ void instance_has_executed(struct instance *i)
 	if (i->obstacle != INSTANCE_LEFT_OUT || !i->has_leak_check ||
 	    (process_identity(i->pid, &now) && now.program_hash == i->leak_program))
 		return;
-	i->obstacle = INSTANCE_NO_OBSTACLE;
-	i->has_leak_check = false;
-	i->last_error[0] = '\0';
+	instance_forget_error(i);
 	instance_delay_run(i);
 }
 

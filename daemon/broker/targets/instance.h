@@ -131,11 +131,12 @@ struct instance {
 	/* The closed run of a process of --pid, kept for its table of functions (finish.h). */
 	struct target *closed_run;
 	struct instance_crashes crashes;
-	struct run_totals earlier_runs;	     /* totals of runs that were retired, without chunks */
-	struct chunk_source delivery;	     /* chunks of all runs */
-	size_t n_recordings;		     /* current recordings (control/recordings.h) */
-	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
-	struct loop_source *source;	     /* of the pidfd; NULL: not watched */
+	struct run_totals earlier_runs; /* totals of runs that were retired, without chunks */
+	struct chunk_source delivery;	/* chunks of all runs */
+	size_t n_recordings;		/* current recordings (control/recordings.h) */
+	/* Why it is INSTANCE_LEFT_OUT, or what has failed within INSTANCE_FORGIVEN_NS; "": none */
+	char last_error[INSTANCE_ERROR_MAX];
+	struct loop_source *source; /* of the pidfd; NULL: not watched */
 };
 
 /* Returns true if a section matches the instance; false if the command line or a user named it. */
@@ -181,6 +182,12 @@ static inline bool instance_is_gone(const struct instance *i)
  */
 void instance_has_executed(struct instance *i);
 
+/* Describes the obstacle for a user; "": there is none. Valid until the instance changes. */
+const char *instance_obstacle_text(const struct instance *i);
+
+/* Clears last_error: an instance that was left out because of it is tried again. */
+void instance_forget_error(struct instance *i);
+
 /* Returns the instance of pid that is not gone; NULL: there is none. */
 struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 
@@ -207,6 +214,8 @@ void instance_release(struct instance *i, uint64_t length_ns);
 #define INSTANCE_WAIT_MAX_NS (64 * NS_PER_SEC)
 #define INSTANCE_FORGIVEN_NS (600 * NS_PER_SEC)
 void instance_delay_run(struct instance *i);
+/* To be called at every turn: resets the delay, and clears last_error if it was of a failure. */
+void instance_forgive(struct instance *i);
 
 /*
  * unwind has closed the session of the instance's run without a request of the broker:

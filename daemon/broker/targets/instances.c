@@ -109,7 +109,7 @@ static void configure(struct instance *i, const struct target_config *section)
 	case INSTANCE_WISH_START_OR_STOP:
 		break;
 	}
-	i->obstacle = INSTANCE_NO_OBSTACLE;
+	instance_forget_error(i);
 }
 
 int instance_add(struct targets *ts, struct process *p, size_t section)
@@ -362,6 +362,7 @@ static void check_instance(struct targets *ts, struct instance *i)
 	bool wanted, for_recordings;
 
 	check_release(ts, i);
+	instance_forgive(i);
 	if (i->target != NULL && target_is_over(i->target))
 		end_run(i);
 	if (i->target == NULL && i->life == INSTANCE_CHANGED)
@@ -378,6 +379,9 @@ static void check_instance(struct targets *ts, struct instance *i)
 	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
 		 i->obstacle != INSTANCE_LEFT_OUT)
 		start_run(ts, i);
+	/* It waits for nothing. */
+	if (!wanted && i->obstacle == INSTANCE_LIMIT_REACHED)
+		i->obstacle = INSTANCE_NO_OBSTACLE;
 }
 
 void instances_check(struct targets *ts)

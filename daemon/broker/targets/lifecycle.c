@@ -112,10 +112,12 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_UNSAMPLED;
 	if (instance_is_let_go(i) && i->target != NULL && i->target->in_capture)
 		return PROTOCOL_DETACHING;
-	if (i->obstacle != INSTANCE_NO_OBSTACLE || instance_is_let_go(i))
+	if (instance_is_left_alone(i) || instance_is_let_go(i))
 		return PROTOCOL_IS_LEFT_OUT;
 	if (limit_stops_sampling(i->ship))
 		return PROTOCOL_LIMITED;
+	if (i->obstacle == INSTANCE_LIMIT_REACHED && lifecycle_wants(i))
+		return PROTOCOL_WAITING;
 	if (i->target != NULL && i->target->crash.tid != 0)
 		return PROTOCOL_CRASHED;
 	if (i->target != NULL && i->target->retry_ns != 0)

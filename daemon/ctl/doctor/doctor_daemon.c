@@ -183,7 +183,7 @@ static void report_target(struct doctor *d, const json_t *target)
 			"it belongs to [target \"%s\"], but profile_session_sample_rate excludes "
 			"it",
 			name);
-	else if (strcmp(state, "left_out") == 0)
+	else if (strcmp(state, "left_out") == 0 || strcmp(state, "waiting") == 0)
 		doctor_say(d, FINDING_FAULT, "target",
 			   "it belongs to [target \"%s\"], but is not profiled%s%s", name,
 			   *error != '\0' ? ": " : "", error);

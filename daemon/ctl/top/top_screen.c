@@ -166,17 +166,6 @@ size_t top_screen_rows(void)
 
 /* Text. */
 
-/* Returns the code point in n bytes of valid UTF-8. */
-static wchar_t decode(const char *s, size_t n)
-{
-	static const uint8_t masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t c = (uint8_t)s[0] & masks[n];
-
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | ((uint8_t)s[i] & 0x3f);
-	return (wchar_t)c;
-}
-
 /*
  * Stores the next character of *s as text of at least one column and advances *s. Escapes
  * characters without a width: they would change their neighbours, as marks for the writing
@@ -185,7 +174,7 @@ static wchar_t decode(const char *s, size_t n)
 static void next_character(const char **s, wchar_t ret[16])
 {
 	const size_t n = utf8_length(*s);
-	const wchar_t c = n == 0 ? 0 : decode(*s, n);
+	const wchar_t c = n == 0 ? 0 : (wchar_t)utf8_code_point(*s, n);
 
 	if (n == 0)
 		(void)swprintf(ret, 16, L"\\x%02x", (uint8_t) * *s);

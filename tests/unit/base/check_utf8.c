@@ -6,36 +6,42 @@
 static const struct {
 	const char *s;
 	size_t length;
+	uint32_t code_point;
 } sequences[] = {
-	{"a", 1},
-	{"\x7f", 1},
-	{"\x80", 0},
-	{"\xbf", 0},
-	{"\xc0\x80", 0}, /* overlong */
-	{"\xc1\xbf", 0},
-	{"\xc2\x80", 2},
-	{"\xc2", 0},
-	{"\xc2z", 0},
-	{"\xdf\xbf", 2},
-	{"\xe0\x9f\xbf", 0}, /* overlong */
-	{"\xe0\xa0\x80", 3},
-	{"\xe0\xa0", 0},
-	{"\xe2\x82\xac", 3},
-	{"\xed\x9f\xbf", 3},
-	{"\xed\xa0\x80", 0}, /* a surrogate */
-	{"\xee\x80\x80", 3},
-	{"\xf0\x8f\xbf\xbf", 0}, /* overlong */
-	{"\xf0\x90\x80\x80", 4},
-	{"\xf0\x90\x80", 0},
-	{"\xf4\x8f\xbf\xbf", 4},
-	{"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
-	{"\xf5\x80\x80\x80", 0},
-	{"\xff", 0},
+	{"a", 1, 0x61},
+	{"\x7f", 1, 0x7f},
+	{"\x80", 0, 0},
+	{"\xbf", 0, 0},
+	{"\xc0\x80", 0, 0}, /* overlong */
+	{"\xc1\xbf", 0, 0},
+	{"\xc2\x80", 2, 0x80},
+	{"\xc2", 0, 0},
+	{"\xc2z", 0, 0},
+	{"\xdf\xbf", 2, 0x7ff},
+	{"\xe0\x9f\xbf", 0, 0}, /* overlong */
+	{"\xe0\xa0\x80", 3, 0x800},
+	{"\xe0\xa0", 0, 0},
+	{"\xe2\x82\xac", 3, 0x20ac},
+	{"\xed\x9f\xbf", 3, 0xd7ff},
+	{"\xed\xa0\x80", 0, 0}, /* a surrogate */
+	{"\xee\x80\x80", 3, 0xe000},
+	{"\xf0\x8f\xbf\xbf", 0, 0}, /* overlong */
+	{"\xf0\x90\x80\x80", 4, 0x10000},
+	{"\xf0\x90\x80", 0, 0},
+	{"\xf4\x8f\xbf\xbf", 4, 0x10ffff},
+	{"\xf4\x90\x80\x80", 0, 0}, /* above U+10FFFF */
+	{"\xf5\x80\x80\x80", 0, 0},
+	{"\xff", 0, 0},
 };
 
-TESTS(lengths_of_sequences_are_as_the_table_says, array_size(sequences))
+TESTS(lengths_and_code_points_are_as_the_table_says, array_size(sequences))
 {
-	ck_assert_uint_eq(utf8_length(sequences[_i].s), sequences[_i].length);
+	const size_t length = utf8_length(sequences[_i].s);
+
+	ck_assert_uint_eq(length, sequences[_i].length);
+	if (length > 0)
+		ck_assert_uint_eq(utf8_code_point(sequences[_i].s, length),
+				  sequences[_i].code_point);
 }
 
 #define R "\xef\xbf\xbd"

@@ -78,6 +78,7 @@ TEST(a_process_that_is_not_profiled_has_no_profiler_id)
 		PROTOCOL_NONE,	      PROTOCOL_UNSAMPLED,
 		PROTOCOL_LIMITED,     PROTOCOL_TRACED_BY_OTHER,
 		PROTOCOL_IS_LEFT_OUT, PROTOCOL_DETACHING,
+		PROTOCOL_WAITING,
 	};
 
 	(void)sentry_profd_root_span_begin(1);

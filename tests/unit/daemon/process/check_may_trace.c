@@ -65,11 +65,10 @@ static void end(int32_t *pid)
 
 static void set_peer(int32_t pid)
 {
-	struct process_identity now;
-
-	ck_assert(process_identity(pid, &now));
-	peer = (struct peer){
-		.uid = 60001, .gid = 60001, .pid = pid, .start_ticks = now.start_ticks};
+	peer = (struct peer){.pid = pid};
+	ck_assert(peer_look(&peer));
+	peer.uid = (uint32_t)peer.credentials.uid[CREDENTIALS_EFFECTIVE];
+	peer.gid = (uint32_t)peer.credentials.gid[CREDENTIALS_EFFECTIVE];
 }
 
 /* Needs root. */
@@ -97,9 +96,11 @@ TEST(another_group_or_user)
 {
 	process = START(USER, "--regid=60002");
 	ck_assert(!may_trace(&peer, process));
-	peer.gid = 60002;
+	end(&peer.pid);
+	set_peer(START(USER, "--regid=60002"));
 	ck_assert(may_trace(&peer, process));
-	peer.uid = 60002;
+	end(&process);
+	process = START("--reuid=60002", "--regid=60002");
 	ck_assert(!may_trace(&peer, process));
 }
 

@@ -5,6 +5,7 @@
  */
 #include "daemon/broker/control/clients.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -54,11 +55,12 @@ static void set_up(void)
 	b.parts.state.options.config.chunk_seconds = 60;
 	/* The last beat was just now, so clients_check() increments no beat in this test. */
 	b.requests.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
-	i = (struct instance){.pid = getpid(), .start_ticks = 7};
+	peer = (struct peer){.pid = getpid(), .uid = geteuid(), .gid = getegid()};
+	ck_assert(peer_look(&peer));
+	i = (struct instance){.pid = getpid(), .start_ticks = peer.start_ticks};
 	i.config.lifecycle = LIFECYCLE_TRACE;
 	i.is_sampled = true;
 	memcpy(i.next_profiler_id, NEXT_ID, sizeof(NEXT_ID));
-	peer = (struct peer){.pid = getpid(), .start_ticks = 7};
 	OK(client_new(&b.requests.clients, &peer, &c, &fd));
 	page = map(fd);
 }
@@ -96,10 +98,10 @@ TEST(without_an_instance_the_page_has_no_state)
 	ck_assert_uint_eq(page->wants_open, 0);
 	ck_assert_str_eq(page->profiler_id, "");
 	/* An instance with the same pid and another start time. */
-	i.start_ticks = 8;
+	i.start_ticks++;
 	appear();
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
-	i.start_ticks = 7;
+	i.start_ticks--;
 	i.life = INSTANCE_ENDED;
 	b.requests.clients.n_seen = 0;
 	clients_check(&b.requests.clients);
@@ -369,17 +371,8 @@ TEST(thread_ids_of_another_namespace_are_translated)
 
 TEST(threads_of_a_client)
 {
-	struct process_identity own;
-	struct protocol_answer answer;
+	struct protocol_answer answer = ask(PROTOCOL_THREAD, gettid());
 
-	/* The client's pid belongs to a process with another start time: the test itself. */
-	ck_assert_uint_eq(ask(PROTOCOL_THREAD, gettid()).result, PROTOCOL_NO_PROCESS);
-	client_end(c);
-	clients_sweep(&b.requests.clients);
-	ck_assert(process_identity(getpid(), &own));
-	peer.start_ticks = own.start_ticks;
-	OK(client_new(&b.requests.clients, &peer, &c, NULL));
-	answer = ask(PROTOCOL_THREAD, gettid());
 	ck_assert_uint_eq(answer.result, PROTOCOL_OK);
 	ck_assert_int_eq(answer.pid, gettid());
 	ck_assert_uint_eq(ask(PROTOCOL_THREAD, 1).result, PROTOCOL_NO_PROCESS);
@@ -393,4 +386,53 @@ TEST(a_process_without_root_spans_is_warned_about)
 	log_capture_begin();
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(log_capture_end("has reported no root span for 60 s"), 1);
+}
+
+/*
+ * The client is a process of root that executes setpriv(1), which becomes another user; root's page
+ * says that a span is open.
+ */
+TEST(a_connection_does_not_speak_for_a_program_with_other_credentials)
+{
+	struct protocol_page *of_other;
+	struct client *other;
+	int go[2], fd;
+	pid_t pid;
+
+	OK(pipe2(go, O_CLOEXEC));
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		char byte;
+
+		close(go[1]);
+		(void)!read(go[0], &byte, 1);
+		execlp("setpriv", "setpriv", "--reuid=60001", "--clear-groups", "sleep", "1000",
+		       NULL);
+		_exit(127);
+	}
+	close(go[0]);
+	peer.pid = pid;
+	ck_assert(peer_look(&peer));
+	i = (struct instance){.pid = pid, .start_ticks = peer.start_ticks, .is_sampled = true};
+	i.config.lifecycle = LIFECYCLE_TRACE;
+	OK(client_new(&b.requests.clients, &peer, &other, &fd));
+	of_other = map(fd);
+	appear();
+	ck_assert_uint_eq(of_other->state, PROTOCOL_STOPPED);
+	of_other->spans_open = 1;
+	clients_check(&b.requests.clients);
+	ck_assert_uint_eq(i.root_spans, 1);
+	close(go[1]);
+	while (process_user(pid) != 60001)
+		ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+	/* Once a second. */
+	b.requests.clients.beat_ns = 0;
+	clients_check(&b.requests.clients);
+	ck_assert_uint_eq(i.root_spans, 0);
+	ck_assert_uint_eq(of_other->state, PROTOCOL_NONE);
+	client_end(other);
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	(void)munmap(of_other, sizeof(*of_other));
 }

@@ -99,7 +99,8 @@ static void set_up(void)
 	tracer = 0;
 	b.parts.children.capture.pid = getpid();
 	peer.identity = (struct peer){
-		.pid = i.pid, .start_ticks = i.start_ticks, .uid = geteuid(), .is_operator = true};
+		.pid = i.pid, .uid = geteuid(), .gid = getegid(), .is_operator = true};
+	ck_assert(peer_look(&peer.identity));
 }
 
 static void tear_down(void)

@@ -305,6 +305,35 @@ TEST(after_another_error_the_process_is_left_out)
 	ck_assert_ptr_null(many[0]->target);
 }
 
+TEST(a_process_whose_section_has_changed_is_tried_again)
+{
+	struct target *t = profile_first();
+
+	t->attach_error = ENOEXEC;
+	end_run(t);
+	turn();
+	ck_assert_str_ne(many[0]->last_error, "");
+	instance_becomes(many[0], INSTANCE_CHANGED);
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_str_eq(many[0]->last_error, "");
+}
+
+TEST(failures_of_a_profile_are_forgiven)
+{
+	many[0]->is_started = true;
+	for (uint32_t k = 0; k < INSTANCE_CUTS_LOGGED; k++)
+		instance_run_cut_short(many[0]);
+	ck_assert_str_ne(many[0]->last_error, "");
+	many[0]->failed_ns -= INSTANCE_FORGIVEN_NS - 60 * NS_PER_SEC;
+	turn();
+	ck_assert_str_ne(many[0]->last_error, "");
+	many[0]->failed_ns -= 60 * NS_PER_SEC;
+	turn();
+	ck_assert_str_eq(many[0]->last_error, "");
+	ck_assert_uint_eq(many[0]->failures, 0);
+}
+
 /* The event of the exec that began the program may come late. */
 TEST(a_process_with_leak_sanitizer_is_left_out_until_it_executes_another_program)
 {
@@ -334,6 +363,15 @@ TEST(a_section_has_at_most_max_instances_runs)
 	turn();
 	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_LIMIT_REACHED);
+	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_WAITING);
+	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(many[3]), "max_instances"));
+	/* One that is stopped waits for nothing. */
+	many[4]->is_started = false;
+	turn();
+	ck_assert_int_eq(many[4]->obstacle, INSTANCE_NO_OBSTACLE);
+	ck_assert_int_eq(lifecycle_state(many[4]), PROTOCOL_STOPPED);
+	ck_assert_str_eq(instance_obstacle_text(many[4]), "");
+	many[4]->is_started = true;
 	end_run(many[0]->target);
 	many[0]->is_started = false;
 	turn();
