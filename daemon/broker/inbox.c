@@ -208,6 +208,10 @@ static int on_chunk(void *ctx, struct ipc_message *message)
 
 	if (t == NULL)
 		return 0;
+	if (t->is_for_recordings) {
+		child_fail(child, "sends a chunk of a process that is only recorded");
+		return 0;
+	}
 	r = delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
 			   t->instance->ship, t->instance->config.platform, m, message->fds);
 	if (r == -EDQUOT)

@@ -159,14 +159,15 @@ static struct lifecycle_result carry_out(struct client *c, enum protocol_type ty
 
 /*
  * Finds the client's instance: same pid and start time. Carries out the last START or STOP that
- * waited for it.
+ * waited for it. An instance that was added for recordings is none to its client, whose requests
+ * wait until a section matches the process.
  */
 static void find_instance(struct clients *cs, struct client *c)
 {
 	struct instance *i = instance_of_pid(cs->targets, c->pid);
 
 	c->is_sought = true;
-	if (i == NULL || i->start_ticks != c->start_ticks)
+	if (i == NULL || i->start_ticks != c->start_ticks || i->origin == INSTANCE_RECORDED)
 		return;
 	c->instance = i;
 	if (c->waiting > 0) {
