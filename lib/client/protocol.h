@@ -28,6 +28,9 @@
  *     RELOAD, CHECK                                  operators
  *     STATUS, METRICS, OPENMETRICS                   everybody
  *
+ * The configuration (user_attach) may forbid ATTACH, RECORD and WATCH to users who are no
+ * operators, for processes that no section matches.
+ *
  * A process that has changed its credentials, or that runs a file which its user may not read, is
  * for operators only. STATUS and METRICS show the statistics of other users' processes only to
  * operators and to members of the group sentry-profd-view.

@@ -422,7 +422,9 @@ def test_strangers(box):
     stranger.need_root()
     own = stranger.target(box, 'unw_o2', 'nanosleep')
     theirs, roots = sleeper(box), sleeper(box)
-    profd, ctl = listening(box, [theirs])
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text('[sentry]\nuser_attach = send\n')
+    profd, ctl = listening(box, [theirs], '--config', path)
     profd.wait_attached()
     uid = stranger.UID
     # Other users see that the process exists, but no statistics.

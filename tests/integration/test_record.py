@@ -221,7 +221,7 @@ def test_a_set_user_id_program(box):
     app = box.start(['sh', '-c', 'echo ready; read x; exec "$0"', suid],
                     stdin=subprocess.PIPE, **stranger.options())
     app.wait_line('ready')
-    profd, ctl, _ = configured(box, '')
+    profd, ctl, _ = configured(box, '[sentry]\nuser_attach = send\n')
     ctl.run('attach', app.pid, uid=stranger.UID)
     recording = stranger_recording(ctl.path, app.pid)
     check(isinstance(recording.next(), dict), 'a chunk of the shell')

@@ -3,6 +3,12 @@
  * of the configuration. Also finds the instance (targets/instance.h) of a process that is to be
  * recorded (recordings.h). detach.h is the opposite.
  *
+ * What users who are no operators may have done with their processes is set by user_attach in
+ * [sentry]: record, send, or no. With record they may record a process and not attach it, since an
+ * attached one is sent with the DSN of the configuration, and with the release and environment that
+ * its user chose. A process about which the administrator has decided is not concerned: one that a
+ * section matches, the command line names, or an operator has attached.
+ *
  * The request changes the instance only: targets/instances.h then starts a target, and capture
  * attaches by ptrace.
  */
@@ -38,5 +44,11 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
  */
 struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
 				     struct control_answer *ret);
+
+/*
+ * To be called after a reload: removes the instances that users have added, if user_attach no
+ * longer permits them.
+ */
+void adopt_config_changed(struct targets *ts);
 
 #endif

@@ -74,6 +74,13 @@ struct instance_crashes {
 	uint32_t ignored; /* signals that no longer count; bit n - 1: n */
 };
 
+/* The peer by whose request (control/adopt.h) the process is profiled or recorded. */
+struct instance_asker {
+	bool is_set; /* false: no peer has asked */
+	bool is_operator;
+	uint32_t uid;
+};
+
 /* A process that the broker knows. */
 struct instance {
 	struct targets *targets; /* constant */
@@ -91,6 +98,7 @@ struct instance {
 	struct target_config config;
 	enum instance_origin origin;
 	enum instance_wish wish;
+	struct instance_asker asker;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
 	bool is_sampled;       /* profile_session_sample_rate chose this process */

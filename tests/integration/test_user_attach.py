@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+"""What users who are no operators may have done with their own processes: user_attach in
+[sentry]. A process of which a section, the command line or an operator decides is not
+concerned."""
+
+import re
+
+import control
+import harness
+import stranger
+from harness import check, wait_for
+from test_control import configured, listening, section
+from test_record import LEFT_OUT, stranger_recording, wait_samples
+
+UID = stranger.UID
+
+
+def own(box, uid=UID):
+    """A process of a user that no section matches."""
+    return stranger.target(box, 'unw_o2', 'spin', uid=uid)
+
+
+def matched(box, *lines, rate=0):
+    """A process of a user that the section "s" matches, and the section."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    target = box.start([exe, 'spin'], **stranger.options())
+    target.wait_line('ready.*')
+    text = section('s', exe, *lines).replace('rate = 1', f'rate = {rate}')
+    return target, text
+
+
+def setting(value, text=''):
+    return f'[sentry]\nuser_attach = {value}\n{text}'
+
+
+def is_refused(ctl, value, *args):
+    said = ctl.run(*args, uid=UID, status=1).stderr
+    check(f'user_attach = {value} in [sentry]: only operators may' in said, said)
+
+
+def records(ctl, pid, uid=UID):
+    table = ctl.run('record', pid, '-d', '0.3', '--to', 'summary', uid=uid).stdout
+    check('spin' in table, table)
+
+
+def test_record_is_the_default(box):
+    """Users record their processes, and send nothing."""
+    stranger.need_root()
+    target = own(box)
+    profd, ctl, _ = configured(box, '')
+    is_refused(ctl, 'record', 'attach', target.pid)
+    check(ctl.target(target.pid) is None, 'it is no target')
+    recording = stranger_recording(ctl.path, target.pid)
+    check(isinstance(recording.next(), dict), 'a chunk')
+    check(ctl.target(target.pid)['attached_by'] == UID, 'who records it')
+    # It does not become one that is sent.
+    is_refused(ctl, 'record', 'attach', target.pid)
+    check('no target' in ctl.run('start', target.pid, uid=UID, status=1).stderr, 'start')
+    check(isinstance(recording.next(), dict), 'another')
+    recording.close()
+    records(ctl, target.pid)
+    stack = ctl.run('stack', target.pid, uid=UID).stdout
+    check('spin' in stack, stack)
+    profd.interrupt()
+    check(profd.chunks == [], f'{profd.chunks}')
+
+
+def test_send(box):
+    stranger.need_root()
+    target = own(box)
+    profd, ctl, _ = configured(box, setting('send'))
+    ctl.run('attach', target.pid, uid=UID)
+    ctl.wait_state(target.pid, 'profiling')
+    check(ctl.target(target.pid)['attached_by'] == UID, 'who attached it')
+    check(ctl.target(target.pid, uid=UID + 1)['attached_by'] is None, 'others do not see')
+    check(f' {UID}  ' in ctl.run('status').stdout.splitlines()[-1], 'the table')
+    line = f'process {target.pid} (uid {UID}) is attached: asked for by uid {UID} (pid '
+    check(re.search(f'info: {re.escape(line)}\\d+\\)\n', profd.stderr), profd.stderr)
+    wait_samples(ctl, target.pid, 20)
+    profd.interrupt()
+    check(len(profd.chunks) == 1, 'its chunk')
+
+
+def test_no(box):
+    """Only what a section matches is profiled."""
+    stranger.need_root()
+    target = own(box)
+    theirs, text = matched(box)
+    profd, ctl, _ = configured(box, setting('no', text))
+    is_refused(ctl, 'no', 'attach', target.pid)
+    is_refused(ctl, 'no', 'record', target.pid, '-d', '1', '--to', 'json')
+    wait_for(lambda: ctl.target(theirs.pid), 'a process of the section')
+    records(ctl, theirs.pid)
+    records(ctl, target.pid, uid=None)
+    profd.interrupt()
+
+
+def test_a_process_that_a_section_matches(box):
+    """The administrator has decided to send it, so its user may attach it."""
+    stranger.need_root()
+    target, text = matched(box)
+    profd, ctl, _ = configured(box, text)
+    wait_for(lambda: ctl.target(target.pid), 'the section matches it')
+    check(ctl.target(target.pid)['attached_by'] is None, 'nobody has')
+    ctl.run('attach', target.pid, uid=UID)
+    ctl.wait_state(target.pid, 'profiling')
+    check(ctl.target(target.pid)['attached_by'] == UID, 'who attached it')
+    wait_samples(ctl, target.pid, 20)
+    profd.interrupt()
+    check(len(profd.chunks) == 1, 'its chunk')
+
+
+def test_what_an_operator_attached(box):
+    """Its user may stop, start and record it. A process that the user records is sent if an
+    operator attaches it."""
+    stranger.need_root()
+    target = own(box)
+    profd, ctl, _ = configured(box, setting('no'))
+    ctl.run('attach', target.pid)
+    ctl.wait_state(target.pid, 'profiling')
+    check(ctl.target(target.pid)['attached_by'] == 0, 'who attached it')
+    check(', an operator\n' in profd.stderr, profd.stderr)
+    records(ctl, target.pid)
+    ctl.run('stop', target.pid, uid=UID)
+    ctl.run('start', target.pid, uid=UID)
+    profd.interrupt()
+    profd, ctl, _ = configured(box, '')
+    recording = stranger_recording(ctl.path, target.pid)
+    check(isinstance(recording.next(), dict), 'a chunk')
+    ctl.run('attach', target.pid)
+    ctl.wait_state(target.pid, 'profiling')
+    wait_for(lambda: ctl.target(target.pid)['profiler_id'], 'a run that is sent')
+    check(isinstance(recording.next(), dict), 'another')
+    check(ctl.target(target.pid)['attached_by'] == 0, 'who attached it')
+    wait_samples(ctl, target.pid, 20)
+    profd.interrupt()
+    check(len(profd.chunks) == 1, 'its chunk')
+
+
+def test_a_reload(box):
+    """Applies to the processes that users have added before."""
+    stranger.need_root()
+    target, other, third = own(box), own(box), own(box)
+    profd, ctl, path = configured(box, setting('send'))
+    ctl.run('attach', target.pid, uid=UID)
+    ctl.run('attach', third.pid)
+    recording = stranger_recording(ctl.path, other.pid)
+    check(isinstance(recording.next(), dict), 'a chunk')
+    path.write_text(setting('record'))
+    ctl.run('reload')
+    wait_for(lambda: ctl.target(target.pid) is None, 'it is no target')
+    check(isinstance(recording.next(), dict), 'the recording goes on')
+    path.write_text(setting('no'))
+    ctl.run('reload')
+    check(recording.rest()[1] == LEFT_OUT, 'the recording ends')
+    wait_for(lambda: ctl.target(other.pid) is None, 'it is no target')
+    check(ctl.wait_state(third.pid, 'profiling'), 'the operator\'s stays')
+    profd.interrupt()
+
+
+def test_children(box):
+    """With --children the children of a process that a user adds would be sent."""
+    stranger.need_root()
+    target = own(box)
+    profd, ctl = listening(box, [box.target('shares')], '--children')
+    said = ctl.run('record', target.pid, '-d', '1', '--to', 'json', uid=UID, status=1).stderr
+    check('--children: only operators' in said, said)
+    profd.interrupt()
+
+
+def test_the_daemon_of_a_user(box):
+    """That user is its operator."""
+    stranger.need_root()
+    stranger.need_ptrace()
+    target, other = own(box), own(box)
+    path = stranger.make_dir(box, 'run') / 'profd.sock'
+    profd = stranger.profd(box, [other], '--socket', path)
+    wait_for(lambda: control.listens(path) or not profd.running(), 'a socket')
+    ctl = control.Control(box, path)
+    ctl.run('attach', target.pid, uid=UID)
+    ctl.wait_state(target.pid, 'profiling')
+    profd.interrupt()
+
+
+if __name__ == '__main__':
+    harness.main(globals())
