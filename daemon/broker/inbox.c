@@ -174,7 +174,11 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->parts.files, request, t->pid, t->pidfd, send_file, child);
+	if (request->kind == FILE_KIND_PROGRAM)
+		r = files_request_program(b->parts.files, request, t->pid, t->pidfd,
+					  instance_environ_uid(t->instance), send_file, child);
+	else
+		r = files_request(b->parts.files, request, t->pid, t->pidfd, send_file, child);
 	if (r == -EINVAL)
 		child_fail(child, "requests a second file before the first is answered");
 	else if (r < 0)

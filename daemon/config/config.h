@@ -99,6 +99,8 @@ struct target_config {
 
 	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];
+	/* Processes of other users than root and user choose their release and environment. */
+	bool trust_environment;
 	bool environment_given; /* by the section or by [sentry] */
 	char platform[MSG_TEXT_MAX];
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */

@@ -97,6 +97,7 @@ const struct config_key config_keys[] = {
 	TARGET(KEY_DSN_FILE, "dsn_file", dsn, NO_RANGE),
 	TARGET(KEY_TEXT, "release", release, NO_RANGE),
 	TARGET(KEY_TEXT, "environment", environment, NO_RANGE),
+	TARGET(KEY_BOOL, "trust_environment", trust_environment, NO_RANGE),
 	TARGET(KEY_TEXT, "platform", platform, 0, 0, platforms),
 	TARGET(KEY_FRACTION, "profile_session_sample_rate", session_sample_rate, NO_RANGE),
 	TARGET(KEY_IGNORED, "profiles_sample_rate", session_sample_rate, NO_RANGE),

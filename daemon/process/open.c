@@ -13,6 +13,7 @@
 #include "daemon/process/act_as.h"
 #include "daemon/process/exe_link.h"
 #include "daemon/process/leak_options.h"
+#include "daemon/process/process.h"
 #include "daemon/process/process_root.h"
 #include "daemon/process/threads.h"
 #include "lib/base/buf.h"
@@ -129,11 +130,30 @@ static int write_identity(int to, const char *path)
 }
 
 /*
+ * Appends the environment if process_is_of() allows it, before and after the reading: the process
+ * may execute a set-user-ID program meanwhile. An environment that cannot be read counts as empty.
+ */
+static int append_environ(int to, const struct open_order *o)
+{
+	const off_t before = lseek(to, 0, SEEK_CUR);
+
+	if (before < 0)
+		return -errno;
+	if (o->environ_uid == OPEN_ENVIRON_OF_ALL || process_is_of(o->pid, o->environ_uid))
+		(void)!append_file(to, procfs_path(o->pid, "environ").text, MSG_ENVIRON_MAX);
+	if (o->environ_uid != OPEN_ENVIRON_OF_ALL && !process_is_of(o->pid, o->environ_uid) &&
+	    ftruncate(to, before) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
  * Copies all texts of FILE_KIND_PROGRAM at once, because each request costs two passes of the
  * broker's loop.
  */
-static int copy_program(int32_t pid, int *ret_fd)
+static int copy_program(const struct open_order *o, int *ret_fd)
 {
+	const int32_t pid = o->pid;
 	const struct procfs_path exe = procfs_path(pid, "exe");
 	char bytes[PATH_MAX];
 	int to = -1, r;
@@ -150,9 +170,8 @@ static int copy_program(int32_t pid, int *ret_fd)
 	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text, bytes, sizeof(bytes));
 	if (r == 0)
 		r = write_all(to, bytes, strlen(bytes) + 1);
-	/* An environment that cannot be read counts as empty. */
 	if (r == 0)
-		(void)!append_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);
+		r = append_environ(to, o);
 	return finish_copy(r, &to, ret_fd);
 }
 
@@ -399,7 +418,7 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 	case FILE_KIND_MAPS:
 		return copy_maps(order->pid, ret_fd);
 	case FILE_KIND_PROGRAM:
-		return copy_program(order->pid, ret_fd);
+		return copy_program(order, ret_fd);
 	case FILE_KIND_CMDLINE:
 		name = "cmdline";
 		max = PATH_MAX; /* as many bytes as a section's rule compares */

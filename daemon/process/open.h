@@ -12,6 +12,8 @@
 #include "daemon/msg/sizes.h"
 #include "lib/base/util.h"
 
+#define OPEN_ENVIRON_OF_ALL UINT32_MAX
+
 /*
  * A file to open. For the files of a process, the fields are those of the msg_file_request that
  * asks for the file (daemon/msg/msg_unwind.h); the caller has checked them
@@ -21,7 +23,12 @@ struct open_order {
 	int32_t pid;	     /* 0: a file of the configuration */
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* the addresses of a mapping of the process */
-	bool is_whole;	     /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
+	/*
+	 * FILE_KIND_PROGRAM: the copy has the environment of the process if each of its uids is 0
+	 * or this one, so that no other user has chosen it. OPEN_ENVIRON_OF_ALL: in any case.
+	 */
+	uint32_t environ_uid;
+	bool is_whole; /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
 	/*
 	 * FILE_KIND_DEBUG: a build-id; FILE_KIND_DEBUG_LINK: the name of a file;
 	 * FILE_KIND_PID_FILE and FILE_KIND_EXE_LINK: a path.

@@ -4,6 +4,7 @@
 concerned."""
 
 import re
+import subprocess
 
 import control
 import harness
@@ -156,6 +157,56 @@ def test_a_reload(box):
     wait_for(lambda: ctl.target(other.pid) is None, 'it is no target')
     check(ctl.wait_state(third.pid, 'profiling'), 'the operator\'s stays')
     profd.interrupt()
+
+
+def test_the_environment_of_a_process(box):
+    """A section takes release and environment from processes of root, of its user, or of all
+    if it trusts their environment."""
+    stranger.need_root()
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    env = harness.environment(SENTRY_RELEASE='shop@4.2.0', SENTRY_ENVIRONMENT='shop')
+    for user, of_section, trusted in ((UID, (), False), (None, (), True),
+                                      (UID, (f'user = {UID}',), True),
+                                      (UID, ('trust_environment = yes',), True),
+                                      (UID, ('trust_environment = no',), False)):
+        target = box.start([exe, 'spin'], env=env,
+                           **(stranger.options() if user else {}))
+        target.wait_line('ready.*')
+        profd, ctl, _ = configured(box, section('s', exe, 'autostart = yes', *of_section))
+        ctl.wait_state(target.pid, 'profiling')
+        wait_samples(ctl, target.pid, 20)
+        profd.interrupt()
+        target.end()
+        found = profd.chunks[0]['release'], profd.chunks[0]['environment']
+        check((found == ('shop@4.2.0', 'shop')) == trusted and
+              (trusted or (found[0].startswith('unw_o2@') and found[1] == 'production')),
+              f'{user} {of_section}: {found}')
+
+
+def test_another_user_at_the_same_process(box):
+    """A process of root becomes one of a user who chooses its environment."""
+    stranger.need_root()
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    target = box.start(
+        ['sh', '-c', f'echo first; read x; exec setpriv --reuid {UID} --clear-groups '
+         f'env SENTRY_RELEASE=theirs@1 {exe} spin'], stdin=subprocess.PIPE,
+        env=harness.environment(SENTRY_RELEASE='roots@1'))
+    target.wait_line('first')
+    text = section('s', '/usr/bin/dash', 'autostart = yes').replace(
+        'exe = /usr/bin/dash', f'pid_file = {box.dir}/pid')
+    (box.dir / 'pid').write_text(f'{target.pid}\n')
+    profd, ctl, _ = configured(box, text)
+    ctl.wait_state(target.pid, 'profiling')
+    wait_samples(ctl, target.pid, 20)
+    target.process.stdin.write(b'\n')
+    target.process.stdin.flush()
+    target.wait_line('ready.*')
+    wait_for(lambda: (ctl.target(target.pid) or {}).get('profiler_id'), 'it is profiled')
+    wait_samples(ctl, target.pid, 20)
+    profd.interrupt()
+    releases = {c['release'] for c in profd.chunks}
+    check('roots@1' in releases and 'theirs@1' not in releases, f'{releases}')
+    check(any(r.startswith('unw_o2@') for r in releases), f'{releases}')
 
 
 def test_children(box):

@@ -258,9 +258,9 @@ static bool is_waiting(const struct files *f, const void *ctx)
 	return false;
 }
 
-/* pidfd: -1 or a duplicate, which the request takes. */
+/* pidfd: -1, or a descriptor of which the request takes a duplicate. */
 static int add_request(struct files *f, const struct msg_file_request *message, int32_t pid,
-		       int pidfd, files_fn fn, void *ctx)
+		       int pidfd, uint32_t environ_uid, files_fn fn, void *ctx)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
@@ -270,7 +270,8 @@ static int add_request(struct files *f, const struct msg_file_request *message, 
 		.order = {.pid = pid,
 			  .kind = message->kind,
 			  .start = message->start,
-			  .end = message->end},
+			  .end = message->end,
+			  .environ_uid = environ_uid},
 		.message = *message,
 		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
 		.fn = fn,
@@ -291,9 +292,18 @@ static int add_request(struct files *f, const struct msg_file_request *message, 
 int files_request(struct files *f, const struct msg_file_request *message, int32_t pid, int pidfd,
 		  files_fn fn, void *ctx)
 {
-	if (pidfd < 0 || file_request_check(message) != FILE_REQUEST_VALID || is_waiting(f, ctx))
+	if (pidfd < 0 || file_request_check(message) != FILE_REQUEST_VALID ||
+	    message->kind == FILE_KIND_PROGRAM || is_waiting(f, ctx))
 		return -EINVAL;
-	return add_request(f, message, pid, pidfd, fn, ctx);
+	return add_request(f, message, pid, pidfd, 0, fn, ctx);
+}
+
+int files_request_program(struct files *f, const struct msg_file_request *request, int32_t pid,
+			  int pidfd, uint32_t environ_uid, files_fn fn, void *ctx)
+{
+	if (pidfd < 0 || request->kind != FILE_KIND_PROGRAM || is_waiting(f, ctx))
+		return -EINVAL;
+	return add_request(f, request, pid, pidfd, environ_uid, fn, ctx);
 }
 
 int files_request_own(struct files *f, const struct msg_file_request *request, int32_t pid,
@@ -305,7 +315,7 @@ int files_request_own(struct files *f, const struct msg_file_request *request, i
 
 	if (pidfd < 0 || !is_own || is_waiting(f, ctx))
 		return -EINVAL;
-	return add_request(f, request, pid, pidfd, fn, ctx);
+	return add_request(f, request, pid, pidfd, 0, fn, ctx);
 }
 
 int files_request_path(struct files *f, enum file_kind kind, const char *path, files_fn fn,
@@ -317,7 +327,7 @@ int files_request_path(struct files *f, enum file_kind kind, const char *path, f
 	if (n >= sizeof(message.name) || is_waiting(f, ctx))
 		return -EINVAL;
 	memcpy(message.name, path, n);
-	return add_request(f, &message, 0, -1, fn, ctx);
+	return add_request(f, &message, 0, -1, 0, fn, ctx);
 }
 
 void files_forget(struct files *f, const void *ctx)

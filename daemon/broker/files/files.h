@@ -44,11 +44,20 @@ void files_free(struct files *f);
  * Queues the opening of the file that request names, for process pid. pidfd refers to that
  * process; it is duplicated. fn is called later, by files_check() or by the loop, with a copy of
  * request. The request waits while descriptors or processes are short. A ctx can have one request
- * at a time. Returns 0; -EINVAL if file_request_check() does not return FILE_REQUEST_VALID, or an
- * earlier request with this ctx has no answer yet; -ENOMEM; or an error of fcntl(2), negative.
+ * at a time. Returns 0; -EINVAL if file_request_check() does not return FILE_REQUEST_VALID, the
+ * kind is FILE_KIND_PROGRAM, or an earlier request with this ctx has no answer yet; -ENOMEM; or an
+ * error of fcntl(2), negative.
  */
 must_check int files_request(struct files *f, const struct msg_file_request *request, int32_t pid,
 			     int pidfd, files_fn fn, void *ctx);
+
+/*
+ * As files_request(), for FILE_KIND_PROGRAM. The environment of the process is left out if a user
+ * may have chosen it who is neither root nor environ_uid (struct open_order).
+ */
+must_check int files_request_program(struct files *f, const struct msg_file_request *request,
+				     int32_t pid, int pidfd, uint32_t environ_uid, files_fn fn,
+				     void *ctx);
 
 /*
  * As files_request(), for the kinds about a process that only the broker itself requests:

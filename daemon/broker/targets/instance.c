@@ -1,8 +1,10 @@
 #include "daemon/broker/targets/instance.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "daemon/common/log.h"
+#include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
@@ -15,6 +17,13 @@ struct instance *instance_of_pid(struct targets *ts, int32_t pid)
 			return i;
 	}
 	return NULL;
+}
+
+uint32_t instance_environ_uid(const struct instance *i)
+{
+	if (!instance_has_section(i) || i->config.trust_environment)
+		return OPEN_ENVIRON_OF_ALL;
+	return i->config.uid != CONFIG_UID_ANY ? i->config.uid : geteuid();
 }
 
 void instance_becomes(struct instance *i, enum instance_life life)

@@ -155,6 +155,14 @@ static inline bool instance_was_added(const struct instance *i)
 	return i->origin >= INSTANCE_ATTACHED;
 }
 
+/*
+ * Returns the uid for files_request_program(): whose environment variables decide about the release
+ * and the environment of the process's chunks, besides those of root. A section may match processes
+ * of any user, who would choose what Sentry gets under the name of the section. The command line,
+ * or the request of a user who may send profiles, names the very process.
+ */
+uint32_t instance_environ_uid(const struct instance *i);
+
 /* Returns true if a user detached the process, or it cannot be profiled. */
 static inline bool instance_is_left_alone(const struct instance *i)
 {

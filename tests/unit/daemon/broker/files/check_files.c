@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/msg/msg_unwind.h"
+#include "daemon/process/open.h"
 #include "lib/base/buf.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/map_files.h"
@@ -58,6 +59,14 @@ static int ask_for(enum file_kind kind, char *ctx)
 	const struct msg_file_request request = {.kind = kind};
 
 	return files_request(files, &request, getpid(), pidfd, on_answer, ctx);
+}
+
+static int ask_program(char *ctx)
+{
+	const struct msg_file_request request = {.kind = FILE_KIND_PROGRAM};
+
+	return files_request_program(files, &request, getpid(), pidfd, OPEN_ENVIRON_OF_ALL,
+				     on_answer, ctx);
 }
 
 static int ask(char *ctx)
@@ -125,7 +134,7 @@ TEST(a_program_comes_with_its_environment)
 	const char *at, *end;
 
 	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe)), 0);
-	OK(ask_for(FILE_KIND_PROGRAM, one));
+	OK(ask_program(one));
 	await(1);
 	ck_assert_int_eq(answer.error, 0);
 	at = answer.bytes.data;
