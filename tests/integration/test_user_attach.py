@@ -10,7 +10,7 @@ import control
 import harness
 import stranger
 from harness import check, wait_for
-from test_control import configured, listening, section
+from test_control import configured, listening, section, with_subuid
 from test_record import LEFT_OUT, stranger_recording, wait_samples
 
 UID = stranger.UID
@@ -39,9 +39,9 @@ def is_refused(ctl, value, *args):
     check(f'user_attach = {value} in [sentry]: only operators may' in said, said)
 
 
-def records(ctl, pid, uid=UID):
+def records(ctl, pid, uid=UID, function='spin'):
     table = ctl.run('record', pid, '-d', '0.3', '--to', 'summary', uid=uid).stdout
-    check('spin' in table, table)
+    check(function in table, table)
 
 
 def test_record_is_the_default(box):
@@ -207,6 +207,91 @@ def test_another_user_at_the_same_process(box):
     releases = {c['release'] for c in profd.chunks}
     check('roots@1' in releases and 'theirs@1' not in releases, f'{releases}')
     check(any(r.startswith('unw_o2@') for r in releases), f'{releases}')
+
+
+def attach(ctl, uid, pid):
+    """Returns why a user may not attach a process; "": it is attached."""
+    return subprocess.run(
+        [ctl.exe, 'attach', str(pid)], text=True, capture_output=True, check=False, cwd='/',
+        env=harness.environment(SENTRY_PROFD_SOCKET=str(ctl.path)),
+        **stranger.options(uid)).stderr
+
+
+OF_USER = '8 processes of this user are attached or recorded'
+OF_ALL = 'all users together have 64 attached or recorded'
+
+
+def sleepers(box, uid, n):
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    found = [box.start([exe, 'nanosleep'], **stranger.options(uid)) for _ in range(n)]
+    for target in found:
+        target.wait_line('ready.*')
+    return found
+
+
+def test_all_users_together(box):
+    """Have 64 of the 256 processes that can be profiled, and each user 8."""
+    stranger.need_root()
+    users = range(UID, UID + 9)
+    targets = {uid: sleepers(box, uid, 9 if uid == UID else 8) for uid in users[:8]}
+    last, = sleepers(box, users[8], 1)
+    profd, ctl, _ = configured(box, setting('send'))
+    for n in range(8):
+        for uid in users[:8]:
+            check(attach(ctl, uid, targets[uid][n].pid) == '', f'{uid}: {n}')
+    for _ in range(2):
+        check(OF_USER in attach(ctl, UID, targets[UID][8].pid), 'the ninth')
+        check(OF_ALL in attach(ctl, users[8], last.pid), 'the ninth user')
+    check(profd.stderr.count(f'uid {UID} has 8 attached or recorded processes') == 1 and
+          profd.stderr.count('users have 64 attached or recorded processes') == 1, profd.stderr)
+    # Operators have no such limit.
+    records(ctl, targets[UID][8].pid, uid=None, function='nanosleep')
+    ctl.run('attach', last.pid)
+    ctl.run('detach', last.pid)
+    wait_for(lambda: ctl.target(last.pid) is None, 'it is let go')
+    # A process that ends makes room, for one.
+    targets[UID][0].end()
+    wait_for(lambda: attach(ctl, users[8], last.pid) == '', 'room')
+    check(OF_ALL in attach(ctl, UID, targets[UID][8].pid), 'no more')
+    check(profd.stderr.count('users have 64 attached or recorded processes') == 2, profd.stderr)
+    profd.interrupt()
+
+
+def test_recordings_of_a_section(box):
+    """Count if the section does not want the processes."""
+    stranger.need_root()
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    targets = [box.start([exe, 'nanosleep'], **stranger.options()) for _ in range(9)]
+    profd, ctl, _ = configured(box, section('s', exe).replace('rate = 1', 'rate = 0'))
+    for target in targets:
+        wait_for(lambda t=target: ctl.target(t.pid), 'the section matches it')
+    recorders = [box.start([ctl.exe, 'record', '--to', 'folded', '--socket', ctl.path, t.pid],
+                           **stranger.options()) for t in targets[:8]]
+    for target in targets[:8]:
+        wait_for(lambda t=target: harness.tracer(t.pid), 'it is recorded')
+    said = ctl.run('record', targets[8].pid, '-d', '1', '--to', 'json', uid=UID, status=1).stderr
+    check(OF_USER in said, said)
+    said = ctl.run('attach', targets[8].pid, uid=UID, status=1).stderr
+    check(OF_USER in said, said)
+    recorders[0].end()
+    wait_for(lambda: not harness.tracer(targets[0].pid), 'the recording has ended')
+    ctl.run('attach', targets[8].pid, uid=UID)
+    profd.interrupt()
+
+
+def test_uids_of_a_range(box):
+    """Count as one user."""
+    first = 200000
+    wrapper = with_subuid(box, f'{UID}:{first}:65536\n')
+    uids = [first + n for n in range(8)] + [UID]
+    targets = [sleepers(box, uid, 1)[0] for uid in uids]
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text(setting('send'))
+    profd, ctl = listening(box, [], '--config', path, wrapper=wrapper)
+    for uid, target in zip(uids[:8], targets):
+        check(attach(ctl, uid, target.pid) == '', f'{uid}')
+    check(OF_USER in attach(ctl, UID, targets[8].pid), 'the owner')
+    profd.interrupt()
 
 
 def test_children(box):

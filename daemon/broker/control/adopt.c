@@ -79,37 +79,16 @@ static bool refuse_user(const struct targets *ts, const struct peer *peer, const
 
 static void set_asker(struct instance *i, const struct peer *peer)
 {
-	i->asker = (struct instance_asker){
-		.is_set = true, .is_operator = peer->is_operator, .uid = peer->uid};
+	i->asker = (struct instance_asker){.is_set = true,
+					   .is_operator = peer->is_operator,
+					   .uid = peer->uid,
+					   .user = peer->user};
 }
 
 static void log_attach(const struct instance *i, const struct peer *peer)
 {
 	log_info("process %d (uid %u) is attached: asked for by uid %u (pid %d)%s", i->pid, i->uid,
 		 peer->uid, peer->pid, peer->is_operator ? ", an operator" : "");
-}
-
-/* Handles attach for an instance, whatever was decided about the instance before. */
-static void attach_known(struct instance *i, const struct peer *peer, struct control_answer *ret)
-{
-	const bool was_released = i->released_until_ns != 0;
-
-	i->released_until_ns = 0;
-	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
-		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
-		return;
-	}
-	if (i->obstacle == INSTANCE_LEFT_OUT)
-		i->obstacle = INSTANCE_NO_OBSTACLE;
-	i->last_error[0] = '\0';
-	i->is_sampled = true;
-	i->config.lifecycle = LIFECYCLE_MANUAL;
-	if (i->origin == INSTANCE_RECORDED)
-		i->origin = INSTANCE_ATTACHED;
-	i->wish = INSTANCE_WISH_ATTACHED;
-	i->is_started = true;
-	set_asker(i, peer);
-	log_attach(i, peer);
 }
 
 static void refuse_fault(enum process_fault fault, int32_t pid, struct control_answer *ret)
@@ -133,17 +112,76 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 	}
 }
 
-static size_t count_added(const struct targets *ts, uint32_t uid)
+static bool is_asked_by_user(const struct instance *i)
 {
-	size_t n = 0;
+	return i->asker.is_set && !i->asker.is_operator &&
+	       (instance_was_added(i) || i->wish == INSTANCE_WISH_ATTACHED || i->n_recordings > 0);
+}
 
-	for (size_t k = 0; k < ts->n_instances; k++)
-		n += instance_was_added(ts->instances[k]) && ts->instances[k]->uid == uid;
-	return n;
+/* A limit of the user, once until the user has room: a process that is counted later has no mark.
+ */
+static void log_user_full(struct targets *ts, uint32_t user)
+{
+	bool is_new = false;
+
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		struct instance *i = ts->instances[k];
+
+		if (!is_asked_by_user(i) || i->asker.user != user)
+			continue;
+		is_new |= !i->asker.is_limit_logged;
+		i->asker.is_limit_logged = true;
+	}
+	if (is_new)
+		log_warning(
+			"uid %u has %d attached or recorded processes, the maximum: further ones "
+			"are refused",
+			user, ADOPT_USER_MAX);
+}
+
+/*
+ * Returns true, with the reason in *ret, if the peer is no operator and has asked for too many
+ * processes, or all users together have.
+ */
+static bool refuse_another(struct targets *ts, const struct peer *peer, struct control_answer *ret)
+{
+	size_t of_user = 0, of_all = 0;
+
+	if (peer->is_operator)
+		return false;
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		const struct instance *i = ts->instances[k];
+
+		of_all += is_asked_by_user(i);
+		of_user += is_asked_by_user(i) && i->asker.user == peer->user;
+	}
+	if (of_all < ADOPT_USERS_MAX)
+		ts->warned_users_full = false;
+	if (of_user >= ADOPT_USER_MAX) {
+		log_user_full(ts, peer->user);
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "%d processes of this user are attached or recorded: detach one",
+			       ADOPT_USER_MAX);
+		return true;
+	}
+	if (of_all < ADOPT_USERS_MAX)
+		return false;
+	if (!ts->warned_users_full)
+		log_warning("users have %d attached or recorded processes, the maximum of all "
+			    "together: further ones are refused (process %d, uid %u, and perhaps "
+			    "others)",
+			    ADOPT_USERS_MAX, peer->pid, peer->uid);
+	ts->warned_users_full = true;
+	control_refuse(
+		ret, PROTOCOL_BUSY,
+		"all users together have %d attached or recorded processes, the maximum: try "
+		"again later",
+		ADOPT_USERS_MAX);
+	return true;
 }
 
 /* Returns true, with the reason in *ret, if the peer may not attach the process. */
-static bool refuse_new(const struct targets *ts, const struct peer *peer, const struct process *p,
+static bool refuse_new(struct targets *ts, const struct peer *peer, const struct process *p,
 		       bool sends, struct control_answer *ret)
 {
 	if (p->pid == getpid()) {
@@ -158,13 +196,7 @@ static bool refuse_new(const struct targets *ts, const struct peer *peer, const 
 	}
 	if (refuse_user(ts, peer, NULL, sends, ret))
 		return true;
-	if (count_added(ts, peer->uid) >= ADOPT_USER_MAX) {
-		control_refuse(ret, PROTOCOL_BUSY,
-			       "%d processes of this user are attached: detach one",
-			       ADOPT_USER_MAX);
-		return true;
-	}
-	return false;
+	return refuse_another(ts, peer, ret);
 }
 
 static struct instance *add_instance(struct targets *ts, const struct peer *peer, struct process *p,
@@ -184,6 +216,32 @@ static struct instance *add_instance(struct targets *ts, const struct peer *peer
 			       r == -ENOSPC ? "there are too many targets" : strerror(-r));
 	}
 	return NULL;
+}
+
+/* Handles attach for an instance, whatever was decided about the instance before. */
+static void attach_known(struct targets *ts, struct instance *i, const struct peer *peer,
+			 struct control_answer *ret)
+{
+	const bool was_released = i->released_until_ns != 0;
+
+	i->released_until_ns = 0;
+	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
+		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
+		return;
+	}
+	if (!is_asked_by_user(i) && refuse_another(ts, peer, ret))
+		return;
+	if (i->obstacle == INSTANCE_LEFT_OUT)
+		i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->last_error[0] = '\0';
+	i->is_sampled = true;
+	i->config.lifecycle = LIFECYCLE_MANUAL;
+	if (i->origin == INSTANCE_RECORDED)
+		i->origin = INSTANCE_ATTACHED;
+	i->wish = INSTANCE_WISH_ATTACHED;
+	i->is_started = true;
+	set_asker(i, peer);
+	log_attach(i, peer);
 }
 
 /* Adds a process that is no instance yet. NULL: *ret has the reason. */
@@ -222,7 +280,7 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 	} else {
 		if (refuse_user(ts, peer, i, true, ret))
 			return;
-		attach_known(i, peer, ret);
+		attach_known(ts, i, peer, ret);
 		if (!peer->is_operator && ret->m.result == PROTOCOL_OK)
 			ret->work = WORK_USER;
 	}
@@ -247,6 +305,13 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
 		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", i->last_error);
 		return NULL;
+	}
+	/* Its section does not want it: the process is profiled for recordings only. */
+	if (!instance_was_added(i) && i->wish != INSTANCE_WISH_ATTACHED && !is_asked_by_user(i) &&
+	    !lifecycle_wants(i)) {
+		if (refuse_another(ts, peer, ret))
+			return NULL;
+		set_asker(i, peer);
 	}
 	/* Capture may have to attach to the process, which costs as much as attach. */
 	if (!peer->is_operator && i->target == NULL)

@@ -24,10 +24,14 @@
 struct targets;
 
 /*
- * If requests (of any peer) have added this many instances that run as a user, that user may add
- * no more. Operators (control/rights.h) have no such limit.
+ * How many processes are profiled or recorded because a user, and all users together, have asked
+ * for that: those that they have added, and those of a section that would not be profiled
+ * otherwise. The maximum of all targets is HEARTBEAT_SLOTS; so sections and operators have three
+ * quarters of these. Operators (control/rights.h) have no such limit. struct peer has whose limit
+ * counts.
  */
-#define ADOPT_USER_MAX 8
+#define ADOPT_USER_MAX	8
+#define ADOPT_USERS_MAX 64
 
 /*
  * Handles attach: the process is profiled from now on, whatever the configuration says about it.

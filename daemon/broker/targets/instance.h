@@ -78,7 +78,8 @@ struct instance_crashes {
 struct instance_asker {
 	bool is_set; /* false: no peer has asked */
 	bool is_operator;
-	uint32_t uid;
+	uint32_t uid, user;   /* user: whose limits count (daemon/process/peer.h) */
+	bool is_limit_logged; /* a line says that this user has as many as permitted */
 };
 
 /* A process that the broker knows. */
