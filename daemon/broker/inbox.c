@@ -164,6 +164,12 @@ static bool is_for_last_chunk(const struct target *t, uint32_t kind)
 		kind == FILE_KIND_DEBUG_LINK || kind == FILE_KIND_PERF_MAP);
 }
 
+/* The environment is part of FILE_KIND_PROGRAM. */
+static bool may_have_environ(const struct target *t, uint32_t kind)
+{
+	return kind != FILE_KIND_PROGRAM || instance_trusts_environ(t->instance);
+}
+
 static int on_file_request(void *ctx, struct ipc_message *message)
 {
 	const struct msg_file_request *request = (const void *)message->bytes;
@@ -196,8 +202,9 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 		send_file(child, request, r, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->parts.files, request, &t->owner, t->pidfd, !target_is_open(t),
-			  send_file, child);
+	r = files_request(b->parts.files, request, &t->owner, t->pidfd,
+			  !target_is_open(t) || !may_have_environ(t, request->kind), send_file,
+			  child);
 	if (r == -EINVAL)
 		child_fail(child, "requests a second file before the first is answered");
 	else if (r < 0)
@@ -231,6 +238,10 @@ static int on_chunk(void *ctx, struct ipc_message *message)
 
 	if (t == NULL)
 		return 0;
+	if (t->is_for_recordings) {
+		child_fail(child, "sends a chunk of a process that is only recorded");
+		return 0;
+	}
 	r = delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
 			   t->instance->ship, t->instance->config.platform, m, message->fds);
 	if (r == -EDQUOT)

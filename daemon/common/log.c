@@ -48,6 +48,7 @@ bool log_goes_to_journal(void)
 /* Each level: a digit, for the journal, and the word that begins the text. */
 #define LEVEL_ERROR   "3"
 #define LEVEL_WARNING "4warning: "
+#define LEVEL_INFO    "6info: "
 #define LEVEL_DEBUG   "7debug: "
 
 /* Writes a line to stderr. name: the name of the program that logs the line. */
@@ -142,6 +143,7 @@ static void printf_like(3, 0)
 
 LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
 LOG_FUNCTION(log_warning, LEVEL_WARNING, true, true)
+LOG_FUNCTION(log_info, LEVEL_INFO, true, true)
 LOG_FUNCTION(log_debug, LEVEL_DEBUG, log_debugging, false)
 
 void log_list_entry(bool is_warning, const char *format, ...)
@@ -162,7 +164,7 @@ static const char *skip(const char *text, const char *prefix)
 
 bool log_relay(const char *name, const char *line)
 {
-	static const char *const levels[] = {LEVEL_ERROR, LEVEL_WARNING, LEVEL_DEBUG};
+	static const char *const levels[] = {LEVEL_ERROR, LEVEL_WARNING, LEVEL_INFO, LEVEL_DEBUG};
 	const uint64_t now_ns = clock_mono_ns();
 	const char *level = LEVEL_ERROR;
 	char text[LINE_MAX_BYTES];

@@ -3,7 +3,8 @@
  * escaped, so that text of a target cannot forge a line. If stderr is the systemd journal, a
  * priority precedes the line: "<4>" (sd-daemon(3)).
  *
- * Errors and warnings that repeat are suppressed and counted (daemon/common/log_limit.h).
+ * Lines that repeat, except those at debug level, are suppressed and counted
+ * (daemon/common/log_limit.h).
  */
 #ifndef DAEMON_COMMON_LOG_H
 #define DAEMON_COMMON_LOG_H
@@ -34,6 +35,8 @@ void log_set_subject(const char *subject);
 /* format is a string literal without a newline. A text of more than 5 KB is cut off. */
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
+/* For what an administrator may want to look up later, and need not act on. */
+void log_info(const char *format, ...) printf_like(1, 2);
 /* Logs a line if log_init() got debug. Never suppressed. */
 void log_debug(const char *format, ...) printf_like(1, 2);
 

@@ -66,6 +66,12 @@ enum on_crash { ON_CRASH_LEAVE, ON_CRASH_STAY };
 /* What becomes of a process with LeakSanitizer (daemon/broker/targets/leaks.h). */
 enum leak_check_policy { LEAK_CHECK_LEAVE, LEAK_CHECK_ATTACH };
 
+/*
+ * What users who are no operators may have done with their processes that no section matches
+ * (daemon/broker/control/adopt.h).
+ */
+enum user_attach { USER_ATTACH_RECORD, USER_ATTACH_SEND, USER_ATTACH_NO };
+
 /* A section without a user: processes of all users match. */
 #define CONFIG_UID_ANY UINT32_MAX
 
@@ -93,6 +99,8 @@ struct target_config {
 
 	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];
+	/* Processes of other users than root and user choose their release and environment. */
+	bool trust_environment;
 	bool environment_given; /* by the section or by [sentry] */
 	char platform[MSG_TEXT_MAX];
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
@@ -135,6 +143,7 @@ struct config {
 	 * CONFIG_SPOTLIGHT_ON: on, without a URL.
 	 */
 	char spotlight[CONFIG_TEXT_MAX];
+	enum user_attach user_attach;
 	bool debug;
 	double shutdown_timeout_s;
 

@@ -12,6 +12,7 @@ static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
 static const char *const on_crash[] = {"leave", "stay", NULL};
 static const char *const leak_checks[] = {"leave", "attach", NULL};
+static const char *const user_attach[] = {"record", "send", "no", NULL};
 /* The allowed values of a key of type text. Any other value is refused. */
 static const char *const platforms[] = {"rust", "native", NULL};
 
@@ -57,6 +58,7 @@ const struct config_key config_keys[] = {
 	SENTRY(KEY_WORD, "compression", compression, START, 0, 0, compressions),
 	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, RELOAD, 0, 365 * DAY_S, NULL),
 	SENTRY(KEY_SPOTLIGHT, "spotlight", spotlight, START, NO_RANGE),
+	SENTRY(KEY_WORD, "user_attach", user_attach, RELOAD, 0, 0, user_attach),
 	SENTRY(KEY_BOOL, "debug", debug, START, NO_RANGE),
 
 	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, RELOAD, 1, CONFIG_RATE_MAX_HZ, NULL),
@@ -95,6 +97,7 @@ const struct config_key config_keys[] = {
 	TARGET(KEY_DSN_FILE, "dsn_file", dsn, NO_RANGE),
 	TARGET(KEY_TEXT, "release", release, NO_RANGE),
 	TARGET(KEY_TEXT, "environment", environment, NO_RANGE),
+	TARGET(KEY_BOOL, "trust_environment", trust_environment, NO_RANGE),
 	TARGET(KEY_TEXT, "platform", platform, 0, 0, platforms),
 	TARGET(KEY_FRACTION, "profile_session_sample_rate", session_sample_rate, NO_RANGE),
 	TARGET(KEY_IGNORED, "profiles_sample_rate", session_sample_rate, NO_RANGE),

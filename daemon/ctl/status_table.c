@@ -67,6 +67,7 @@ static const struct column columns[] = {
 	{"PAUSE P99", "pause_us_p99", put_us, false},
 	{"CHUNKS", "chunks_sent", put_number, false},
 	{"BYTES", "bytes_sent", put_bytes, false},
+	{"BY", "attached_by", put_number, false},
 	{"LAST ERROR", "last_error", NULL, true},
 };
 

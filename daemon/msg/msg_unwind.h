@@ -89,7 +89,8 @@ enum file_kind {
 	/*
 	 * The program of a process, in one memfd: the target of the link /proc/PID/exe, NUL; the
 	 * file's device, inode and modification time, or nothing if unknown, NUL; the beginning
-	 * of /proc/PID/cmdline, NUL; /proc/PID/environ.
+	 * of /proc/PID/cmdline, NUL; /proc/PID/environ, or nothing if another user may have
+	 * chosen it (daemon/broker/targets/instance.h).
 	 */
 	FILE_KIND_PROGRAM,
 	FILE_KIND_CMDLINE, /* the beginning of /proc/PID/cmdline: argv[0] */

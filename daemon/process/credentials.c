@@ -7,17 +7,22 @@
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
+bool credentials_parse(const char *status, uint32_t owner, struct credentials *ret)
+{
+	ret->owner = owner;
+	return owner != UINT32_MAX && procfs_numbers(status, "\nUid:", 10, ret->uid, 4) == 4 &&
+	       procfs_numbers(status, "\nGid:", 10, ret->gid, 4) == 4 &&
+	       procfs_numbers(status, "\nCapPrm:", 16, &ret->permitted, 1) == 1;
+}
+
 bool credentials_read(int32_t pid, struct credentials *ret)
 {
 	char text[PROCFS_TEXT_MAX];
+	const uint32_t owner = process_owner(pid);
 
-	ret->owner = process_owner(pid);
-	return ret->owner != UINT32_MAX &&
-	       small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
+	return small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
 		       0 &&
-	       procfs_numbers(text, "\nUid:", 10, ret->uid, 4) == 4 &&
-	       procfs_numbers(text, "\nGid:", 10, ret->gid, 4) == 4 &&
-	       procfs_numbers(text, "\nCapPrm:", 16, &ret->permitted, 1) == 1;
+	       credentials_parse(text, owner, ret);
 }
 
 bool credentials_are_equal(const struct credentials *a, const struct credentials *b)

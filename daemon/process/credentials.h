@@ -18,6 +18,12 @@ struct credentials {
 	uint64_t owner;	    /* process_owner() */
 };
 
+/*
+ * Parses the text of /proc/PID/status; owner: process_owner(). Returns false if a line is missing,
+ * or the owner is UINT32_MAX.
+ */
+bool credentials_parse(const char *status, uint32_t owner, struct credentials *ret);
+
 /* Reads the credentials of pid. Returns false if the process has ended. */
 bool credentials_read(int32_t pid, struct credentials *ret);
 

@@ -132,8 +132,9 @@ static int write_identity(int to, const char *path)
  * Copies all texts of FILE_KIND_PROGRAM at once, because each request costs two passes of the
  * broker's loop.
  */
-static int copy_program(int32_t pid, int *ret_fd)
+static int copy_program(const struct open_order *o, int *ret_fd)
 {
+	const int32_t pid = o->owner.tid;
 	const struct procfs_path exe = procfs_path(pid, "exe");
 	char bytes[PATH_MAX];
 	int to = -1, r;
@@ -151,7 +152,7 @@ static int copy_program(int32_t pid, int *ret_fd)
 	if (r == 0)
 		r = write_all(to, bytes, strlen(bytes) + 1);
 	/* An environment that cannot be read counts as empty. */
-	if (r == 0)
+	if (r == 0 && !o->no_memory)
 		(void)!append_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);
 	return finish_copy(r, &to, ret_fd);
 }
@@ -290,7 +291,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 		r = open_by_path(o, ret_fd);
 	if (r == 0)
 		r = copy_of_fuse(ret_fd);
-	if (r == 0 || o->is_whole || o->kind == FILE_KIND_CODE)
+	if (r == 0 || o->no_memory || o->kind == FILE_KIND_CODE)
 		return r;
 	/* The vDSO, or a file that cannot be opened: copy the mapped bytes. */
 	if (!process_mapping_is_code(o->owner.tid, o->start, o->end))
@@ -402,7 +403,7 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 	case FILE_KIND_MAPS:
 		return copy_maps(order->owner.tid, ret_fd);
 	case FILE_KIND_PROGRAM:
-		return copy_program(order->owner.tid, ret_fd);
+		return copy_program(order, ret_fd);
 	case FILE_KIND_CMDLINE:
 		name = "cmdline";
 		max = PATH_MAX; /* as many bytes as a section's rule compares */

@@ -19,12 +19,12 @@
  * (daemon/msg/file_request.h).
  */
 struct open_order {
-	/* Whose process it is, as the caller has read it last; pid 0: a file of the configuration.
-	 */
+	/* Whose process it is, as read last; pid 0: a file of the configuration. */
 	struct owner owner;
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* the addresses of a mapping of the process */
-	bool is_whole;	     /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
+	/* Copies no memory. FILE_KIND_IMAGE fails then; FILE_KIND_PROGRAM has no environment. */
+	bool no_memory;
 	/*
 	 * FILE_KIND_DEBUG: a build-id; FILE_KIND_DEBUG_LINK: the name of a file;
 	 * FILE_KIND_PID_FILE and FILE_KIND_EXE_LINK: a path.

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/process/credentials.h"
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
@@ -15,15 +16,6 @@
 
 /* Fields of proc_pid_stat(5). */
 enum { START_TICKS = 22, START_STACK = 28 };
-
-/* The columns of Uid and Gid in proc_pid_status(5). */
-enum { REAL, EFFECTIVE, SAVED, OF_FILES, IDS };
-
-/* What decides about the kind. */
-struct rights {
-	uint64_t uid[IDS], gid[IDS];
-	uint64_t permitted; /* capabilities */
-};
 
 /* Returns 0 if it cannot be read. */
 static uint64_t inode_of(const char *path)
@@ -51,48 +43,45 @@ static bool read_groups(const char *status, struct owner *ret)
 	return true;
 }
 
-static bool are_equal(const uint64_t ids[IDS])
+static bool are_equal(const uint64_t ids[4])
 {
-	return ids[REAL] == ids[EFFECTIVE] && ids[SAVED] == ids[EFFECTIVE] &&
-	       ids[OF_FILES] == ids[EFFECTIVE];
+	return ids[1] == ids[0] && ids[2] == ids[0] && ids[3] == ids[0];
 }
 
-static uint32_t uid_of_mixed(const uint64_t ids[IDS])
+static uint32_t uid_of_mixed(const uint64_t ids[4])
 {
-	static const int order[IDS] = {EFFECTIVE, REAL, SAVED, OF_FILES};
+	uint64_t uid = ids[CREDENTIALS_EFFECTIVE];
 
-	for (int i = 0; i < IDS; i++)
-		if (ids[order[i]] != 0)
-			return (uint32_t)ids[order[i]];
-	return 0;
+	for (int i = 0; i < 4 && uid == 0; i++)
+		uid = ids[i];
+	return (uint32_t)uid;
 }
 
-static enum owner_kind kind_of(const struct rights *r, const struct owner *o)
+static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namespace)
 {
-	const uint64_t own = inode_of("/proc/self/ns/user");
-	const bool is_elsewhere = o->user_namespace != 0 && o->user_namespace != own;
+	const uint64_t uid = c->uid[CREDENTIALS_EFFECTIVE];
+	const bool is_elsewhere =
+		user_namespace != 0 && user_namespace != inode_of("/proc/self/ns/user");
 
-	if (!are_equal(r->uid))
+	if (!are_equal(c->uid))
 		return OWNER_MIXED;
-	if (r->uid[EFFECTIVE] == 0 && !is_elsewhere)
+	if (uid == 0 && !is_elsewhere)
 		return OWNER_ROOT;
-	return are_equal(r->gid) && o->files_uid == r->uid[EFFECTIVE] &&
-			       (r->permitted == 0 || is_elsewhere)
+	return are_equal(c->gid) && c->owner == uid && (c->permitted == 0 || is_elsewhere)
 		       ? OWNER_PLAIN
 		       : OWNER_MIXED;
 }
 
-static void read_rights(const char *status, struct owner *ret)
+static void read_credentials(const char *status, struct owner *ret)
 {
-	struct rights r = {.permitted = UINT64_MAX};
-	const bool is_complete = procfs_numbers(status, "\nUid:", 10, r.uid, IDS) == IDS &&
-				 procfs_numbers(status, "\nGid:", 10, r.gid, IDS) == IDS &&
-				 procfs_numbers(status, "\nCapPrm:", 16, &r.permitted, 1) == 1 &&
-				 read_groups(status, ret);
+	struct credentials c = {0};
+	const bool is_complete =
+		credentials_parse(status, ret->files_uid, &c) && read_groups(status, ret);
 
-	ret->kind = is_complete ? kind_of(&r, ret) : OWNER_MIXED;
-	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(r.uid) : (uint32_t)r.uid[EFFECTIVE];
-	ret->gid = (uint32_t)r.gid[EFFECTIVE];
+	ret->kind = is_complete ? kind_of(&c, ret->user_namespace) : OWNER_MIXED;
+	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.uid)
+					    : (uint32_t)c.uid[CREDENTIALS_EFFECTIVE];
+	ret->gid = (uint32_t)c.gid[CREDENTIALS_EFFECTIVE];
 }
 
 int owner_read(int32_t pid, struct owner *ret)
@@ -118,7 +107,7 @@ int owner_read(int32_t pid, struct owner *ret)
 	if (small_file_read(AT_FDCWD, procfs_path(o.tid, "status").text, status, sizeof(status)) <
 	    0)
 		return -ESRCH;
-	read_rights(status, &o);
+	read_credentials(status, &o);
 	*ret = o;
 	return 0;
 }

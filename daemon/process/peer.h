@@ -28,6 +28,8 @@ struct peer {
 	/* The process that called connect(2); 0: it has no pid in this pid namespace. */
 	int32_t pid;
 	uint32_t uid, gid; /* effective, at the time of connect(2) */
+	/* Whose limits count for it: uid, or the owner of uid's range of subordinate uids. */
+	uint32_t user;
 	bool is_operator;
 	bool sees_all; /* a viewer or an operator */
 	/* As peer_look() reads them when the connection is accepted. */
@@ -38,8 +40,8 @@ struct peer {
 
 /*
  * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, which counts as an
- * operator. Root does if its user and pid namespaces are the daemon's, and it has CAP_SYS_PTRACE;
- * or if the daemon has not. Returns 0, or an error of getsockopt(2), negative.
+ * operator. The caller sets user. Root does if its user and pid namespaces are the daemon's, and it
+ * has CAP_SYS_PTRACE; or if the daemon has not. Returns 0, or an error of getsockopt(2), negative.
  *
  * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between
  * connect(2) and this call, another process of the same user that gets its pid is taken for

@@ -211,6 +211,19 @@ int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
 	return 0;
 }
 
+bool process_is_of(int32_t pid, uint32_t uid)
+{
+	char text[PROCFS_TEXT_MAX];
+	uint64_t uids[3];
+
+	if (!read_file(pid, "status", text) || procfs_numbers(text, "\nUid:", 10, uids, 3) < 3)
+		return false;
+	for (size_t k = 0; k < array_size(uids); k++)
+		if (uids[k] != 0 && uids[k] != uid)
+			return false;
+	return true;
+}
+
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])
 {
 	char text[PROCFS_TEXT_MAX];

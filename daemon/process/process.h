@@ -89,6 +89,12 @@ uint32_t process_user(int32_t pid);
 /* Reads the effective user and group of pid. Returns 0, or -ESRCH if pid is gone. */
 must_check int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid);
 
+/*
+ * Returns true if the real, effective and saved uid of pid are each 0 or uid. Not so for a program
+ * that another user has started, a set-user-ID one included, unless it has given up that user's id.
+ */
+bool process_is_of(int32_t pid, uint32_t uid);
+
 /* Returns true if the process of pidfd has not ended. */
 bool process_is_alive(int pidfd);
 

@@ -31,6 +31,9 @@
  *     RELOAD, CHECK                                  operators
  *     STATUS, METRICS, OPENMETRICS                   everybody
  *
+ * The configuration (user_attach) may forbid ATTACH, RECORD and WATCH to users who are no
+ * operators, for processes that no section matches.
+ *
  * A process that has changed its credentials, or that runs a file which its user may not read, is
  * for operators only; but a client may name its own pid in START, STOP, PROFILER_ID, DETACH and
  * RELEASE. STATUS and METRICS show the statistics of other users' processes only to

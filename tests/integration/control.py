@@ -17,7 +17,7 @@ SPANS_OPEN, ATTACH, DETACH, STATUS, RELOAD, RECORD, RELEASE = 6, 9, 10, 11, 12, 
 MAGIC = 0x46525053
 KEYS = ['name', 'pid', 'state', 'session_sampled', 'lifecycle', 'rate_hz',
         'profiler_id', 'threads', 'samples_taken', 'missed', 'pause_us_p99',
-        'chunks_sent', 'bytes_sent', 'last_error']
+        'chunks_sent', 'bytes_sent', 'last_error', 'attached_by']
 
 
 def listens(path):

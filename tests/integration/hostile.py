@@ -238,6 +238,7 @@ def spy():
 
 # For these the broker does not kill the sender, or the sender ends by itself.
 OTHERS = {
+    'chunk': chunk,
     'closed twice': closed_twice,
     'closing': closing,
     'huge stats': huge_stats,

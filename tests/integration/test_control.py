@@ -448,7 +448,9 @@ def test_strangers(box):
     stranger.need_root()
     own = stranger.target(box, 'unw_o2', 'nanosleep')
     theirs, roots = sleeper(box), sleeper(box)
-    profd, ctl = listening(box, [theirs])
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text('[sentry]\nuser_attach = send\n')
+    profd, ctl = listening(box, [theirs], '--config', path)
     profd.wait_attached()
     uid = stranger.UID
     # Other users see that the process exists, but no statistics.
@@ -771,6 +773,34 @@ def test_a_user_with_many_uids(box):
         with contextlib.suppress(harness.Failure):
             return ctl.run('status', uid=first + 300)
     wait_for(has_room, 'room')
+
+
+def with_subuid(box, text):
+    """A wrapper of the daemon, whose /etc/subuid has this text."""
+    stranger.need_root()
+    if subprocess.run(['unshare', '--mount', 'true'], check=False,
+                      capture_output=True).returncode != 0:
+        raise harness.Skip('no mount namespace can be made here')
+    if not os.path.exists('/etc/subuid'):
+        raise harness.Skip('there is no /etc/subuid to mount over')
+    path = box.make_dir('etc') / 'subuid'
+    path.write_text(text)
+    path.chmod(0o644)
+    return ('unshare', '--mount', 'sh', '-c',
+            'mount --bind "$0" /etc/subuid && exec "$@"', path)
+
+
+def test_subordinate_uids(box):
+    """All uids of a range count as its owner: no other user is refused."""
+    first = 200000
+    wrapper = with_subuid(box, f'{stranger.UID}:{first}:65536\n')
+    profd, ctl = listening(box, [sleeper(box)], wrapper=wrapper)
+    users = [box.start([sys.executable, '-c', MANY_USERS, ctl.path, uid], stdin=subprocess.PIPE)
+             for uid in range(first, first + 259, 7)]
+    for program in users:
+        program.wait_line('connected')
+    ctl.run('status', uid=stranger.UID + 1)
+    check('are refused' not in profd.stderr, profd.stderr)
 
 
 if __name__ == '__main__':

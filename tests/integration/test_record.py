@@ -13,6 +13,7 @@ import control
 import harness
 import stranger
 from harness import check, wait_for
+from test_broker import HERE, message_types, take_over
 from test_control import configured, listening
 
 RECORD, WATCH, RECORD_END = 13, 14, 15
@@ -220,7 +221,7 @@ def test_a_set_user_id_program(box):
     app = box.start(['sh', '-c', 'echo ready; read x; exec "$0"', suid],
                     stdin=subprocess.PIPE, **stranger.options())
     app.wait_line('ready')
-    profd, ctl, _ = configured(box, '')
+    profd, ctl, _ = configured(box, '[sentry]\nuser_attach = send\n')
     ctl.run('attach', app.pid, uid=stranger.UID)
     recording = stranger_recording(ctl.path, app.pid)
     check(isinstance(recording.next(), dict), 'a chunk of the shell')
@@ -236,6 +237,41 @@ def test_a_set_user_id_program(box):
     check(os.stat(f'/proc/{app.pid}/stat').st_uid == 0, 'it is not set-user-ID')
     check(ctl.target(app.pid) is None, 'it is no target')
     profd.interrupt()
+
+
+def test_recorded_and_not_sent(box):
+    """A process that is only recorded is not sent, whatever is asked for it."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [box.target('unw_o2', 'nanosleep')])
+    profd.wait_attached()
+    recording = Recording(ctl.path, target.pid)
+    check(isinstance(recording.next(), dict), 'a chunk of it')
+    check('no target' in ctl.run('start', target.pid, status=1).stderr, 'start')
+    check(isinstance(recording.next(), dict) and ctl.target(target.pid)['state'] == 'stopped',
+          'it is recorded only')
+    check(recording.finish()[1] == DONE, 'its end')
+    profd.interrupt()
+    check(len({c['profiler_id'] for c in profd.chunks}) == 1, 'the sleeper alone')
+
+
+def test_unwind_sends_what_is_recorded(box):
+    """An unwind process that was taken over sends a chunk of a process that is only
+    recorded: Sentry does not get it."""
+    target = box.target('shares')
+    directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
+    (directory / 'types').write_text('\n'.join(message_types()))
+    (directory / 'attack').write_text('chunk')
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text('[profiler]\nleak_check = attach\n')
+    profd, ctl = listening(box, [], '--config', path, '--shutdown-timeout', '2',
+                           exe=directory / 'sentry-profd')
+    recording = Recording(ctl.path, target.pid)
+    wait_for(lambda: 'sends a chunk of a process that is only recorded' in profd.stderr,
+             'the unwind process to be ended')
+    recording.close()
+    profd.signal(signal.SIGINT)
+    profd.wait()
+    check(profd.stats['chunks']['made'] == 0, f'{profd.stats["chunks"]}')
 
 
 def stranger_recording(path, pid):

@@ -137,7 +137,7 @@ class Churn:
         }
 
     def write(self, sections, rate_hz=RATE_HZ):
-        text = (f'[sentry]\ndsn = {self.dsn()}\n[profiler]\n'
+        text = (f'[sentry]\ndsn = {self.dsn()}\nuser_attach = send\n[profiler]\n'
                 f'chunk_seconds = 3\nrate_hz = {rate_hz}\n')
         for name, keys in sections.items():
             text += f'[target "{name}"]\nautostart = yes\n'

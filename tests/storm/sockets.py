@@ -130,7 +130,7 @@ class Storm:
             'roots': f'exe = {naps}\nautostart = yes',
             'victim': f'exe = {self.victim}\nautostart = no',
             'client': f'exe = {python}\nuser = {CLIENT_UID}\nautostart = no'}
-        text = (f'[sentry]\ndsn = {self.server.dsn}\n[profiler]\n'
+        text = (f'[sentry]\ndsn = {self.server.dsn}\nuser_attach = send\n[profiler]\n'
                 f'chunk_seconds = {CHUNK_S}\nrate_hz = {RATE_HZ}\n')
         for name, keys in sections.items():
             text += (f'[target "{name}"]\n{keys}\nprofile_session_sample_rate = 1\n'

@@ -1,5 +1,6 @@
 #include "daemon/broker/control/adopt.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/log.h"
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
 
@@ -19,23 +21,74 @@
 #define WORK	  10
 #define WORK_USER 1000
 
-/* Handles attach for an instance, whatever was decided about the instance before. */
-static void attach_known(struct instance *i, struct control_answer *ret)
+/*
+ * Returns true if the administrator has decided about the process: a section matches it, the
+ * command line names it, or an operator has attached it.
+ */
+static bool is_admins(const struct instance *i)
 {
-	const bool was_released = i->released_until_ns != 0;
-
-	i->released_until_ns = 0;
-	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
-		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
-		return;
+	switch (i->origin) {
+	case INSTANCE_OF_SECTION:
+	case INSTANCE_GIVEN:
+	case INSTANCE_CHILD:
+		return true;
+	case INSTANCE_ATTACHED:
+		return i->asker.is_operator;
+	case INSTANCE_RECORDED:
+		break;
 	}
-	instance_forget_error(i);
-	i->is_sampled = true;
-	i->config.lifecycle = LIFECYCLE_MANUAL;
-	if (i->origin == INSTANCE_RECORDED)
-		i->origin = INSTANCE_ATTACHED;
-	i->wish = INSTANCE_WISH_ATTACHED;
-	i->is_started = true;
+	return false;
+}
+
+/* With --children each child of a process that a user has added would be profiled and sent. */
+static enum user_attach user_attach_of(const struct targets *ts)
+{
+	return ts->state->options.children ? USER_ATTACH_NO : ts->state->options.config.user_attach;
+}
+
+static bool users_may(const struct targets *ts, bool sends)
+{
+	const enum user_attach setting = user_attach_of(ts);
+
+	return setting == USER_ATTACH_SEND || (setting == USER_ATTACH_RECORD && !sends);
+}
+
+static const char *why_users_may_not(const struct targets *ts)
+{
+	if (ts->state->options.children)
+		return "sentry-profd --children: only operators may add processes";
+	return user_attach_of(ts) == USER_ATTACH_NO
+		       ? "user_attach = no in [sentry]: only operators may profile processes that "
+			 "no section matches"
+		       : "user_attach = record in [sentry]: only operators may send profiles of "
+			 "processes that no section matches (record, top and stack work)";
+}
+
+/*
+ * Returns true, with the reason in *ret, if the setting user_attach forbids what the peer asks for.
+ * i: the instance of the process; NULL: it has none.
+ */
+static bool refuse_user(const struct targets *ts, const struct peer *peer, const struct instance *i,
+			bool sends, struct control_answer *ret)
+{
+	if (peer->is_operator || (i != NULL && is_admins(i)) || users_may(ts, sends))
+		return false;
+	control_refuse(ret, PROTOCOL_DENIED, "%s", why_users_may_not(ts));
+	return true;
+}
+
+static void set_asker(struct instance *i, const struct peer *peer)
+{
+	i->asker = (struct instance_asker){.is_set = true,
+					   .is_operator = peer->is_operator,
+					   .uid = peer->uid,
+					   .user = peer->user};
+}
+
+static void log_attach(const struct instance *i, const struct peer *peer)
+{
+	log_info("process %d (uid %u) is attached: asked for by uid %u (pid %d)%s", i->pid,
+		 i->owner.uid, peer->uid, peer->pid, peer->is_operator ? ", an operator" : "");
 }
 
 static void refuse_fault(enum process_fault fault, int32_t pid, struct control_answer *ret)
@@ -59,18 +112,77 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 	}
 }
 
-static size_t count_added(const struct targets *ts, uint32_t uid)
+static bool is_asked_by_user(const struct instance *i)
 {
-	size_t n = 0;
+	return i->asker.is_set && !i->asker.is_operator &&
+	       (instance_was_added(i) || i->wish == INSTANCE_WISH_ATTACHED || i->n_recordings > 0);
+}
 
-	for (size_t k = 0; k < ts->n_instances; k++)
-		n += instance_was_added(ts->instances[k]) && ts->instances[k]->owner.uid == uid;
-	return n;
+/* A limit of the user, once until the user has room: a process that is counted later has no mark.
+ */
+static void log_user_full(struct targets *ts, uint32_t user)
+{
+	bool is_new = false;
+
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		struct instance *i = ts->instances[k];
+
+		if (!is_asked_by_user(i) || i->asker.user != user)
+			continue;
+		is_new |= !i->asker.is_limit_logged;
+		i->asker.is_limit_logged = true;
+	}
+	if (is_new)
+		log_warning(
+			"uid %u has %d attached or recorded processes, the maximum: further ones "
+			"are refused",
+			user, ADOPT_USER_MAX);
+}
+
+/*
+ * Returns true, with the reason in *ret, if the peer is no operator and has asked for too many
+ * processes, or all users together have.
+ */
+static bool refuse_another(struct targets *ts, const struct peer *peer, struct control_answer *ret)
+{
+	size_t of_user = 0, of_all = 0;
+
+	if (peer->is_operator)
+		return false;
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		const struct instance *i = ts->instances[k];
+
+		of_all += is_asked_by_user(i);
+		of_user += is_asked_by_user(i) && i->asker.user == peer->user;
+	}
+	if (of_all < ADOPT_USERS_MAX)
+		ts->warned_users_full = false;
+	if (of_user >= ADOPT_USER_MAX) {
+		log_user_full(ts, peer->user);
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "%d processes of this user are attached or recorded: detach one",
+			       ADOPT_USER_MAX);
+		return true;
+	}
+	if (of_all < ADOPT_USERS_MAX)
+		return false;
+	if (!ts->warned_users_full)
+		log_warning("users have %d attached or recorded processes, the maximum of all "
+			    "together: further ones are refused (process %d, uid %u, and perhaps "
+			    "others)",
+			    ADOPT_USERS_MAX, peer->pid, peer->uid);
+	ts->warned_users_full = true;
+	control_refuse(
+		ret, PROTOCOL_BUSY,
+		"all users together have %d attached or recorded processes, the maximum: try "
+		"again later",
+		ADOPT_USERS_MAX);
+	return true;
 }
 
 /* Returns true, with the reason in *ret, if the peer may not attach the process. */
-static bool refuse_new(const struct targets *ts, const struct peer *peer, const struct process *p,
-		       struct control_answer *ret)
+static bool refuse_new(struct targets *ts, const struct peer *peer, const struct process *p,
+		       bool sends, struct control_answer *ret)
 {
 	if (p->pid == getpid()) {
 		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
@@ -78,17 +190,13 @@ static bool refuse_new(const struct targets *ts, const struct peer *peer, const 
 	}
 	if (peer->is_operator)
 		return false;
-	if (!rights_is_own(peer, p->pid, p->uid)) {
+	if (!rights_is_own(peer, p->pid)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return true;
 	}
-	if (count_added(ts, peer->uid) >= ADOPT_USER_MAX) {
-		control_refuse(ret, PROTOCOL_BUSY,
-			       "%d processes of this user are attached: detach one",
-			       ADOPT_USER_MAX);
+	if (refuse_user(ts, peer, NULL, sends, ret))
 		return true;
-	}
-	return false;
+	return refuse_another(ts, peer, ret);
 }
 
 static struct instance *add_instance(struct targets *ts, const struct peer *peer, struct process *p,
@@ -97,15 +205,43 @@ static struct instance *add_instance(struct targets *ts, const struct peer *peer
 	struct instance *i;
 	int r;
 
-	if (!refuse_new(ts, peer, p, ret)) {
+	if (!refuse_new(ts, peer, p, origin == INSTANCE_ATTACHED, ret)) {
 		r = instance_add_attached(ts, p, origin, &i);
-		if (r == 0)
+		if (r == 0) {
+			set_asker(i, peer);
 			return i;
+		}
 		control_refuse(ret, r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
 			       "cannot be attached: %s",
 			       r == -ENOSPC ? "there are too many targets" : strerror(-r));
 	}
 	return NULL;
+}
+
+/* Handles attach for an instance, whatever was decided about the instance before. */
+static void attach_known(struct targets *ts, struct instance *i, const struct peer *peer,
+			 struct control_answer *ret)
+{
+	const bool was_released = i->released_until_ns != 0;
+
+	i->released_until_ns = 0;
+	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
+		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
+		return;
+	}
+	if (!is_asked_by_user(i) && refuse_another(ts, peer, ret))
+		return;
+	if (i->obstacle == INSTANCE_LEFT_OUT)
+		i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->last_error[0] = '\0';
+	i->is_sampled = true;
+	i->config.lifecycle = LIFECYCLE_MANUAL;
+	if (i->origin == INSTANCE_RECORDED)
+		i->origin = INSTANCE_ATTACHED;
+	i->wish = INSTANCE_WISH_ATTACHED;
+	i->is_started = true;
+	set_asker(i, peer);
+	log_attach(i, peer);
 }
 
 /* Adds a process that is no instance yet. NULL: *ret has the reason. */
@@ -139,8 +275,12 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 	}
 	if (i == NULL) {
 		i = look_and_add(ts, peer, pid, INSTANCE_ATTACHED, ret);
+		if (i != NULL)
+			log_attach(i, peer);
 	} else {
-		attach_known(i, ret);
+		if (refuse_user(ts, peer, i, true, ret))
+			return;
+		attach_known(ts, i, peer, ret);
 		if (!peer->is_operator && ret->m.result == PROTOCOL_OK)
 			ret->work = WORK_USER;
 	}
@@ -160,12 +300,34 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}
+	if (refuse_user(ts, peer, i, false, ret))
+		return NULL;
 	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
 		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", instance_obstacle_text(i));
 		return NULL;
+	}
+	/* Its section does not want it: the process is profiled for recordings only. */
+	if (!instance_was_added(i) && i->wish != INSTANCE_WISH_ATTACHED && !is_asked_by_user(i) &&
+	    !lifecycle_wants(i)) {
+		if (refuse_another(ts, peer, ret))
+			return NULL;
+		set_asker(i, peer);
 	}
 	/* Capture may have to attach to the process, which costs as much as attach. */
 	if (!peer->is_operator && i->target == NULL)
 		ret->work = WORK_USER;
 	return i;
+}
+
+void adopt_config_changed(struct targets *ts)
+{
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		struct instance *i = ts->instances[k];
+
+		if (is_admins(i) || i->asker.is_operator ||
+		    users_may(ts, i->origin == INSTANCE_ATTACHED))
+			continue;
+		(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why_users_may_not(ts));
+		instance_becomes(i, INSTANCE_REMOVED);
+	}
 }

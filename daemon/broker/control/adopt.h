@@ -3,6 +3,12 @@
  * of the configuration. Also finds the instance (targets/instance.h) of a process that is to be
  * recorded (recordings.h). detach.h is the opposite.
  *
+ * What users who are no operators may have done with their processes is set by user_attach in
+ * [sentry]: record, send, or no. With record they may record a process and not attach it, since an
+ * attached one is sent with the DSN of the configuration, and with the release and environment that
+ * its user chose. A process about which the administrator has decided is not concerned: one that a
+ * section matches, the command line names, or an operator has attached.
+ *
  * The request changes the instance only: targets/instances.h then starts a target, and capture
  * attaches by ptrace.
  */
@@ -18,10 +24,14 @@
 struct targets;
 
 /*
- * If requests (of any peer) have added this many instances that run as a user, that user may add
- * no more. Operators (control/rights.h) have no such limit.
+ * How many processes are profiled or recorded because a user, and all users together, have asked
+ * for that: those that they have added, and those of a section that would not be profiled
+ * otherwise. The maximum of all targets is HEARTBEAT_SLOTS; so sections and operators have three
+ * quarters of these. Operators (control/rights.h) have no such limit. struct peer has whose limit
+ * counts.
  */
-#define ADOPT_USER_MAX 8
+#define ADOPT_USER_MAX	8
+#define ADOPT_USERS_MAX 64
 
 /*
  * Handles attach: the process is profiled from now on, whatever the configuration says about it.
@@ -38,5 +48,11 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
  */
 struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
 				     struct control_answer *ret);
+
+/*
+ * To be called after a reload: removes the instances that users have added, if user_attach no
+ * longer permits them.
+ */
+void adopt_config_changed(struct targets *ts);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * Limits on the peers of the daemon's socket: the number of connections, and the work that their
- * requests cost per second. The work is limited per uid, so that a user does not get more of it
- * by more connections.
+ * requests cost per second. The work is limited per user, so that a user does not get more of it by
+ * more connections. The uid that identifies a user is the peer's, or that of the owner of its range
+ * of subordinate uids (daemon/config/subuid.h).
  *
  * A new connection costs as much as a small message. A request of a user who has used up the
  * allowance of work is not refused. control.h leaves it in the queue of the connection until the

@@ -161,14 +161,15 @@ static struct lifecycle_result carry_out(struct client *c, enum protocol_type ty
 
 /*
  * Finds the client's instance: same pid and start time, if the connection speaks for it. Carries
- * out the last START or STOP that waited for it.
+ * out the last START or STOP that waited for it. An instance that was added for recordings is none
+ * to its client, whose requests wait until a section matches the process.
  */
 static void find_instance(struct clients *cs, struct client *c)
 {
 	struct instance *i = instance_of_pid(cs->targets, c->peer.pid);
 
 	c->is_sought = true;
-	if (i == NULL || !rights_is_itself(&c->peer, i))
+	if (i == NULL || i->origin == INSTANCE_RECORDED || !rights_is_itself(&c->peer, i))
 		return;
 	c->instance = i;
 	if (c->waiting > 0) {

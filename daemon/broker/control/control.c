@@ -13,6 +13,7 @@
 #include "daemon/common/drain.h"
 #include "daemon/common/log.h"
 #include "daemon/common/shortage.h"
+#include "daemon/config/subuid.h"
 #include "lib/base/ipc.h"
 
 /* Limits for one turn of the loop, so that other events are handled, too. */
@@ -28,7 +29,7 @@ struct connection {
 	bool is_greeted;
 	bool has_ended; /* control_check() frees it */
 	struct control_peer peer;
-	uint32_t allowance_uid;		  /* the peer's, or ALLOWANCE_OPERATORS */
+	uint32_t allowance_uid;		  /* the peer's user, or ALLOWANCE_OPERATORS */
 	bool is_deferred;		  /* the next three are set */
 	struct protocol_request deferred; /* the request that was deferred */
 	uint64_t deferred_ns;		  /* when it was, CLOCK_MONOTONIC */
@@ -44,6 +45,7 @@ struct control {
 	uint32_t own_uid;
 	struct peer_groups groups;
 	bool is_full; /* the log says that users' connections are refused */
+	struct subuid subuid;
 	struct allowance allowance;
 	uint64_t now_ns; /* the time of the last control_check() */
 	struct connection *connections;
@@ -243,7 +245,8 @@ static void add_connection(struct control *control, int fd)
 	if (c == NULL || peer_of(fd, control->own_uid, &control->groups, &c->peer.identity) < 0)
 		goto out;
 	peer = &c->peer.identity;
-	c->allowance_uid = peer->is_operator ? ALLOWANCE_OPERATORS : peer->uid;
+	peer->user = peer->is_operator ? peer->uid : subuid_owner(&control->subuid, peer->uid);
+	c->allowance_uid = peer->is_operator ? ALLOWANCE_OPERATORS : peer->user;
 	if (!allowance_open(&control->allowance, c->allowance_uid,
 			    connections_of(control, peer->pid))) {
 		log_refused(control, peer);
@@ -308,6 +311,7 @@ int control_new(const char *path, const struct control_handler *handler, void *c
 	c->ctx = ctx;
 	c->own_uid = own_uid;
 	peer_groups(&c->groups);
+	subuid_init(&c->subuid, SUBUID_FILE, SUBUID_LOGIN_DEFS);
 	*ret = c;
 	return 0;
 }
@@ -329,6 +333,7 @@ void control_free(struct control *c)
 	if (c->loop != NULL)
 		loop_remove(c->loop, &c->source);
 	control_socket_close(&c->socket);
+	subuid_fini(&c->subuid);
 	free(c);
 }
 

@@ -241,7 +241,7 @@ static const struct served {
 	/* Serves a request about another process or the daemon. */
 	void (*serve)(struct requests *requests, const struct control_peer *peer,
 		      const struct protocol_request *m, struct control_answer *ret);
-	const char *word; /* for the log; NULL: changes nothing */
+	const char *word; /* for the log; NULL: changes nothing, or is logged elsewhere */
 } served_requests[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
 	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
@@ -249,7 +249,7 @@ static const struct served {
 	[PROTOCOL_SPANS_OPEN] = {ALWAYS, NULL, NULL},
 	[PROTOCOL_SPANS_CLOSED] = {ALWAYS, NULL, NULL},
 	[PROTOCOL_THREAD] = {ALWAYS, NULL, NULL},
-	[PROTOCOL_ATTACH] = {NEVER, attach, "attach"},
+	[PROTOCOL_ATTACH] = {NEVER, attach, NULL},
 	[PROTOCOL_DETACH] = {NEVER, detach, "detach"},
 	[PROTOCOL_STATUS] = {NEVER, answer_report, NULL},
 	[PROTOCOL_METRICS] = {NEVER, answer_report, NULL},

@@ -2,12 +2,15 @@
 
 #include "daemon/broker/targets/instance.h"
 #include "daemon/process/may_trace.h"
+#include "daemon/process/owner.h"
 #include "daemon/process/peer.h"
 #include "daemon/process/process.h"
 
-bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
+bool rights_is_own(const struct peer *peer, int32_t pid)
 {
-	return peer->uid == uid && may_trace(peer, pid);
+	struct owner owner;
+
+	return may_trace(peer, pid) && owner_read(pid, &owner) == 0 && owner.kind != OWNER_MIXED;
 }
 
 bool rights_is_itself(const struct peer *peer, const struct instance *i)
@@ -17,7 +20,7 @@ bool rights_is_itself(const struct peer *peer, const struct instance *i)
 
 bool rights_may_control(const struct peer *peer, const struct instance *i)
 {
-	return peer->is_operator || rights_is_own(peer, i->pid, i->owner.uid);
+	return peer->is_operator || rights_is_own(peer, i->pid);
 }
 
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,

@@ -1,7 +1,8 @@
 /*
  * The rights of peers on the daemon's socket. Operators (root of the daemon's namespaces, the
  * daemon's own user, members of the group sentry-profd) may make every request. Every user may
- * start, stop, attach, detach and record the user's own processes, and may read the status and the
+ * start, stop, attach, detach and record the user's own processes, as far as user_attach in the
+ * configuration permits (adopt.h), and may read the status and the
  * metrics: the list of processes, which ps(1) and the configuration show as well, with the
  * statistics of the user's own processes only (report/reader.h). Viewers (members of the group
  * sentry-profd-view) are such users, but read the whole status and all metrics, as operators do.
@@ -20,11 +21,10 @@ struct targets;
 struct instance;
 
 /*
- * Returns true if process pid, which runs as uid, is a process of the peer's user that the peer may
- * trace (daemon/process/may_trace.h). A process whose files in /proc do not belong to uid is not
- * the user's: it has changed its credentials, or runs a file that the user may not read.
+ * Returns true if process pid is a process of the peer's user that the peer may trace
+ * (daemon/process/may_trace.h), and is not mixed (daemon/process/owner.h).
  */
-bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid);
+bool rights_is_own(const struct peer *peer, int32_t pid);
 
 /*
  * Returns true if i is the peer's own process, for which the connection speaks (peer_speaks()). The

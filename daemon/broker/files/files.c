@@ -260,7 +260,7 @@ static bool is_waiting(const struct files *f, const void *ctx)
 
 /* pidfd: -1 or a duplicate, which the request takes. */
 static int add_request(struct files *f, const struct msg_file_request *message,
-		       const struct owner *owner, int pidfd, bool is_whole, files_fn fn, void *ctx)
+		       const struct owner *owner, int pidfd, bool no_memory, files_fn fn, void *ctx)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
@@ -271,7 +271,7 @@ static int add_request(struct files *f, const struct msg_file_request *message,
 			  .kind = message->kind,
 			  .start = message->start,
 			  .end = message->end,
-			  .is_whole = is_whole},
+			  .no_memory = no_memory},
 		.message = *message,
 		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
 		.fn = fn,
@@ -290,11 +290,11 @@ static int add_request(struct files *f, const struct msg_file_request *message,
 }
 
 int files_request(struct files *f, const struct msg_file_request *message,
-		  const struct owner *owner, int pidfd, bool is_whole, files_fn fn, void *ctx)
+		  const struct owner *owner, int pidfd, bool no_memory, files_fn fn, void *ctx)
 {
 	if (pidfd < 0 || file_request_check(message) != FILE_REQUEST_VALID || is_waiting(f, ctx))
 		return -EINVAL;
-	return add_request(f, message, owner, pidfd, is_whole, fn, ctx);
+	return add_request(f, message, owner, pidfd, no_memory, fn, ctx);
 }
 
 int files_request_own(struct files *f, const struct msg_file_request *request,

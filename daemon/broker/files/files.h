@@ -45,7 +45,7 @@ void files_free(struct files *f);
 /*
  * Queues the opening of the file that request names, for the process of owner, which was read just
  * now: if the process is another owner's, or runs another program, before or after the file is
- * opened, the answer is -EACCES. pidfd refers to that process; it is duplicated. is_whole: of the
+ * opened, the answer is -EACCES. pidfd refers to that process; it is duplicated. no_memory: of the
  * memory of the process nothing is copied (struct open_order). fn is called later, by files_check()
  * or by the loop, with a copy of request. The request waits while descriptors or processes are
  * short. A ctx can have one request at a time. Returns 0; -EINVAL if file_request_check() does not
@@ -53,7 +53,7 @@ void files_free(struct files *f);
  * error of fcntl(2), negative.
  */
 must_check int files_request(struct files *f, const struct msg_file_request *request,
-			     const struct owner *owner, int pidfd, bool is_whole, files_fn fn,
+			     const struct owner *owner, int pidfd, bool no_memory, files_fn fn,
 			     void *ctx);
 
 /*

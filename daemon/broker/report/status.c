@@ -138,6 +138,10 @@ static void put_totals(FILE *out, const struct parts *parts, const struct instan
 		(unsigned long long)(i->config.dsn[0] != '\0' ? f.chunks.sent : f.chunks.written),
 		(unsigned long long)f.payload_bytes);
 	put_string_or_null(out, error_of(i, text, sizeof(text)));
+	if (i->asker.is_set && (instance_was_added(i) || i->wish == INSTANCE_WISH_ATTACHED))
+		fprintf(out, ", \"attached_by\": %u", i->asker.uid);
+	else
+		fprintf(out, ", \"attached_by\": null");
 }
 
 static void put_target(FILE *out, const struct parts *parts, const struct instance *i,
@@ -163,7 +167,7 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
 			     "\"samples_taken\": null, \"missed\": null, "
 			     "\"pause_us_p99\": null, \"chunks_sent\": null, "
-			     "\"bytes_sent\": null, \"last_error\": null");
+			     "\"bytes_sent\": null, \"last_error\": null, \"attached_by\": null");
 	fprintf(out, "}");
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/broker/targets/instance.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
@@ -15,6 +16,13 @@ struct instance *instance_of_pid(struct targets *ts, int32_t pid)
 			return i;
 	}
 	return NULL;
+}
+
+bool instance_trusts_environ(const struct instance *i)
+{
+	if (!instance_has_section(i) || i->config.trust_environment)
+		return true;
+	return process_is_of(i->pid, i->config.uid != CONFIG_UID_ANY ? i->config.uid : geteuid());
 }
 
 void instance_becomes(struct instance *i, enum instance_life life)

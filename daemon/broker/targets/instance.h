@@ -75,6 +75,14 @@ struct instance_crashes {
 	uint32_t ignored; /* signals that no longer count; bit n - 1: n */
 };
 
+/* The peer by whose request (control/adopt.h) the process is profiled or recorded. */
+struct instance_asker {
+	bool is_set; /* false: no peer has asked */
+	bool is_operator;
+	uint32_t uid, user;   /* user: whose limits count (daemon/process/peer.h) */
+	bool is_limit_logged; /* a line says that this user has as many as permitted */
+};
+
 /* A process that the broker knows. */
 struct instance {
 	struct targets *targets; /* constant */
@@ -97,6 +105,7 @@ struct instance {
 	struct target_config config;
 	enum instance_origin origin;
 	enum instance_wish wish;
+	struct instance_asker asker;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
 	bool is_sampled;       /* profile_session_sample_rate chose this process */
@@ -153,6 +162,14 @@ static inline bool instance_was_added(const struct instance *i)
 {
 	return i->origin >= INSTANCE_ATTACHED;
 }
+
+/*
+ * Returns true if the environment variables of the process may decide about the release and the
+ * environment of its chunks: if all its uids are 0 or that of the section. A section may match
+ * processes of any user, who would choose what Sentry gets under the name of the section. The
+ * command line, or the request of a user who may send profiles, names the very process.
+ */
+bool instance_trusts_environ(const struct instance *i);
 
 /* Returns true if a user detached the process, or it cannot be profiled. */
 static inline bool instance_is_left_alone(const struct instance *i)

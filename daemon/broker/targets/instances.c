@@ -280,12 +280,26 @@ static bool is_in_capture(struct targets *ts, const struct instance *i)
 	return false;
 }
 
+/* Returns true if the daemon has as many runs as it may have. Logs that once until it has room. */
+static bool is_full(struct targets *ts, const struct instance *i)
+{
+	const bool is = targets_count(ts) == HEARTBEAT_SLOTS;
+
+	if (is && !ts->warned_full)
+		log_warning(
+			"%d processes are profiled, the maximum: process %d (%s) and others wait "
+			"until one of these ends",
+			HEARTBEAT_SLOTS, i->pid, i->config.name);
+	ts->warned_full = is;
+	return is;
+}
+
 /* Returns true if the section or the daemon has as many runs as it may have. */
 static bool is_limit_reached(struct targets *ts, const struct instance *i)
 {
 	const uint32_t max = i->config.max_instances;
 
-	if (targets_count(ts) == HEARTBEAT_SLOTS)
+	if (is_full(ts, i))
 		return true;
 	return instance_has_section(i) && max != 0 && i->n_recordings == 0 &&
 	       runs_of(ts, i->config.name) >= max;

@@ -9,6 +9,11 @@ static const struct lifecycle_result not_sampled = {
 	PROTOCOL_NOT_SAMPLED, "the profiler does not start: the session is not sampled "
 			      "(profile_session_sample_rate)"};
 
+static const struct lifecycle_result only_recorded = {
+	PROTOCOL_NO_TARGET,
+	"start and stop have no effect: no section matches the process, which is "
+	"recorded only"};
+
 static struct lifecycle_result no_effect(enum protocol_result answer, const char *why_not)
 {
 	return (struct lifecycle_result){answer, why_not};
@@ -21,7 +26,7 @@ static bool is_trace(const struct instance *i)
 
 bool lifecycle_wants(const struct instance *i)
 {
-	if (!i->is_sampled)
+	if (!i->is_sampled || i->origin == INSTANCE_RECORDED)
 		return false;
 	if (!is_trace(i))
 		return i->is_started;
@@ -37,6 +42,8 @@ static void set_started(struct instance *i, bool starts)
 
 struct lifecycle_result lifecycle_start(struct instance *i)
 {
+	if (i->origin == INSTANCE_RECORDED)
+		return only_recorded;
 	if (is_trace(i))
 		return no_effect(PROTOCOL_TRACE_MODE, "start has no effect: profile_lifecycle is "
 						      "trace, the profiler starts with the first "
@@ -53,6 +60,8 @@ struct lifecycle_result lifecycle_start(struct instance *i)
 
 struct lifecycle_result lifecycle_stop(struct instance *i)
 {
+	if (i->origin == INSTANCE_RECORDED)
+		return only_recorded;
 	if (is_trace(i))
 		return no_effect(PROTOCOL_TRACE_MODE, "stop has no effect: profile_lifecycle is "
 						      "trace, the profiler stops after the last "

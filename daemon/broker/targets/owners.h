@@ -3,8 +3,8 @@
  * (daemon/process/owner.h): its samples and files go to the unwind process of that owner's key. A
  * process that executes a set-user-ID program, or takes another user's ids, gets another key, which
  * ends the run. The next run, with the new key, begins at once, and then at most once in
- * OWNER_RUN_NS. A process that somebody has attached or recorded is left: whoever has asked may not
- * profile it any more.
+ * OWNER_RUN_NS. A process that a user who is no operator has attached or recorded is left: this
+ * user may not profile it any more.
  *
  * The key is read at each request of unwind, after each exec and attach, and once a second. Until
  * a change is seen, capture compares the owner of the process's files in /proc at each exec, and

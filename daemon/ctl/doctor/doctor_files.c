@@ -184,7 +184,7 @@ static void check_file(struct file_checks *k, const struct map *m, bool is_progr
 		.kind = FILE_KIND_IMAGE,
 		.start = m->start,
 		.end = m->end,
-		.is_whole = true,
+		.no_memory = true,
 	};
 	static struct file f;
 	int fd, r;

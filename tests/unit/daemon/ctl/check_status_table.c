@@ -52,9 +52,9 @@ TEST(targets_are_rows_of_a_table)
 	ck_assert_str_eq(text, "sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
 			       "3 chunks (1.23 MB) in the spool\n"
 			       "NAME   PID  STATE      SESSION  LIFECYCLE   HZ  THREADS  "
-			       "SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  LAST ERROR\n"
+			       "SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  BY  LAST ERROR\n"
 			       "redis   42  profiling  sampled  manual     101        4  "
-			       "  12345       6      35 us       2  999 B  no answer\n");
+			       "  12345       6      35 us       2  999 B   -  no answer\n");
 }
 
 #define ERROR50 "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: no room"
@@ -70,17 +70,17 @@ TEST(long_texts_are_not_truncated)
 	HAS(text, "  LAST ERROR\n");
 }
 
-/* The row of ALL has 100 characters before its error. */
+/* The row of ALL has 104 characters before its error. */
 TEST(a_last_error_that_exceeds_the_terminal_has_its_own_line)
 {
-	width = 100 + strlen("LAST ERROR");
+	width = 104 + strlen("LAST ERROR");
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
-	HAS(text, "  999 B  no answer\n");
-	HAS(text, "  BYTES  LAST ERROR\n");
+	HAS(text, "  999 B   -  no answer\n");
+	HAS(text, "  BYTES  BY  LAST ERROR\n");
 	width--;
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
-	HAS(text, "  999 B  no answer\n");
-	HAS(text, "  BYTES  \n  LAST ERROR\n");
+	HAS(text, "  999 B   -  no answer\n");
+	HAS(text, "  BYTES  BY  \n  LAST ERROR\n");
 }
 
 TEST(missing_values_are_dashes)

@@ -254,6 +254,22 @@ TEST(the_spans_of_a_client_end_with_its_connection)
 	close_fd(&fd);
 }
 
+/* A user records the process before its section matches it: the START is for the section. */
+TEST(a_start_waits_while_the_process_is_only_recorded)
+{
+	i.origin = INSTANCE_RECORDED;
+	i.config.lifecycle = LIFECYCLE_MANUAL;
+	appear();
+	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
+	ck_assert(!i.is_started);
+	i.origin = INSTANCE_OF_SECTION;
+	b.requests.clients.n_seen = 0;
+	clients_check(&b.requests.clients);
+	ck_assert(i.is_started);
+	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+}
+
 TEST(a_client_leaves_an_instance_that_has_ended)
 {
 	appear();

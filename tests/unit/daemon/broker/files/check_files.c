@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/msg/msg_unwind.h"
+#include "daemon/process/open.h"
 #include "lib/base/buf.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/map_files.h"

@@ -249,3 +249,16 @@ TEST(spans_count_in_both_modes)
 	i.config.lifecycle = LIFECYCLE_MANUAL;
 	ck_assert(!lifecycle_wants(&i));
 }
+
+/* The user who records a process may not be one who may send its profile. */
+TEST(nothing_profiles_a_process_that_is_only_recorded)
+{
+	for (int mode = LIFECYCLE_MANUAL; mode <= LIFECYCLE_TRACE; mode++) {
+		set((enum lifecycle)mode, true);
+		i.origin = INSTANCE_RECORDED;
+		ck_assert_int_eq(lifecycle_start(&i).answer, PROTOCOL_NO_TARGET);
+		ck_assert_int_eq(lifecycle_stop(&i).answer, PROTOCOL_NO_TARGET);
+		(void)lifecycle_span(&i, true);
+		ck_assert(!lifecycle_wants(&i));
+	}
+}

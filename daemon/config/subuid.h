@@ -1,0 +1,59 @@
+/*
+ * Who owns a uid: the owner of the range of subordinate uids (subuid(5)) that contains it, or the
+ * uid itself. A user of rootless containers has 65,536 uids, and can connect as each; limits per
+ * user count them as one.
+ *
+ * A range of a system account (a uid below UID_MIN of login.defs(5), such as root's for LXC) is no
+ * user's: each of its uids counts as itself, since the administrator's containers have nothing to
+ * do with each other.
+ *
+ * Accounts are looked up in /etc/passwd, not by the name service (accounts.h). libsubid, which has
+ * the same function, would load the modules of subid: in nsswitch.conf(5) into root's process. So
+ * subordinate uids that only such a module knows count as themselves.
+ */
+#ifndef DAEMON_CONFIG_SUBUID_H
+#define DAEMON_CONFIG_SUBUID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/file_identity.h"
+
+#define SUBUID_FILE	  "/etc/subuid"
+#define SUBUID_LOGIN_DEFS "/etc/login.defs"
+
+/* Longer names than useradd(8) accepts are cut off. */
+#define SUBUID_NAME_MAX 33
+/* Ranges of 65,536 uids, as useradd(8) makes them, divide all uids into this many. */
+#define SUBUID_RANGES_MAX 65536
+
+struct subuid_range {
+	char name[SUBUID_NAME_MAX]; /* of the owner, or its uid in decimal */
+	bool is_resolved;	    /* the next two are set */
+	bool is_system;
+	uint32_t owner;
+	uint32_t first, n;
+};
+
+/* The ranges of a file, which is read again when it has changed. */
+struct subuid {
+	const char *path, *login_defs;
+	struct file_identity seen; /* of the file that was read; zeros: there was none */
+	uint32_t uid_min;
+	struct subuid_range *ranges;
+	size_t n, size;
+};
+
+/* The paths, usually the two above, must stay valid. Reads nothing yet. */
+void subuid_init(struct subuid *s, const char *path, const char *login_defs);
+void subuid_fini(struct subuid *s);
+
+/*
+ * Returns the owner of uid. The owner of a range whose name is not in /etc/passwd counts as the
+ * first uid of the name's first range. Without memory, ranges are missing, and their uids count as
+ * themselves; a line of the log says so.
+ */
+uint32_t subuid_owner(struct subuid *s, uint32_t uid);
+
+#endif
