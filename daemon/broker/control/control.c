@@ -243,7 +243,7 @@ static void add_connection(struct control *control, int fd)
 	if (c == NULL || peer_of(fd, control->own_uid, &control->groups, &c->peer.identity) < 0)
 		goto out;
 	peer = &c->peer.identity;
-	c->allowance_uid = peer->is_operator ? ALLOWANCE_OPERATORS : peer->uid;
+	c->allowance_uid = allowance_uid(peer);
 	if (!allowance_open(&control->allowance, c->allowance_uid,
 			    connections_of(control, peer->pid))) {
 		log_refused(control, peer);
