@@ -10,10 +10,11 @@ import termios
 
 import control
 import harness
+import stranger
 from harness import check, wait_for
 from test_broker import message_types, take_over
 from test_control import listening
-from test_record import DONE, RECORD, RECORD_END, Recording, functions
+from test_record import DONE, RECORD, RECORD_END, Recording, functions, stranger_recording
 
 HOSTILE = pathlib.Path(__file__).parent / 'hostile.py'
 MB = 1 << 20
@@ -125,6 +126,22 @@ def test_who_never_reads(box):
         chunks, end = r.finish()
         check((chunks, end, r.lost) == ([], DONE, 20), f'{chunks} {end} {r.lost}')
     check(sum(r.dropped for r in readers) >= 1, 'no chunk had begun')
+    profd.interrupt()
+
+
+def test_another_user_who_never_reads(box):
+    """What waits for one user takes no room from others."""
+    stranger.need_root()
+    target = stranger.target(box, 'shares')
+    profd, ctl = made_by(box, target, 3, 5 * MB)
+    theirs = stranger_recording(ctl.path, target.pid)
+    wait_for(lambda: held(profd) == 15 * MB, 'theirs wait')
+    reader = Recording(ctl.path, target.pid)
+    for i in range(3):
+        check(reader.take() == bytes([i]) * (5 * MB), f'chunk {i}')
+    check(reader.finish() == ([], DONE) and reader.lost == 0, f'{reader.lost} lost')
+    theirs.close()
+    wait_for(lambda: held(profd) == 0, 'theirs are dropped')
     profd.interrupt()
 
 
