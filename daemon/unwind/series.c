@@ -5,6 +5,8 @@
 
 /* A chunk is due at 20 MB of payload. A chunk of 60 s rarely has 1 MB; the server accepts 50. */
 #define CHUNK_BYTES_MAX (20u * 1000 * 1000)
+/* Of a recording, at less, so that the broker passes it on (PROTOCOL_CHUNK_MAX). */
+#define RECORDING_BYTES_MAX (8u * 1000 * 1000)
 
 static struct aggregate_options options_of(const struct msg_session_open *open)
 {
@@ -68,6 +70,7 @@ int series_open_recording(const struct series *from, const struct msg_recording_
 	c->began_ns = time_ns;
 	r = thread_keys_copy(&c->keys, &from->keys);
 	options = options_of(&c->open);
+	options.chunk_bytes = RECORDING_BYTES_MAX;
 	if (r == 0)
 		r = aggregate_new_beside(from->aggregate, &options, &c->aggregate);
 	if (r < 0)

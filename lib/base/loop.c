@@ -5,7 +5,8 @@
 #include <sys/epoll.h>
 
 struct loop_source {
-	int fd; /* -1: removed; the struct is freed after the round */
+	int fd;		 /* -1: removed; the struct is freed after the round */
+	uint32_t events; /* EPOLLIN or EPOLLOUT */
 	loop_fn fn;
 	void *ctx;
 	bool paused;
@@ -58,14 +59,15 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
-int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx, struct loop_source **ret_source)
+static int add_source(struct loop *l, int fd, uint32_t events, loop_fn fn, void *ctx,
+		      struct loop_source **ret_source)
 {
 	struct loop_source *source = calloc(1, sizeof(*source));
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+	struct epoll_event event = {.events = events, .data.ptr = source};
 
 	if (source == NULL)
 		return -ENOMEM;
-	*source = (struct loop_source){.fd = fd, .fn = fn, .ctx = ctx};
+	*source = (struct loop_source){.fd = fd, .events = events, .fn = fn, .ctx = ctx};
 	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
 		int r = -errno;
 
@@ -74,6 +76,16 @@ int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx, struct loop_source *
 	}
 	*ret_source = source;
 	return 0;
+}
+
+int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx, struct loop_source **ret_source)
+{
+	return add_source(l, fd, EPOLLIN, fn, ctx, ret_source);
+}
+
+int loop_add_writer(struct loop *l, int fd, loop_fn fn, void *ctx, struct loop_source **ret_source)
+{
+	return add_source(l, fd, EPOLLOUT, fn, ctx, ret_source);
 }
 
 static void unlink_paused(struct loop *l, struct loop_source *s)
@@ -104,7 +116,7 @@ void loop_pause(struct loop *l, struct loop_source *s)
 
 void loop_resume_source(struct loop *l, struct loop_source *s)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
+	struct epoll_event event = {.events = s->events, .data.ptr = s};
 
 	if (!s->paused)
 		return;

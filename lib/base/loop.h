@@ -1,6 +1,6 @@
 /*
- * An event loop over epoll(7): calls a function when a descriptor is readable. The broker and
- * capture run on it.
+ * An event loop over epoll(7): calls a function when a descriptor is readable, or when it is
+ * writable. The broker and capture run on it.
  *
  * Level-triggered and single-threaded. The handlers of one round run in the kernel's order. A
  * handler may remove any source, its own included.
@@ -35,6 +35,12 @@ void loop_free(struct loop *l);
  */
 must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 			struct loop_source **ret_source);
+/*
+ * The same for a descriptor that is to be written: fn is called while it is writable, closed by its
+ * peer, or in error. Remove the source as soon as there is nothing to write, or the loop spins.
+ */
+must_check int loop_add_writer(struct loop *l, int fd, loop_fn fn, void *ctx,
+			       struct loop_source **ret_source);
 /* Stops watching, frees the source and sets *source to NULL. *source may be NULL. */
 void loop_remove(struct loop *l, struct loop_source **source);
 

@@ -45,8 +45,9 @@
  * current state later. Every request describes the wanted state, and none depends on an earlier
  * one.
  *
- * Versions. A new version only adds. HELLO and its answer are the same in all versions. The daemon
- * serves every version up to its own. It refuses requests of a later one.
+ * Versions. A new version only adds, except that RECORD and WATCH need PROTOCOL_RECORD_VERSION.
+ * HELLO and its answer are the same in all versions. The daemon serves every version up to its own.
+ * It refuses requests of a later one.
  */
 #ifndef LIB_CLIENT_PROTOCOL_H
 #define LIB_CLIENT_PROTOCOL_H
@@ -54,10 +55,11 @@
 #include <stdint.h>
 
 /* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5:
- * RELEASE, PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING. Before version 5 the daemon
- * answered DETACH before it had detached.
+ * RELEASE, PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING; 6: the chunks of RECORD and
+ * WATCH as bytes. Before version 5 the daemon answered DETACH before it had detached.
  */
-#define PROTOCOL_VERSION 5
+#define PROTOCOL_VERSION	6
+#define PROTOCOL_RECORD_VERSION 6 /* RECORD and WATCH in an earlier one are refused */
 /* "SPRF". A program that connects by mistake does not send these bytes. */
 #define PROTOCOL_MAGIC UINT32_C(0x46525053)
 
@@ -94,7 +96,8 @@ enum protocol_type {
 	PROTOCOL_RELOAD, /* read the configuration again */
 	/*
 	 * Profile a process for this client, independently of what is sent to Sentry. The answer
-	 * carries a SOCK_SEQPACKET socket, on which the daemon sends struct protocol_recorded.
+	 * carries a SOCK_SEQPACKET socket, on which the daemon sends the chunks (struct
+	 * protocol_recorded).
 	 */
 	PROTOCOL_RECORD,     /* chunks of up to a minute */
 	PROTOCOL_WATCH,	     /* chunks of one second */
@@ -176,7 +179,7 @@ enum protocol_result {
 	PROTOCOL_DENIED,
 	PROTOCOL_NO_PROCESS,
 	PROTOCOL_NO_TARGET,   /* the process is not a target, or there is no section of this name */
-	PROTOCOL_BAD_VERSION, /* the request belongs to a later version */
+	PROTOCOL_BAD_VERSION, /* the request does not belong to the version of the connection */
 	PROTOCOL_BUSY,	      /* too many requests at the moment: try again later */
 	PROTOCOL_FAILED,
 	/* DETACH, RELEASE: the process has a tracer of the daemon still; detaching goes on. */
@@ -224,24 +227,39 @@ struct protocol_answer {
 };
 
 /*
- * The messages on the socket of a recording. The recording lasts until RECORD_END, until the
- * connection that requested it is closed, or until the process ends. The daemon then sends the last
- * chunk and a final message whose end is not PROTOCOL_RECORD_GOES_ON.
+ * A message on the socket of a recording: this struct, and the bytes behind it, up to the end of
+ * the message. The message has at most PROTOCOL_RECORDED_MAX bytes.
+ *
+ * A chunk, which is a "profile_chunk" item of Sentry (JSON), comes in pieces, one a message and in
+ * order. It is complete when `at` plus the bytes of the piece are `size`. A piece with at == 0
+ * begins a chunk. If the chunk before it was not complete, that chunk is lost, and `lost` counts
+ * it.
+ *
+ * The daemon does not wait for the client. It discards chunks, and counts them as lost, if the
+ * client has read nothing for 5 s, if the chunks that wait for the clients of one user have more
+ * than PROTOCOL_CHUNK_MAX bytes, or if eight chunks of a recording wait.
+ *
+ * The recording lasts until RECORD_END, until the connection that requested it is closed, until the
+ * process ends, or until the client has closed the socket of the recording, which the daemon
+ * notices at the next chunk. The daemon then sends the last chunk and a final message, whose end is
+ * not PROTOCOL_RECORD_GOES_ON and whose bytes are a text for the user (no NUL): the reason, or "".
  */
 enum protocol_record_end {
-	PROTOCOL_RECORD_GOES_ON,    /* the message carries a chunk: a sealed memfd */
+	PROTOCOL_RECORD_GOES_ON,    /* the message has a piece of a chunk */
 	PROTOCOL_RECORD_DONE,	    /* ended by RECORD_END */
 	PROTOCOL_RECORD_NO_PROCESS, /* the process has ended */
-	PROTOCOL_RECORD_LEFT_OUT,   /* the process cannot be profiled; text has the reason */
+	PROTOCOL_RECORD_LEFT_OUT,   /* the process cannot be profiled; the text has the reason */
 	PROTOCOL_RECORD_SHUTDOWN,   /* the daemon shuts down */
 };
 struct protocol_recorded {
-	uint32_t end;	/* enum protocol_record_end */
-	uint32_t lost;	/* chunks so far that could not be sent */
-	uint32_t bytes; /* size of the chunk, a "profile_chunk" item of Sentry (JSON) */
-	uint32_t reserved;
-	char text[PROTOCOL_TEXT_SIZE]; /* as in struct protocol_answer */
+	uint32_t end;  /* enum protocol_record_end */
+	uint32_t lost; /* chunks so far that could not be sent */
+	uint32_t size; /* bytes of the whole chunk: at most PROTOCOL_CHUNK_MAX */
+	uint32_t at;   /* where in the chunk the bytes of this message belong */
 };
+#define PROTOCOL_CHUNK_MAX (16u << 20)
+/* With its own overhead, the kernel needs 16 KB for such a message. */
+#define PROTOCOL_RECORDED_MAX 16000
 
 /* The result of CHECK: the message carries a sealed memfd of this many bytes, text for the user. */
 struct protocol_checked {
@@ -311,7 +329,7 @@ _Static_assert(sizeof(struct protocol_hello) == 24, "no padding");
 _Static_assert(sizeof(struct protocol_request) == 80, "no padding");
 _Static_assert(sizeof(struct protocol_answer) == 328, "no padding");
 _Static_assert(sizeof(struct protocol_page) == 136, "no padding");
-_Static_assert(sizeof(struct protocol_recorded) == 272, "no padding");
+_Static_assert(sizeof(struct protocol_recorded) == 16, "no padding");
 _Static_assert(sizeof(struct protocol_answer) <= PROTOCOL_SIZE_MAX, "fits");
 
 #endif

@@ -93,7 +93,10 @@ static FILE *nowhere;
 /* For the files, which the next input overwrites. In memory. */
 static char dir_path[] = "/dev/shm/sentry-profd-fuzz.XXXXXX";
 static struct broker b;
-static struct control_peer operator_peer = {.identity = {.is_operator = true, .sees_all = true}};
+static struct control_peer operator_peer = {.identity = {.is_operator = true, .sees_all = true},
+					    .version = PROTOCOL_VERSION};
+/* The sockets of the last recordings. */
+static int readers[4] = {-1, -1, -1, -1};
 
 /* The system calls of the broker that the fuzzer answers. */
 
@@ -322,6 +325,8 @@ static void start_broker(bool has_files)
 
 static void free_recordings(void)
 {
+	for (size_t i = 0; i < array_size(readers); i++)
+		close_fd(&readers[i]);
 	recordings_gone(&b.requests.recordings, &operator_peer);
 	while (b.requests.recordings.first != NULL) {
 		recordings_check(&b.requests.recordings);
@@ -751,8 +756,17 @@ static void answer_helpers(uint8_t how)
 	}
 }
 
+static void read_recording(int fd)
+{
+	char bytes[PROTOCOL_RECORDED_MAX];
+
+	while (fd >= 0 && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		continue;
+}
+
 static void record(uint8_t n)
 {
+	int *reader = &readers[n % array_size(readers)];
 	const struct protocol_request m = {
 		.h.type = n & 4 ? PROTOCOL_WATCH : PROTOCOL_RECORD,
 		.pid = subjects[n % SUBJECTS].pid,
@@ -761,11 +775,15 @@ static void record(uint8_t n)
 
 	if (instance_of_pid(&b.parts.targets, m.pid) == NULL)
 		return;
-	if (n & 8)
+	if (n & 16) {
+		read_recording(*reader);
+	} else if (n & 8) {
 		recordings_finish(&b.requests.recordings, &operator_peer);
-	else
+	} else {
 		recordings_request(&b.requests.recordings, &operator_peer, &m, &answer);
-	close_fd(&answer.fd);
+		close_fd(reader);
+		*reader = answer.fd;
+	}
 }
 
 static void inspect(void)

@@ -7,6 +7,7 @@ Afterwards, and in later processes, it reads the broker's messages until the
 broker has ended. A fault of an attack itself is in the file "error".
 """
 
+import ctypes
 import fcntl
 import json
 import os
@@ -27,6 +28,10 @@ PLATFORM = b'rust'.ljust(256, b'\0')
 HUGE = 2**64 - 1
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | \
     fcntl.F_SEAL_SEAL
+
+
+FALLOC_FL_KEEP_SIZE = 1
+libc = ctypes.CDLL(None)
 
 
 def send(name, layout, *values, fds=()):
@@ -277,6 +282,23 @@ is_closing = False
 result = 0
 
 
+def record(target, recording):
+    """Sends the chunks of a recording that the file "recorded" next to this one names: how many, of
+    how many bytes, and how many bytes more in pages behind the end."""
+    plan = HERE / 'recorded'
+    n, size, more = map(int, plan.read_text().split() if plan.exists() else (0, 0, 0))
+    for i in range(n):
+        fd = os.memfd_create('chunk', os.MFD_ALLOW_SEALING)
+        os.write(fd, bytes([i]) * size)
+        if more and libc.fallocate(fd, FALLOC_FL_KEEP_SIZE, ctypes.c_long(size),
+                                   ctypes.c_long(more)) < 0:
+            raise LookupError('fallocate')
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+        send('RECORDING_CHUNK', 'IIQ', target, recording, size, fds=[fd])
+        os.close(fd)
+    (HERE / 'sent').touch()
+
+
 def obey(data):
     """Sends the least that the broker waits for; a ship sends nonsense."""
     kind, _, what = struct.unpack_from('=IIQ', data.ljust(16, b'\0'))
@@ -292,6 +314,10 @@ def obey(data):
         send('FILE_SEEN', '7I256s', what & 0xffffffff, 1, 0, 0, 0, 0, 0, b'')
     if kind == TYPES['SESSION_CLOSE']:
         send('SESSION_CLOSED', 'I', what & 0xffffffff)
+    if kind == TYPES['RECORDING_OPEN']:
+        record(*struct.unpack_from('=II', data, 8))
+    if kind == TYPES['RECORDING_CLOSE']:
+        send('RECORDING_CLOSED', 'II', *struct.unpack_from('=II', data, 8))
     if kind == TYPES['ENVELOPE']:
         send('ENVELOPE_WRITTEN', 'QiI', what, -2**31, 2**32 - 1)
         send('ENVELOPE_DONE', 'QII', what, result, 2**32 - 1)

@@ -21,32 +21,47 @@ GOES_ON, DONE, NO_PROCESS, LEFT_OUT = 0, 1, 2, 3
 
 
 class Recording:
-    """A connection that has requested a recording, with messages made by hand.
-    """
+    """A connection that has requested a recording, with messages made by hand. lost: the count of
+    the last message; dropped: chunks that began and were not completed."""
 
-    def __init__(self, path, pid, kind=WATCH):
+    def __init__(self, path, pid, kind=WATCH, version=6):
         self.control = control.dial(path)
-        self.control.send(control.hello())
+        self.control.send(control.hello(version))
         control.answer(self.control)
         self.control.send(control.request(kind, pid))
         data, fds, _, _ = socket.recv_fds(self.control, 4096, 1)
         self.result = struct.unpack_from('=I', data, 12)[0]
+        self.text = data[72:].rstrip(b'\0').decode()
         self.socket = socket.socket(fileno=fds[0]) if fds else None
+        self.lost = self.dropped = 0
         if fds:
             self.socket.settimeout(harness.PATIENCE_S)
 
+    def take(self):
+        """Returns the bytes of the next chunk, or the number of its end."""
+        chunk, size = b'', 1
+        while len(chunk) < size:
+            end, self.lost, size, at, piece = self.take_message()
+            if at == 0:
+                self.dropped += chunk != b''
+                chunk = b''
+            if end != GOES_ON:
+                return end
+            check(at == len(chunk) and piece, f'{at}, {len(chunk)} of {size}')
+            chunk += piece
+        check(len(chunk) == size, f'{len(chunk)} of {size}')
+        return chunk
+
+    def take_message(self):
+        """Returns the header of one message, and its bytes; None: the daemon has closed."""
+        data, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 1)
+        check(len(data) <= 16000 and not fds, f'{len(data)} bytes, {fds}')
+        return (*struct.unpack_from('=IIII', data), data[16:]) if data else None
+
     def next(self):
         """Returns the next chunk's payload, or the number of its end."""
-        data, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
-        end, self.lost, size = struct.unpack_from('=III', data)
-        check(len(data) == 272 and bool(fds) == (end == GOES_ON),
-              f'{data} {fds}')
-        if end != GOES_ON:
-            return end
-        with os.fdopen(fds[0], 'rb') as f:
-            payload = os.pread(f.fileno(), size + 1, 0)
-        check(len(payload) == size, f'{len(payload)} of {size}')
-        return json.loads(payload)
+        taken = self.take()
+        return taken if isinstance(taken, int) else json.loads(taken)
 
     def finish(self):
         """Returns every chunk up to the end, and the end."""
@@ -61,7 +76,8 @@ class Recording:
         return chunks, chunk
 
     def close(self):
-        self.socket.close()
+        if self.socket:
+            self.socket.close()
         self.control.close()
 
 

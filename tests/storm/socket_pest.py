@@ -23,6 +23,7 @@ user must not have got; the last line is "did" with counts as JSON.
 import array
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import random
@@ -73,7 +74,7 @@ def header(kind, size, tag):
     return struct.pack('=3I', kind, size, tag)
 
 
-def hello(version=5, flags=0, tag=1):
+def hello(version=6, flags=0, tag=1):
     return header(HELLO, 24, tag) + struct.pack('=3I', MAGIC, version, flags)
 
 
@@ -553,25 +554,73 @@ def speaks_for_root(facts, rng):
 
 
 def read_recording(facts, s, seconds):
-    end = time.monotonic() + seconds
+    """Reads a recording for so long, or to its end. What it gets are bytes, and no descriptor."""
+    end, last = time.monotonic() + seconds, b''
     while time.monotonic() < end:
         s.settimeout(max(0.01, end - time.monotonic()))
         try:
-            data, ancillary, _, _ = s.recvmsg(4096, socket.CMSG_SPACE(64))
+            data, ancillary, _, _ = s.recvmsg(1 << 16, socket.CMSG_SPACE(64))
         except OSError:
             return
-        fds = [fd for _, _, some in ancillary for fd in array.array('i', some)]
+        if ancillary:
+            gained('a recording has a descriptor')
         if not data:
             return
-        for fd in fds:
-            chunk = os.pread(fd, 1 << 24, 0)
-            count('chunks recorded')
-            if facts['hidden'].encode() in chunk:
-                gained('a recording has functions of a set-user-ID program')
-            os.close(fd)
-        if struct.unpack_from('=I', data)[0] != 0:
-            count(f'recordings that end, reason {struct.unpack_from("=I", data)[0]}')
+        reason, _, size, at = struct.unpack_from('=4I', data)
+        count('chunks recorded', reason == 0 and at + len(data) - 16 == size)
+        # The name may lie in two pieces.
+        if facts['hidden'].encode() in last + data[16:]:
+            gained('a recording has functions of a set-user-ID program')
+        last = data[16:]
+        if reason != 0:
+            count(f'recordings that end, reason {reason}')
             return
+
+
+def recorders(facts, rng):
+    """Records a process of its own, and keeps the sockets: reads nothing, a little, or all, ends
+    the recording or the connection before that, splices the socket, and closes it late."""
+    pid, kept = sleeper(facts), []
+    readers, writers = os.pipe()
+    fcntl.fcntl(writers, fcntl.F_SETFL, os.O_NONBLOCK)
+    try:
+        for _ in range(rng.choice((2, 5, 20))):
+            with Peer(facts) as peer:
+                found = peer.result(rng.choice((WATCH, WATCH, RECORD)), pid)
+                if found is None:
+                    break
+                count(f'recordings, result {found[1]}')
+                if found[2] is None:
+                    time.sleep(rng.uniform(0, 0.2))
+                    continue
+                s = socket.socket(fileno=found[2])
+                kept.append(s)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 30)
+                how = rng.randrange(5)
+                if how == 0:
+                    read_recording(facts, s, rng.uniform(0, 2))
+                elif how == 1:
+                    s.settimeout(1)
+                    with contextlib.suppress(OSError):
+                        s.recv(rng.choice((1, 100, 1 << 16)))
+                elif how == 2:
+                    s.setblocking(False)
+                    time.sleep(rng.uniform(0, 1.2))
+                    with contextlib.suppress(OSError):
+                        os.splice(s.fileno(), writers, 1 << 16)
+                elif how == 3:
+                    s.shutdown(rng.choice((socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR)))
+                if rng.random() < 0.5:
+                    peer.result(RECORD_END)
+        if rng.random() < 0.3:
+            time.sleep(rng.uniform(0, 7))
+    finally:
+        for s in kept:
+            s.close()
+        os.close(readers)
+        os.close(writers)
+        os.kill(pid, signal.SIGKILL)
+        reap([pid])
 
 
 def heir(facts):
@@ -612,7 +661,7 @@ def heir(facts):
 
 ATTACKS = {f.__name__: f for f in (
     garbage, requests, about_others, waves, flood, slow, descriptors, deaths, fork_storm,
-    becomes_root, speaks_for_root)}
+    becomes_root, speaks_for_root, recorders)}
 
 
 def reap_all():

@@ -33,6 +33,7 @@ import stranger
 from account import check_sums
 from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
+from test_record import Recording
 from upkeep import Arrivals, Log, replace_config
 
 SHORT_S = 8
@@ -61,6 +62,10 @@ DESCRIPTORS = 10
 OF_A_CHILD = 4
 
 RECORD, METRICS, CHECK = 13, 16, 18
+# Each has a connection, of which a process may have 8.
+RECORDINGS = 5
+# What the broker holds of the chunks of recordings: 16 MB, and perhaps the chunk that it looks at.
+RECORDED_BYTES = (16 + 17) << 20
 PIDFD = 'anon_inode:[pidfd]'
 
 
@@ -306,16 +311,36 @@ class Taken:
         """What users do meanwhile, so that the broker has more to say to its children."""
         program = self.rng.choice(programs)
         choice = self.rng.randrange(6)
-        if choice == 0:
-            fd = self.ask(RECORD, program.pid)
-            self.recordings += [fd] if fd >= 0 else []
+        if choice == 0 and len(self.recordings) < RECORDINGS:
+            self.recordings.append(Recording(self.socket, program.pid))
         elif choice == 1:
             self.text(METRICS)
         elif choice == 2:
             fd = self.ask(CHECK)
-            self.recordings += [fd] if fd >= 0 else []
+            self.checks += [fd] if fd >= 0 else []
         elif choice == 3 and self.recordings:
-            os.close(self.recordings.pop())
+            self.recordings.pop(self.rng.randrange(len(self.recordings))).close()
+
+    def recorded_bytes(self):
+        held = 0
+        for fd, kind in harness.descriptors(self.profd.pid).items():
+            with contextlib.suppress(FileNotFoundError):
+                if kind.startswith('/memfd:recorded'):
+                    held += os.stat(f'/proc/{self.profd.pid}/fd/{fd}').st_blocks * 512
+        return held
+
+    def check_recordings(self):
+        """Some are read, and others are not."""
+        for r in self.recordings[::2]:
+            if r.socket:
+                r.socket.setblocking(False)
+                with contextlib.suppress(BlockingIOError, ConnectionError):
+                    while r.take_message():
+                        self.figures['pieces of recordings'] += 1
+        held = min(self.recorded_bytes() for _ in range(3))
+        self.figures['most memory of recordings, MB'] = max(
+            self.figures['most memory of recordings, MB'], held >> 20)
+        check(held <= RECORDED_BYTES, f'the broker holds {held} bytes of recordings')
 
     def attack(self, kinds, seconds, behaviours=()):
         """Returns the processes that were attacked, still under attack."""
@@ -327,13 +352,14 @@ class Taken:
         uid = self.new_uid()
         victims = [self.process('victim', uid) for _ in range(2)]
         self.wait_for(lambda: self.log_lines() > before, f'{kinds} are taken over')
-        self.recordings = []
+        self.recordings, self.checks = [], []
         end = time.monotonic() + seconds
         used, began = harness.cpu_seconds(self.profd.pid), time.monotonic()
         while time.monotonic() < end:
             self.check_health()
             self.status()
             self.disturb(victims)
+            self.check_recordings()
             self.victims.read()
             self.others.read()
             time.sleep(self.rng.uniform(0, 0.1))
@@ -354,7 +380,9 @@ class Taken:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                 self.figures['stand-ins that lived on'] += 1
-        for fd in self.recordings:
+        for r in self.recordings:
+            r.close()
+        for fd in self.checks:
             os.close(fd)
         self.wait_for(lambda: not any(taken for _, taken in self.children().values()),
                       'no stand-in is left')

@@ -48,6 +48,7 @@ KEEP_ID = 2**32 - 1
 LIFE_S = (0.2, 2.5)
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 F_SEAL_FUTURE_WRITE = 0x10
+FALLOC_FL_KEEP_SIZE = 1
 RING_SEALS = F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 CHUNK_IDLE = 1000
@@ -211,6 +212,17 @@ class Taken:
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
         return fd
 
+    def recorded(self, size):
+        """A chunk of a recording. Some have a hole, or memory behind their end."""
+        rng, fd = self.rng, os.memfd_create('recorded', os.MFD_ALLOW_SEALING)
+        os.write(fd, bytes(min(size, rng.choice((1 << 16, 1 << 25)))))
+        os.ftruncate(fd, size)
+        if rng.random() < 0.05:
+            ctypes.CDLL(None).fallocate(fd, FALLOC_FL_KEEP_SIZE, ctypes.c_long(size),
+                                        ctypes.c_long(32 << 20))
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+        return fd
+
     def ring(self, number):
         """The memory of a ring, which this process can still write."""
         size = 1 << self.rng.choice((12, 16, 20, 22))
@@ -288,8 +300,8 @@ class Taken:
                 [self.memfd(size)]
         if name == 'RECORDING_CHUNK':
             of, number = rng.choice(self.recordings or [(target, 1)])
-            size = rng.choice((1, 700, 1 << 18))
-            return {'target': of, 'recording': number, 'size': size}, [self.memfd(size)]
+            size = rng.choice((1, 700, 1 << 18, 1 << 18, 5 << 20, 17 << 20))
+            return {'target': of, 'recording': number, 'size': size}, [self.recorded(size)]
         if name in ('RECORDING_LOST', 'RECORDING_CLOSED'):
             of, number = rng.choice(self.recordings or [(target, 1)])
             return {'target': of, 'recording': number}, []
@@ -520,6 +532,21 @@ def do_chunks(t):
             t.send_values('CHUNK', fds, **values)
         for fd in fds:
             os.close(fd)
+    t.live(each)
+
+
+def do_recordings(t):
+    """unwind: chunks of recordings without a pause."""
+    if t.kind != 'unwind':
+        do_lie(t)
+        return
+    t.send_values('READY')
+
+    def each():
+        if t.recordings:
+            values, fds = t.truth('RECORDING_CHUNK')
+            t.send_values('RECORDING_CHUNK', fds, **values)
+            os.close(fds[0])
     t.live(each)
 
 

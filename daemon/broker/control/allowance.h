@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/process/peer.h"
 #include "lib/base/util.h"
 
 /*
@@ -46,6 +47,12 @@
  */
 #define ALLOWANCE_PER_SECOND 1000
 #define ALLOWANCE_AT_ONCE    1000
+
+/* Returns the uid whose allowance a peer uses. Other limits of a user go by it, too. */
+static inline uint32_t allowance_uid(const struct peer *p)
+{
+	return p->is_operator ? ALLOWANCE_OPERATORS : p->user;
+}
 
 struct allowance_user {
 	uint32_t uid;

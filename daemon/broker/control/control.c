@@ -246,7 +246,7 @@ static void add_connection(struct control *control, int fd)
 		goto out;
 	peer = &c->peer.identity;
 	peer->user = peer->is_operator ? peer->uid : subuid_owner(&control->subuid, peer->uid);
-	c->allowance_uid = peer->is_operator ? ALLOWANCE_OPERATORS : peer->user;
+	c->allowance_uid = allowance_uid(peer);
 	if (!allowance_open(&control->allowance, c->allowance_uid,
 			    connections_of(control, peer->pid))) {
 		log_refused(control, peer);

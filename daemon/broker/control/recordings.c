@@ -1,13 +1,13 @@
 #include "daemon/broker/control/recordings.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/allowance.h"
+#include "daemon/broker/control/reader.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/targets/instance.h"
@@ -17,29 +17,33 @@
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/peer.h"
 #include "daemon/process/process.h"
-#include "lib/base/ipc.h"
 
 #define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))
 #define WATCH_CHUNK_US	UINT64_C(1000000)
 
 /*
- * Bytes of the socket's buffer. The kernel raises it to its minimum, which holds some messages.
- * Each message may hold a payload in memory.
+ * Recordings that have ended, and whose peers keep the socket open without reading the last
+ * messages: of one user, and of all users that are not operators. Peers that read have none. With
+ * more, a new recording is refused.
  */
-#define BUFFER_SIZE 1
+#define UNREAD_USER_MAX 8
+#define UNREAD_MAX	256
+
+/* The cost of a request, in small messages (allowance.h): it makes a socket that the peer keeps. */
+#define WORK 20
 
 struct recording {
 	struct recording *next;
-	struct instance *instance;
+	struct instance *instance; /* not valid if is_over */
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
+	uint32_t user;		/* allowance_uid() of the peer */
 	uint64_t owner_changes; /* of the instance, when it was requested */
 	bool is_denied;		/* the peer has lost the right to record this process */
-	int fd;			/* the broker's end of the recording's socket; -1: closed */
+	struct reader reader;
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
-	uint32_t lost; /* chunks that the peer did not get */
 	/* The target and unwind process that were asked to record; target 0: none. */
 	uint32_t target;
 	int32_t unwind_pid;
@@ -47,7 +51,8 @@ struct recording {
 	bool end_is_asked; /* MSG_RECORDING_CLOSE was sent to the unwind process */
 	/* PROTOCOL_RECORD_GOES_ON; or the reason of its end, which is still to be sent. */
 	enum protocol_record_end end;
-	bool is_over; /* recordings_sweep() frees it */
+	/* recordings_sweep() frees it when nothing waits for the peer (reader_waiting()). */
+	bool is_over;
 };
 
 /* Returns the current recording of target t with this number, or NULL. */
@@ -60,31 +65,17 @@ static struct recording *find_recording(const struct recordings *rs, const struc
 	return NULL;
 }
 
-/*
- * Sends a message to the peer. Returns 0; -EAGAIN if the socket is full because the peer does not
- * read; -EPIPE if the peer has disconnected.
- */
-static int send_recorded(struct recording *r, struct protocol_recorded *m, int fd)
-{
-	if (r->fd < 0)
-		return -EPIPE;
-	m->lost = r->lost;
-	return ipc_send(r->fd, m, sizeof(*m), &fd, fd >= 0);
-}
-
-/* Sends the reason of the end. If the socket is full, a later turn tries again. */
+/* Sends the reason of the end. If the peer has not read all chunks, a later turn tries again. */
 static void send_end(struct recording *r)
 {
-	struct protocol_recorded m = {.end = r->end};
 	struct instance *i = r->instance;
+	const char *text = "";
 
 	if (r->end == PROTOCOL_RECORD_LEFT_OUT)
-		(void)snprintf(m.text, sizeof(m.text), "%s",
-			       r->is_denied ? "runs as another user now"
-					    : instance_obstacle_text(i));
-	if (send_recorded(r, &m, -1) == -EAGAIN)
+		text = r->is_denied ? "has other rights now" : instance_obstacle_text(i);
+	if (reader_end(&r->reader, r->end, text) == -EAGAIN)
 		return;
-	close_fd(&r->fd);
+	reader_stop(&r->reader);
 	r->is_over = true;
 	i->n_recordings--;
 	if (i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
@@ -145,27 +136,6 @@ static struct instance *find_named(struct recordings *rs, const struct peer *pee
 	return NULL;
 }
 
-static int open_socket(struct recording *r, int *ret_fd)
-{
-	const int size = BUFFER_SIZE;
-	int fds[2], error = ipc_pair(fds);
-
-	if (error < 0)
-		return error;
-	/* The peer must not send anything, descriptors included. */
-	if (shutdown(fds[0], SHUT_RD) < 0 ||
-	    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
-	    fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
-		error = -errno;
-		close_fd(&fds[0]);
-		close_fd(&fds[1]);
-		return error;
-	}
-	r->fd = fds[0];
-	*ret_fd = fds[1];
-	return 0;
-}
-
 static void append_recording(struct recordings *rs, struct recording *r)
 {
 	struct recording **end = &rs->first;
@@ -183,7 +153,7 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 
 	if (r == NULL)
 		return -ENOMEM;
-	error = open_socket(r, ret_fd);
+	error = reader_open(&r->reader, rs->targets->state->loop, ret_fd);
 	if (error < 0) {
 		free(r);
 		return error;
@@ -191,12 +161,36 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	r->instance = i;
 	r->peer = peer;
 	r->owner_changes = i->owner_changes;
+	r->user = allowance_uid(&peer->identity);
 	r->number = ++rs->last_number;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
 	i->n_recordings++;
 	append_recording(rs, r);
 	return 0;
+}
+
+/* Returns the bytes of memory that one more chunk for the user may have. */
+static uint64_t room_of(const struct recordings *rs, uint32_t user)
+{
+	uint64_t used = 0;
+
+	for (const struct recording *r = rs->first; r != NULL; r = r->next)
+		if (r->user == user)
+			used += reader_waiting(&r->reader);
+	return used < PROTOCOL_CHUNK_MAX ? PROTOCOL_CHUNK_MAX - used : 0;
+}
+
+/* Returns true if the user, or all users, have left too many recordings unread. */
+static bool has_left_unread(const struct recordings *rs, uint32_t user)
+{
+	size_t own = 0, all = 0;
+
+	for (const struct recording *r = rs->first; r != NULL; r = r->next) {
+		own += r->is_over && r->user == user;
+		all += r->is_over && r->user != ALLOWANCE_OPERATORS;
+	}
+	return own >= UNREAD_USER_MAX || (user != ALLOWANCE_OPERATORS && all >= UNREAD_MAX);
 }
 
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
@@ -207,6 +201,19 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 	int32_t pid = m->pid;
 	int r;
 
+	ret->work = WORK;
+	if (peer->version < PROTOCOL_RECORD_VERSION) {
+		control_refuse(ret, PROTOCOL_BAD_VERSION,
+			       "sentry-profd is newer than this program, and makes recordings for "
+			       "programs of its version only: update this program");
+		return;
+	}
+	if (has_left_unread(rs, allowance_uid(&peer->identity))) {
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "programs of this user keep too many recordings open without "
+			       "reading them to their ends");
+		return;
+	}
 	if (m->name[0] != '\0') {
 		i = find_named(rs, &peer->identity, m->name, ret);
 		if (i == NULL)
@@ -243,20 +250,24 @@ void recordings_gone(struct recordings *rs, const struct control_peer *peer)
 			continue;
 		r->peer = NULL;
 		r->is_finishing = true;
-		close_fd(&r->fd);
+		reader_stop(&r->reader);
 	}
 }
 
 int recordings_chunk(const struct recordings *rs, const struct target *t, uint32_t number,
 		     uint64_t size, int fd)
 {
-	struct protocol_recorded m = {.bytes = (uint32_t)size};
 	struct recording *r = find_recording(rs, t, number);
 
 	if (!delivery_is_payload(fd, size))
 		return -EPROTO;
-	if (r != NULL && (has_lost_right(r) || send_recorded(r, &m, fd) < 0))
-		r->lost++;
+	if (r == NULL)
+		return 0;
+	if (has_lost_right(r))
+		r->reader.lost++;
+	else
+		reader_add(&r->reader, fd, (uint32_t)size, room_of(rs, r->user),
+			   state_now_ns(rs->targets->state));
 	return 0;
 }
 
@@ -265,7 +276,7 @@ void recordings_lost(const struct recordings *rs, const struct target *t, uint32
 	struct recording *r = find_recording(rs, t, number);
 
 	if (r != NULL)
-		r->lost++;
+		r->reader.lost++;
 }
 
 void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number)
@@ -321,17 +332,20 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 		r->is_denied = true;
 		if (session_is_there(r) && !r->end_is_asked)
 			end_in_unwind(r);
-		/* The peer gets no more chunks from now on. */
+		/* The peer gets no more chunks from now on, and not the rest of one. */
+		reader_drop(&r->reader);
 		end_recording(r, PROTOCOL_RECORD_LEFT_OUT);
 		return;
 	}
+	/* A peer that has closed the socket wants no more chunks. */
+	r->is_finishing |= r->reader.is_stopped;
 	if (session_is_there(r)) {
 		if (r->is_finishing && !r->end_is_asked)
 			end_in_unwind(r);
 		return;
 	}
 	/* The unwind process has died, and the open chunk is lost. */
-	r->lost += r->target != 0;
+	r->reader.lost += r->target != 0;
 	r->target = 0;
 	if (r->is_finishing)
 		end_recording(r, PROTOCOL_RECORD_DONE);
@@ -349,11 +363,15 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 
 void recordings_check(struct recordings *rs)
 {
-	for (struct recording *r = rs->first; r != NULL; r = r->next)
+	const uint64_t now_ns = state_now_ns(rs->targets->state);
+
+	for (struct recording *r = rs->first; r != NULL; r = r->next) {
+		reader_check(&r->reader, now_ns);
 		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
 			send_end(r);
 		else if (!r->is_over)
 			check_recording(rs, r);
+	}
 }
 
 void recordings_sweep(struct recordings *rs)
@@ -363,11 +381,12 @@ void recordings_sweep(struct recordings *rs)
 	while (*at != NULL) {
 		struct recording *r = *at;
 
-		if (!r->is_over) {
+		if (!r->is_over || reader_waiting(&r->reader) > 0) {
 			at = &r->next;
 			continue;
 		}
 		*at = r->next;
+		reader_close(&r->reader);
 		free(r);
 	}
 }

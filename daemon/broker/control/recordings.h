@@ -2,10 +2,12 @@
  * Recordings: profiles of a process that a peer requests on the daemon's socket (sentry-profctl
  * record, top and stack). What Sentry and output files get of the process stays the same.
  *
- * The unwind process makes the chunks of a recording (daemon/unwind/series.h). The broker passes
- * each chunk to the peer at once, on a socket that the recording has for itself, and keeps no
- * chunk. A peer that reads too slowly loses chunks; each message has the number of chunks lost
- * so far.
+ * The unwind process makes the chunks of a recording (daemon/unwind/series.h). The broker copies
+ * each chunk to the peer, on a socket that the recording has for itself (reader.h). A peer that
+ * reads too slowly loses chunks; each message has the number of chunks lost so far. All chunks that
+ * wait for the recordings of one user have at most PROTOCOL_CHUNK_MAX bytes of memory, together
+ * with what the user's programs have not read from the sockets, also of recordings that have ended.
+ * All operators count as one user (ALLOWANCE_OPERATORS).
  *
  * A recording belongs to an instance (targets/instance.h) and ends with the instance's process,
  * or, unless an operator requested it, when the process executes a set-user-ID program.
@@ -33,8 +35,9 @@ struct recordings {
 
 /*
  * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
- * peer's end of the recording's socket. If the process has MSG_RECORDINGS_MAX recordings, the
- * answer is PROTOCOL_BUSY. peer must stay valid until recordings_gone().
+ * peer's end of the recording's socket. If the process has MSG_RECORDINGS_MAX recordings, or too
+ * many recordings of the user have ended and were not read, the answer is PROTOCOL_BUSY. peer must
+ * stay valid until recordings_gone().
  */
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret);
@@ -67,7 +70,7 @@ void recordings_check(struct recordings *rs);
 
 /*
  * To be called at the end of a turn, before instances_sweep(): frees the recordings that have
- * ended. No other function removes a recording from the list.
+ * ended, unless messages wait for their peers. No other function removes a recording from the list.
  */
 void recordings_sweep(struct recordings *rs);
 

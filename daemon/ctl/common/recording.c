@@ -1,9 +1,9 @@
 #include "daemon/ctl/common/recording.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
@@ -36,7 +36,22 @@ int recording_open(struct control_client *client, enum protocol_type type, int32
 		close_fd(&fd);
 		return -EINVAL;
 	}
+	if (answer.version < PROTOCOL_RECORD_VERSION) {
+		log_error("sentry-profd at %s is older than sentry-profctl, and its recordings "
+			  "cannot be read: restart the daemon",
+			  client->path);
+		close_fd(&fd);
+		return -EPROTO;
+	}
+	/* recording_next() takes all messages that have come, and does not wait for more. */
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
+		r = -errno;
+		log_error("%s: %s", target, strerror(-r));
+		close_fd(&fd);
+		return r;
+	}
 	*ret = (struct recording){.client = client, .fd = fd, .pid = answer.pid};
+	buf_init(&ret->chunk, PROTOCOL_CHUNK_MAX);
 	return 0;
 }
 
@@ -54,48 +69,80 @@ int recording_wait(const struct recording *r, uint64_t deadline_ns, const sigset
 	return n < 0 ? -errno : n;
 }
 
-static int take_chunk(int fd, size_t size, recording_chunk *take, void *ctx)
+/*
+ * Adds the piece of a message to the chunk. *ret_complete: the chunk has all its bytes. Returns 0,
+ * -EPROTO or -ENOMEM.
+ */
+static int add_piece(struct recording *r, const struct protocol_recorded *m, const uint8_t *bytes,
+		     size_t n, bool *ret_complete)
 {
-	void *payload = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	int r;
-
-	if (payload == MAP_FAILED)
-		return -errno;
-	r = take(ctx, payload, size);
-	(void)munmap(payload, size);
-	return r < 0 ? r : 1;
+	/* The daemon has dropped the rest of the chunk before, and counted it as lost. */
+	if (m->at == 0)
+		buf_clear(&r->chunk);
+	if (n == 0 || m->at != r->chunk.len || m->size > PROTOCOL_CHUNK_MAX ||
+	    r->chunk.len + n > m->size)
+		return -EPROTO;
+	*ret_complete = r->chunk.len + n == m->size;
+	return buf_add(&r->chunk, bytes, n);
 }
 
-static void take_end(struct recording *r, const struct protocol_recorded *m)
+static void take_end(struct recording *r, const struct protocol_recorded *m, const uint8_t *text,
+		     size_t n)
 {
 	r->has_ended = true;
 	r->end = (enum protocol_record_end)m->end;
-	(void)snprintf(r->text, sizeof(r->text), "%.*s", (int)sizeof(m->text) - 1, m->text);
+	(void)snprintf(r->text, sizeof(r->text), "%.*s", (int)n, (const char *)text);
+}
+
+/* Handles one message. Returns 0, or -errno. */
+static int take_message(struct recording *r, const struct ipc_message *message, bool *ret_complete)
+{
+	struct protocol_recorded m;
+	const uint8_t *bytes = message->bytes + sizeof(m);
+	size_t n;
+
+	if (message->size < sizeof(m))
+		return -EPROTO;
+	n = message->size - sizeof(m);
+	memcpy(&m, message->bytes, sizeof(m));
+	r->n_lost = m.lost;
+	if (m.end == PROTOCOL_RECORD_GOES_ON)
+		return add_piece(r, &m, bytes, n, ret_complete);
+	take_end(r, &m, bytes, n);
+	return 0;
+}
+
+/* Handles the end of the daemon, which has sent no final message. */
+static void take_shutdown(struct recording *r)
+{
+	r->has_ended = true;
+	r->end = PROTOCOL_RECORD_SHUTDOWN;
+	r->n_lost += r->chunk.len > 0;
 }
 
 int recording_next(struct recording *r, recording_chunk *take, void *ctx)
 {
-	/* The end that holds if the socket is closed without a message: the daemon died. */
-	struct protocol_recorded m = {.end = PROTOCOL_RECORD_SHUTDOWN, .lost = r->n_lost};
 	struct ipc_message message;
-	int n;
+	bool is_complete = false;
+	int n = 1;
 
-	if (r->has_ended)
+	while (!r->has_ended && !is_complete) {
+		n = ipc_recv(r->fd, &message);
+		if (n == -EAGAIN)
+			return 1;
+		if (n == 0)
+			take_shutdown(r);
+		else if (n > 0)
+			n = take_message(r, &message, &is_complete);
+		ipc_close_fds(&message);
+		if (n < 0)
+			return n;
+	}
+	if (!is_complete)
 		return 0;
-	n = ipc_recv(r->fd, &message);
-	if (n < 0)
-		return n;
-	if (n > 0 && message.size == sizeof(m))
-		memcpy(&m, message.bytes, sizeof(m));
-	r->n_lost = m.lost;
-	if (n > 0 && message.size != sizeof(m))
-		n = -EPROTO;
-	else if (m.end == PROTOCOL_RECORD_GOES_ON)
-		n = take_chunk(message.fds[0], m.bytes, take, ctx);
-	else
-		take_end(r, &m);
-	ipc_close_fds(&message);
-	return r->has_ended ? 0 : n;
+	n = take(ctx, buf_string(&r->chunk), r->chunk.len);
+	buf_clear(&r->chunk);
+	return n < 0 ? n : 1;
 }
 
 int recording_finish(struct recording *r)
@@ -127,4 +174,5 @@ const char *recording_end_text(const struct recording *r)
 void recording_close(struct recording *r)
 {
 	close_fd(&r->fd);
+	buf_fini(&r->chunk);
 }

@@ -3,8 +3,8 @@
  * program that asks for it. What Sentry gets of the process does not change. Used by
  * `record`, `top` and `stack`.
  *
- * The daemon sends the chunks over a socket of the recording, one message a chunk, and a
- * last message with the reason of the end.
+ * The daemon sends the chunks over a socket of the recording, in pieces, and a last message with
+ * the reason of the end.
  */
 #ifndef DAEMON_CTL_COMMON_RECORDING_H
 #define DAEMON_CTL_COMMON_RECORDING_H
@@ -13,15 +13,17 @@
 #include <stdint.h>
 
 #include "daemon/common/control_client.h"
+#include "lib/base/buf.h"
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
 struct recording {
 	/* The caller's connection to the daemon. It has to stay open until recording_close(). */
 	struct control_client *client;
-	int fd;		 /* the socket of the recording; may be polled */
-	int32_t pid;	 /* the recorded process */
-	uint32_t n_lost; /* chunks that were made but did not arrive */
+	int fd;		  /* the socket of the recording; may be polled */
+	int32_t pid;	  /* the recorded process */
+	uint32_t n_lost;  /* chunks that were made but did not arrive */
+	struct buf chunk; /* what has arrived of the next chunk */
 	bool has_ended;
 	/* Valid if has_ended: the reason, and the daemon's text on it, or "". */
 	enum protocol_record_end end;
@@ -52,9 +54,10 @@ must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
 typedef int recording_chunk(void *ctx, const char *payload, size_t size);
 
 /*
- * Waits for the next message; calls take if it is a chunk. Returns 1 after a chunk; 0 if the
- * recording has ended, also because the daemon has exited; or -errno: the error of take, -EINTR
- * after a signal, or -EPROTO. The recording continues after an error of take and after -EINTR.
+ * Reads the messages that have come, without waiting, up to the end of a chunk; calls take if a
+ * chunk is complete. Returns 1 if the recording goes on, with or without a chunk; 0 if it has
+ * ended, also because the daemon has exited; or -errno: the error of take, after which the
+ * recording continues, -ENOMEM or -EPROTO.
  */
 must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
 
@@ -67,7 +70,7 @@ must_check int recording_finish(struct recording *r);
 /* Returns the reason why the recording has ended, as text for the user, without a full stop. */
 const char *recording_end_text(const struct recording *r);
 
-/* Closes the socket of the recording. */
+/* Closes the socket of the recording, and frees what has arrived. */
 void recording_close(struct recording *r);
 
 #endif

@@ -175,6 +175,32 @@ TEST(with_many_sources_all_handlers_are_called)
 	}
 }
 
+TEST(a_writer_is_called_while_there_is_room)
+{
+	struct watched p = make();
+	char bytes[4096] = {0};
+
+	OK(loop_add_writer(loop, p.fds[1], on_readable, &p, &p.source));
+	run();
+	ck_assert_int_eq(p.calls, 1);
+	while (write(p.fds[1], bytes, sizeof(bytes)) > 0)
+		continue;
+	run();
+	ck_assert_int_eq(p.calls, 1);
+	/* A pause keeps what the source waits for. */
+	loop_pause(loop, p.source);
+	ck_assert_int_eq(read(p.fds[0], bytes, sizeof(bytes)), sizeof(bytes));
+	run();
+	ck_assert_int_eq(p.calls, 1);
+	loop_resume(loop);
+	run();
+	ck_assert_int_eq(p.calls, 2);
+	OK(close(p.fds[0]));
+	run();
+	ck_assert_int_eq(p.calls, 3);
+	loop_remove(loop, &p.source);
+}
+
 TEST(unwatchable_descriptors_are_refused)
 {
 	struct loop_source *source = NULL;

@@ -1,0 +1,88 @@
+/*
+ * The reader of a recording: a socket that a peer reads, and the chunks that wait for it. The
+ * module copies the chunks into the socket in pieces (struct protocol_recorded), when the loop
+ * finds the socket writable. It never waits for the peer. A chunk that the peer does not get is
+ * counted as lost.
+ *
+ * The peer gets copies of the chunks, not their descriptors: pages of a memfd that the peer keeps
+ * open stay charged to the daemon's control group. So do pages of a pipe or of a stream socket,
+ * which splice(2) moves into pipes of the peer. Of a SOCK_SEQPACKET socket splice(2) makes copies,
+ * and the peer cannot change how much the socket holds. What the socket holds is still the daemon's
+ * memory when the peer keeps it open and does not read: so a reader is closed only after
+ * reader_waiting() has returned 0.
+ *
+ * Times are in nanoseconds, by any clock that does not go back.
+ */
+#ifndef DAEMON_BROKER_CONTROL_READER_H
+#define DAEMON_BROKER_CONTROL_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/loop.h"
+#include "lib/base/util.h"
+#include "lib/client/protocol.h"
+
+/* Chunks that wait. An unwind process that was late makes some at once. Each has a descriptor. */
+#define READER_CHUNKS_MAX 8
+/* A reader that takes no piece for this time loses the chunks that wait for it. */
+#define READER_IDLE_NS (5 * NS_PER_SEC)
+
+/* A chunk that waits. */
+struct reader_chunk {
+	int fd;
+	uint32_t size;
+	uint64_t memory; /* bytes; more than size if there are pages behind the end */
+};
+
+struct reader {
+	struct loop *loop;
+	struct loop_source *source; /* NULL: no chunk waits */
+	int fd;			    /* the broker's end of the socket; -1: not open */
+	bool is_stopped;	    /* the peer has disconnected, or gets nothing more */
+	uint32_t lost;		    /* chunks that the peer did not get */
+	struct reader_chunk chunks[READER_CHUNKS_MAX]; /* the oldest first */
+	size_t n_chunks;
+	uint32_t at;	/* bytes of the first chunk that were sent */
+	bool has_moved; /* a piece was sent since the last reader_check() */
+	/* Of the last reader_check(): bytes that the peer had not read, and when that changed. */
+	uint64_t unread, moved_ns;
+	uint64_t budget_full_ns; /* the bucket of bytes (lib/base/bucket.h) */
+};
+
+/*
+ * Makes the socket. loop must outlive the reader, which must not move in memory. *ret_fd is the
+ * peer's end, which is the caller's. Returns 0 or -errno: then nothing is open.
+ */
+must_check int reader_open(struct reader *r, struct loop *loop, int *ret_fd);
+/* Closes the socket and drops the chunks that wait. Takes a reader that is not open. */
+void reader_close(struct reader *r);
+
+/*
+ * Adds a chunk: a sealed memfd of size bytes, which stays the caller's. room: how many bytes of
+ * memory the chunk may have. The chunk is lost if it has more, if the memfd has holes, if
+ * READER_CHUNKS_MAX chunks wait, if the bytes of the last chunks use up what the broker copies for
+ * one reader (reader.c), or if a descriptor or memory is short.
+ */
+void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t now_ns);
+/* To be called at every turn: drops the chunks if the peer has read nothing for READER_IDLE_NS. */
+void reader_check(struct reader *r, uint64_t now_ns);
+/*
+ * Sends the final message, with a text of fewer than PROTOCOL_TEXT_SIZE bytes. Returns 0; -EAGAIN
+ * if chunks wait, or the socket is full: call again at a later turn; or -EPIPE if the peer has
+ * disconnected.
+ */
+must_check int reader_end(struct reader *r, enum protocol_record_end end, const char *text);
+/* Drops the chunks that wait. */
+void reader_drop(struct reader *r);
+/* The same, and the peer gets nothing more. */
+void reader_stop(struct reader *r);
+
+/*
+ * Returns how many bytes of memory wait for the peer: chunks, and messages in the socket that the
+ * peer has not read. 0 if the peer has closed the socket and no chunk waits.
+ */
+uint64_t reader_waiting(const struct reader *r);
+
+#endif
