@@ -553,7 +553,7 @@ def test_an_exec_by_the_peer(box):
         exes[-1].chmod(mode)
     profd, ctl, _ = configured(box, '\n'.join(
         section(f's{n}', exe) for n, exe in enumerate(exes)))
-    greeting = control.hello(5)
+    greeting = control.hello(6)
     plain = Heir(box, ctl, exes[0], greeting)
     ctl.wait_state(plain.pid, 'stopped')
     check(plain.ask(control.request(control.START)) == OK, 'it has the same rights')
@@ -589,7 +589,7 @@ def test_a_service_with_capabilities(box):
     service = box.start(
         ['setpriv', f'--reuid={stranger.UID}', f'--regid={stranger.UID}', '--clear-groups',
          '--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service', '/usr/bin/python3',
-         '-c', SERVICE, ctl.path, '-', '-', control.hello(5).hex()], stdin=subprocess.PIPE)
+         '-c', SERVICE, ctl.path, '-', '-', control.hello(6).hex()], stdin=subprocess.PIPE)
     service.wait_line('ready')
     check(os.stat(f'/proc/{service.pid}/stat').st_uid == 0, 'it is not dumpable')
     ctl.run('attach', service.pid)
