@@ -1,0 +1,180 @@
+#include "daemon/broker/targets/owners.h"
+
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "daemon/broker/targets/instances.h"
+#include "daemon/process/process.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/suite.h"
+
+#define USER 60001
+
+static struct broker b;
+static struct instance i;
+static struct instance *list[] = {&i};
+static struct owned process;
+static struct instance *told;
+static uint64_t mono_ns;
+
+static uint64_t mono(void)
+{
+	return mono_ns;
+}
+
+/* A process of root that takes a user's ids in several ways. */
+static int take(char step)
+{
+	switch (step) {
+	case 'e':
+		return seteuid(USER);
+	case 'E':
+		return seteuid(0);
+	case 'u':
+		return setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 ||
+		       setresuid(USER, USER, USER) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0;
+	default:
+		return prctl(PR_SET_DUMPABLE, step == 'p', 0, 0, 0);
+	}
+}
+
+static void on_owner_changed(void *ctx, struct instance *changed)
+{
+	(void)ctx;
+	told = changed;
+}
+
+static void set_up(void)
+{
+	owned_start(&process, take);
+	build_broker(&b);
+	b.parts.state.clocks.mono = mono;
+	b.parts.targets.instances = list;
+	b.parts.targets.n_instances = 1;
+	b.parts.targets.events.owner_changed = on_owner_changed;
+	mono_ns = 1000 * NS_PER_SEC;
+	told = NULL;
+	i = (struct instance){.pid = process.pid, .is_sampled = true, .is_started = true};
+	i.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
+	(void)build_run(&b, &i, NULL);
+}
+
+static void tear_down(void)
+{
+	owned_end(&process);
+	close_fd(&i.pidfd);
+}
+
+static int check(void)
+{
+	return owners_check(&b.parts.targets, i.target);
+}
+
+/* Ends the run, and begins the next one if it may. Returns what owners_begin() returns. */
+static int begin_again(void)
+{
+	int r = owners_begin(&b.parts.targets, &i);
+
+	if (i.target != NULL)
+		i.target->is_retired = true;
+	targets_sweep(&b.parts.targets);
+	i.target = NULL;
+	if (r == 0)
+		(void)build_run(&b, &i, NULL);
+	return r;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_run_goes_on_while_the_key_is_the_same)
+{
+	OK(check());
+	owners_check_all(&b.parts.targets);
+	ck_assert(target_is_open(i.target));
+	ck_assert_ptr_null(told);
+}
+
+TEST_IF(another_key_ends_the_run, getuid() == 0)
+{
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	ck_assert(!target_is_open(i.target));
+	ck_assert_ptr_eq(told, &i);
+	ck_assert_int_eq(i.life, INSTANCE_LIVES);
+	/* Nothing is read of the process for the old run, whatever it is now. */
+	ck_assert_int_eq(check(), -EACCES);
+	ck_assert_uint_eq(i.owner_changes, 1);
+}
+
+/* Each second only two files are looked at. */
+static const char steps[] = "eu";
+
+TESTS(the_look_of_each_second_sees_a_change, getuid() == 0 ? sizeof(steps) - 1 : 0)
+{
+	owned_go(&process, steps[_i]);
+	owners_check_all(&b.parts.targets);
+	ck_assert(!target_is_open(i.target));
+}
+
+TEST_IF(runs_end_by_a_change_once_in_ten_seconds, getuid() == 0)
+{
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	OK(begin_again());
+	mono_ns += NS_PER_SEC;
+	owned_go(&process, 'd');
+	ck_assert_int_eq(check(), -EACCES);
+	ck_assert_int_eq(begin_again(), -EAGAIN);
+	mono_ns += 8 * NS_PER_SEC;
+	ck_assert_int_eq(begin_again(), -EAGAIN);
+	mono_ns += NS_PER_SEC;
+	OK(begin_again());
+	OK(check());
+}
+
+/* As a server that takes the ids of its clients in turn. */
+TEST_IF(a_mixed_process_has_one_run, getuid() == 0)
+{
+	owned_go(&process, 'e');
+	ck_assert_int_eq(check(), -EACCES);
+	OK(begin_again());
+	for (int n = 0; n < 3; n++) {
+		owned_go(&process, 'E');
+		OK(check());
+		owned_go(&process, 'e');
+		OK(check());
+	}
+	owners_check_all(&b.parts.targets);
+	ck_assert(target_is_open(i.target));
+}
+
+/* A user who is no operator has asked for the process, and may not profile it any more. */
+TESTS(what_a_user_has_added_is_left, getuid() == 0 ? 2 : 0)
+{
+	i.origin = INSTANCE_ATTACHED;
+	i.asker = (struct instance_asker){.is_set = true, .is_operator = _i == 1};
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	ck_assert_int_eq(i.life, _i == 1 ? INSTANCE_LIVES : INSTANCE_REMOVED);
+}
+
+TEST_IF(a_change_before_a_run_begins_counts, getuid() == 0)
+{
+	i.origin = INSTANCE_RECORDED;
+	i.asker = (struct instance_asker){.is_set = true};
+	owned_go(&process, 'u');
+	ck_assert_int_eq(begin_again(), -EACCES);
+	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
+}
+
+TEST(a_process_that_has_ended_is_no_change)
+{
+	OK(kill(process.pid, SIGKILL));
+	while (process_is_alive(i.pidfd))
+		;
+	ck_assert_int_eq(check(), -ESRCH);
+	ck_assert(target_is_open(i.target));
+	ck_assert_uint_eq(i.owner_changes, 0);
+}
