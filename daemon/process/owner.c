@@ -15,7 +15,7 @@
 #define STATUS_MAX 16384
 
 /* Fields of proc_pid_stat(5). */
-enum { START_TICKS = 22, START_STACK = 28 };
+enum { PARENT = 4, START_TICKS = 22, START_STACK = 28 };
 
 /* Returns 0 if it cannot be read. */
 static uint64_t inode_of(const char *path)
@@ -82,6 +82,9 @@ static void read_credentials(const char *status, struct owner *ret)
 	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.uid)
 					    : (uint32_t)c.uid[CREDENTIALS_EFFECTIVE];
 	ret->gid = (uint32_t)c.gid[CREDENTIALS_EFFECTIVE];
+	if (ret->kind != OWNER_MIXED || !is_complete || ret->uid == 0 || c.permitted != 0 ||
+	    !are_equal(c.uid) || !are_equal(c.gid))
+		ret->pool = 0;
 }
 
 int owner_read(int32_t pid, struct owner *ret)
@@ -97,6 +100,9 @@ int owner_read(int32_t pid, struct owner *ret)
 		return -ESRCH;
 	o.start_ticks = procfs_stat_number(stat, START_TICKS);
 	o.program = procfs_stat_number(stat, START_STACK);
+	/* Orphans have init as their parent, from whichever parent they come. */
+	o.pool = (int32_t)procfs_stat_number(stat, PARENT);
+	o.pool = o.pool == 1 ? 0 : o.pool;
 	/* /proc/PID has no memory, and belongs to root, once the leader has exited. */
 	o.tid = o.program == 0 ? threads_find_living(pid) : pid;
 	if (o.tid != pid &&
@@ -131,14 +137,16 @@ struct owner_key owner_key(const struct owner *owner)
 {
 	struct owner_key key = {.kind = owner->kind};
 
-	if (owner->kind == OWNER_PLAIN) {
+	if (owner->kind == OWNER_MIXED && owner->pool == 0) {
+		key.pid = owner->pid;
+		key.number = owner->start_ticks;
+	} else if (owner->kind == OWNER_PLAIN || owner->kind == OWNER_MIXED) {
 		key.uid = owner->uid;
 		key.gid = owner->gid;
 		key.all_groups = owner->all_groups;
 		key.user_namespace = owner->user_namespace;
-	} else if (owner->kind == OWNER_MIXED) {
-		key.pid = owner->pid;
-		key.start_ticks = owner->start_ticks;
+		key.pid = owner->kind == OWNER_MIXED ? owner->pool : 0;
+		key.number = owner->kind == OWNER_MIXED ? owner->program : 0;
 	}
 	return key;
 }

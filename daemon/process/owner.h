@@ -9,6 +9,10 @@
  * (those in another user namespace do not count), and its files in /proc belong to this user.
  * Mixed: all others, such as a set-user-ID program, one with file or ambient capabilities, one that
  * is not dumpable, and a process of root that has taken a user's uid without an exec.
+ *
+ * Servers such as Apache and php-fpm fork a pool of workers, which are mixed only because they are
+ * not dumpable. The workers of one parent that have the same ids and have not executed a program
+ * since share a key: none has anything that the others have not got, too.
  */
 #ifndef DAEMON_PROCESS_OWNER_H
 #define DAEMON_PROCESS_OWNER_H
@@ -37,6 +41,7 @@ struct owner {
 	uint32_t n_groups;
 	uint32_t groups[OWNER_GROUPS_MAX];
 	uint32_t files_uid;   /* whose its files in /proc are */
+	int32_t pool;	      /* the parent of a worker as above; 0: it is none */
 	uint64_t start_ticks; /* since boot; with the pid, the identity of the process */
 	uint64_t program;     /* the start of its stack, which an exec almost certainly changes */
 	uint64_t all_groups;  /* a hash of them */
@@ -57,14 +62,15 @@ must_check int owner_read_again(const struct owner *owner, struct owner *ret);
 
 /*
  * The key of an owner. Processes with equal keys may share an unwind process: all of root's, the
- * plain ones with the same user, groups and user namespace; and each mixed process only itself.
+ * plain ones with the same user, groups and user namespace; the workers of a pool; and each other
+ * mixed process only itself.
  */
 struct owner_key {
 	uint32_t kind;	   /* enum owner_kind; the members below that do not count are 0 */
-	uint32_t uid, gid; /* plain */
-	int32_t pid;	   /* mixed, as start_ticks */
-	uint64_t start_ticks;
-	uint64_t all_groups, user_namespace; /* plain */
+	uint32_t uid, gid; /* plain, or of a pool */
+	int32_t pid;	   /* mixed; of a pool the parent's */
+	uint64_t number;   /* mixed: start_ticks; of a pool: program */
+	uint64_t all_groups, user_namespace; /* plain, or of a pool */
 };
 struct owner_key owner_key(const struct owner *owner);
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b);

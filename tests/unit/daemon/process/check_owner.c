@@ -149,8 +149,9 @@ static const struct {
 	const char *steps;
 	bool is_same;
 } pairs[] = {
-	{"rr", true},  {"uu", true},  {"nn", false}, {"uo", false}, {"ug", false}, {"us", false},
-	{"ud", false}, {"ur", false}, {"un", false}, {"cc", false}, {"ee", false}, {"er", false},
+	{"rr", true},  {"uu", true},  {"nn", false}, {"uo", false}, {"ug", false},
+	{"us", false}, {"ww", true},  {"dd", true},  {"ud", false}, {"ur", false},
+	{"un", false}, {"cc", false}, {"ee", false}, {"er", false},
 };
 
 TESTS(only_equal_keys_share_an_unwind_process, getuid() == 0 ? array_size(pairs) : 0)
@@ -164,6 +165,29 @@ TESTS(only_equal_keys_share_an_unwind_process, getuid() == 0 ? array_size(pairs)
 	OK(owner_read(other.pid, &o));
 	mine = now();
 	ck_assert_int_eq(owner_is_same(&mine, &o), pairs[_i].is_same);
+	owned_end(&other);
+}
+
+/* Not of another parent, nor after an exec. */
+TEST_IF(workers_share_a_key_until_an_exec, getuid() == 0)
+{
+	struct owned other;
+	struct owner before, after;
+
+	owned_start(&other, take);
+	owned_go(&process, 'w');
+	owned_go(&other, 'w');
+	OK(owner_read(other.pid, &before));
+	ck_assert_int_eq(before.pool, getpid());
+	ck_assert_int_eq(write(other.to, "x", 1), 1);
+	do
+		OK(owner_read(other.pid, &after));
+	while (after.program == before.program);
+	before = now();
+	ck_assert(!owner_is_same(&before, &after));
+	after = before;
+	after.pool = 2;
+	ck_assert(!owner_is_same(&before, &after));
 	owned_end(&other);
 }
 
