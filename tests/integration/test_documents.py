@@ -83,9 +83,10 @@ class Guide:
         harness.wait_for(self.socket.exists, 'the daemon listens')
 
     def write(self, text):
-        """Writes a configuration of a guide, for the server of the test."""
+        """Writes a configuration of a guide, for the server and the users of the test."""
         text = re.sub(r'^dsn(_file)? = .*', f'dsn_file = {self.dir}/dsn', text,
                       flags=re.MULTILINE)
+        text = re.sub('^user = api$', 'user = nobody', text, flags=re.MULTILINE)
         self.config.write_text(text)
         self.config.chmod(0o600)
 
