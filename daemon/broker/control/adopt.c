@@ -19,12 +19,24 @@
 #define WORK	  10
 #define WORK_USER 1000
 
+/* What an operator wants does not wait for the part of the process's user of the CPU budget. */
+static void lift_budget(struct instance *i, const struct peer *peer)
+{
+	if (!peer->is_operator || i->obstacle != INSTANCE_OVER_BUDGET)
+		return;
+	i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->run_delay_ns = 0;
+}
+
 /* Handles attach for an instance, whatever was decided about the instance before. */
-static void attach_known(struct instance *i, struct control_answer *ret)
+static void attach_known(struct instance *i, const struct peer *peer, struct control_answer *ret)
 {
 	const bool was_released = i->released_until_ns != 0;
 
 	i->released_until_ns = 0;
+	lift_budget(i, peer);
+	if (peer->is_operator)
+		i->user_attached = false;
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
 		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
 		return;
@@ -38,6 +50,7 @@ static void attach_known(struct instance *i, struct control_answer *ret)
 		i->origin = INSTANCE_ATTACHED;
 	i->wish = INSTANCE_WISH_ATTACHED;
 	i->is_started = true;
+	i->user_attached = !peer->is_operator;
 }
 
 static void refuse_fault(enum process_fault fault, int32_t pid, struct control_answer *ret)
@@ -141,8 +154,10 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 	}
 	if (i == NULL) {
 		i = look_and_add(ts, peer, pid, INSTANCE_ATTACHED, ret);
+		if (i != NULL)
+			i->user_attached = !peer->is_operator;
 	} else {
-		attach_known(i, ret);
+		attach_known(i, peer, ret);
 		if (!peer->is_operator && ret->m.result == PROTOCOL_OK)
 			ret->work = WORK_USER;
 	}
@@ -166,6 +181,7 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", i->last_error);
 		return NULL;
 	}
+	lift_budget(i, peer);
 	/* Capture may have to attach to the process, which costs as much as attach. */
 	if (!peer->is_operator && i->target == NULL)
 		ret->work = WORK_USER;

@@ -123,7 +123,9 @@ void clients_answer(const struct instance *i, struct protocol_answer *ret)
 		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
 			       lifecycle_profiler_id(i));
 	else if (ret->state == PROTOCOL_IS_LEFT_OUT && ret->text[0] == '\0')
-		(void)snprintf(ret->text, sizeof(ret->text), "%s", i->last_error);
+		(void)snprintf(ret->text, sizeof(ret->text), "%s",
+			       i->obstacle == INSTANCE_OVER_BUDGET ? instance_budget_text(i)
+								   : i->last_error);
 }
 
 static void update_page(const struct clients *cs, struct client *c)

@@ -32,12 +32,13 @@ struct recording {
 	struct instance *instance;
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	bool is_denied; /* the peer has lost the right to record this process */
-	int fd;		/* the broker's end of the recording's socket; -1: closed */
+	bool is_operators; /* an operator requested it */
+	bool is_denied;	   /* the peer has lost the right to record this process */
+	int fd;		   /* the broker's end of the recording's socket; -1: closed */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
-	uint32_t lost; /* chunks that the peer did not get */
+	uint32_t lost;	  /* chunks that the peer did not get */
 	/* The target and unwind process that were asked to record; target 0: none. */
 	uint32_t target;
 	int32_t unwind_pid;
@@ -84,6 +85,7 @@ static void send_end(struct recording *r)
 	close_fd(&r->fd);
 	r->is_over = true;
 	i->n_recordings--;
+	i->n_operator_recordings -= r->is_operators;
 	if (i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
 		instance_becomes(i, INSTANCE_REMOVED);
 }
@@ -192,6 +194,8 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
 	i->n_recordings++;
+	r->is_operators = peer->identity.is_operator;
+	i->n_operator_recordings += r->is_operators;
 	append_recording(rs, r);
 	return 0;
 }

@@ -110,6 +110,8 @@ static const char *error_of(const struct instance *i, char *buffer, size_t size)
 		return i->last_error;
 	if (i->wish == INSTANCE_WISH_DETACHED)
 		return "detached";
+	if (instance_budget_text(i) != NULL)
+		return instance_budget_text(i);
 	return i->obstacle == INSTANCE_LIMIT_REACHED ? "max_instances processes, or the maximum "
 						       "of sentry-profd, are profiled"
 						     : "";
@@ -173,8 +175,8 @@ static void put_lowered(FILE *out, struct parts *parts)
 	governor_lowered(&parts->targets, &l);
 	fprintf(out,
 		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
-		"\"most_hz\": %u}",
-		l.lowered, l.least_hz, l.most_hz);
+		"\"most_hz\": %u, \"not_sampled\": %u}",
+		l.lowered, l.least_hz, l.most_hz, l.withheld);
 }
 
 static double limited_s(const struct parts *parts)

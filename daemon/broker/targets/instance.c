@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
@@ -38,6 +39,29 @@ void instance_delay_run(struct instance *i)
 	i->failed_ns = now_ns;
 	i->run_delay_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
+}
+
+bool instance_is_for_user(const struct instance *i)
+{
+	if (i->n_operator_recordings > 0)
+		return false;
+	return lifecycle_wants(i) ? i->user_attached : i->n_recordings > 0;
+}
+
+const char *instance_budget_text(const struct instance *i)
+{
+	if (i->obstacle == INSTANCE_OVER_BUDGET)
+		return "not attached yet: its user's part of the CPU budget is used up";
+	if (i->target != NULL && target_is_withheld(i->target))
+		return "not sampled: its user's part of the CPU budget is used up";
+	return NULL;
+}
+
+void instance_wait_for_budget(struct instance *i)
+{
+	i->obstacle = INSTANCE_OVER_BUDGET;
+	i->failed_ns = clock_mono_ns();
+	i->run_delay_ns = INSTANCE_BUDGET_WAIT_NS;
 }
 
 void instance_has_executed(struct instance *i)

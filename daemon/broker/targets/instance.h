@@ -56,6 +56,7 @@ enum instance_life {
 enum instance_obstacle {
 	INSTANCE_NO_OBSTACLE,
 	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of targets, is reached */
+	INSTANCE_OVER_BUDGET,	/* its user's part of the CPU budget is used up (governor.h) */
 	INSTANCE_LEFT_OUT,	/* cannot be profiled, and is not tried again */
 };
 
@@ -98,6 +99,7 @@ struct instance {
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
 	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
 	bool is_delayed;       /* had to wait for the CPU budget (governor_admits) */
+	bool user_attached; /* a user who is no operator attached it, and no operator did since */
 	/*
 	 * A user, or the process itself, has released the process for a time: it has no run before
 	 * this time, nor while another process traces a thread of it. 0: it is not released.
@@ -128,6 +130,7 @@ struct instance {
 	struct run_totals earlier_runs;	     /* totals of runs that were retired, without chunks */
 	struct chunk_source delivery;	     /* chunks of all runs */
 	size_t n_recordings;		     /* current recordings (control/recordings.h) */
+	size_t n_operator_recordings;	     /* those of operators among them */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
 	struct loop_source *source;	     /* of the pidfd; NULL: not watched */
 };
@@ -152,6 +155,18 @@ static inline bool instance_is_left_alone(const struct instance *i)
 {
 	return i->wish == INSTANCE_WISH_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
 }
+
+/*
+ * Returns true if only users who are no operators want the process to be profiled: sections and
+ * operators come before it in the CPU budget (governor.h).
+ */
+bool instance_is_for_user(const struct instance *i);
+
+/*
+ * Returns why the CPU budget lets no sample of the process be taken now, as a constant text for
+ * users; NULL: it does.
+ */
+const char *instance_budget_text(const struct instance *i);
 
 /* Returns true if the process is to have no run now, because it was detached or released. */
 static inline bool instance_is_let_go(const struct instance *i)
@@ -201,6 +216,13 @@ void instance_release(struct instance *i, uint64_t length_ns);
 #define INSTANCE_WAIT_MAX_NS (64 * NS_PER_SEC)
 #define INSTANCE_FORGIVEN_NS (600 * NS_PER_SEC)
 void instance_delay_run(struct instance *i);
+
+/*
+ * The run of the instance ends because its user's part of the CPU budget is used up. The next one
+ * starts INSTANCE_BUDGET_WAIT_NS later at the earliest.
+ */
+#define INSTANCE_BUDGET_WAIT_NS (60 * NS_PER_SEC)
+void instance_wait_for_budget(struct instance *i);
 
 /*
  * unwind has closed the session of the instance's run without a request of the broker:

@@ -180,10 +180,26 @@ int instance_add_attached(struct targets *ts, struct process *p, enum instance_o
 	return 0;
 }
 
+/*
+ * Returns true if the child belongs to a target that is for a user. If its parent has ended, it
+ * counts as such if its user has attached any process.
+ */
+static bool is_child_of_users(struct targets *ts, const struct instance *child)
+{
+	const struct instance *parent = instance_of_pid(ts, child->parent);
+
+	if (parent != NULL)
+		return instance_is_for_user(parent);
+	for (size_t k = 0; k < ts->n_instances; k++)
+		if (ts->instances[k]->user_attached && ts->instances[k]->uid == child->uid)
+			return true;
+	return false;
+}
+
 void instance_add_child(struct targets *ts, int32_t pid)
 {
 	struct process process;
-	struct instance *i;
+	struct instance *i = NULL;
 	int r = -ESRCH;
 
 	if (ts->state->phase >= PHASE_STOPPING || instance_of_pid(ts, pid) != NULL)
@@ -193,6 +209,8 @@ void instance_add_child(struct targets *ts, int32_t pid)
 	    process.tracer == ts->children->capture.pid)
 		r = instance_add_attached(ts, &process, INSTANCE_CHILD, &i);
 	close_fd(&process.pidfd);
+	if (i != NULL)
+		i->user_attached = is_child_of_users(ts, i);
 	if (r < 0)
 		log_debug("child %d is not profiled: %s", pid, strerror(-r));
 }
@@ -295,6 +313,19 @@ static bool is_wanted(const struct instance *i)
 	return !limit_stops_sampling(i->ship) && lifecycle_wants(i);
 }
 
+/* Returns true if the CPU budget permits another run now. */
+static bool is_admitted(struct targets *ts, struct instance *i)
+{
+	if (instance_is_for_user(i)) {
+		if (governor_admits_user(ts, i))
+			return true;
+		i->obstacle = INSTANCE_OVER_BUDGET;
+		return false;
+	}
+	return !instance_has_section(i) || i->was_attached ||
+	       governor_admits(ts, i, clock_mono_ns());
+}
+
 static void start_run(struct targets *ts, struct instance *i)
 {
 	int r;
@@ -308,7 +339,7 @@ static void start_run(struct targets *ts, struct instance *i)
 	i->obstacle = is_limit_reached(ts, i) ? INSTANCE_LIMIT_REACHED : INSTANCE_NO_OBSTACLE;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE || is_in_capture(ts, i))
 		return;
-	if (instance_has_section(i) && !i->was_attached && !governor_admits(ts, i, clock_mono_ns()))
+	if (!is_admitted(ts, i))
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
