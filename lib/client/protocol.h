@@ -221,7 +221,11 @@ struct protocol_answer {
  * chunk and a final message whose end is not PROTOCOL_RECORD_GOES_ON.
  */
 enum protocol_record_end {
-	PROTOCOL_RECORD_GOES_ON,    /* the message carries a chunk: a sealed memfd */
+	/*
+	 * The message carries a chunk: a sealed memfd. Or bytes is 0, and text says why no samples
+	 * are taken now, or that they are taken again.
+	 */
+	PROTOCOL_RECORD_GOES_ON,
 	PROTOCOL_RECORD_DONE,	    /* ended by RECORD_END */
 	PROTOCOL_RECORD_NO_PROCESS, /* the process has ended */
 	PROTOCOL_RECORD_LEFT_OUT,   /* the process cannot be profiled; text has the reason */

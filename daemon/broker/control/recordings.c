@@ -39,6 +39,7 @@ struct recording {
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
 	uint32_t lost;	  /* chunks that the peer did not get */
+	const char *note; /* instance_budget_text() as the peer was told last */
 	/* The target and unwind process that were asked to record; target 0: none. */
 	uint32_t target;
 	int32_t unwind_pid;
@@ -348,13 +349,32 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 		start_in_unwind(r, t);
 }
 
+/* Tells the peer that no samples are taken, and why, or that they are taken again. */
+static void send_note(struct recording *r)
+{
+	const char *note = instance_budget_text(r->instance);
+	struct protocol_recorded m = {.end = PROTOCOL_RECORD_GOES_ON};
+
+	if (note == r->note)
+		return;
+	(void)snprintf(m.text, sizeof(m.text), "%s", note == NULL ? "sampled again" : note);
+	/* If the socket is full, a later turn tries again. */
+	if (send_recorded(r, &m, -1) == 0)
+		r->note = note;
+}
+
 void recordings_check(struct recordings *rs)
 {
-	for (struct recording *r = rs->first; r != NULL; r = r->next)
-		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
-			send_end(r);
-		else if (!r->is_over)
+	for (struct recording *r = rs->first; r != NULL; r = r->next) {
+		if (r->is_over)
+			continue;
+		if (r->end == PROTOCOL_RECORD_GOES_ON)
 			check_recording(rs, r);
+		else
+			send_end(r);
+		if (r->end == PROTOCOL_RECORD_GOES_ON)
+			send_note(r);
+	}
 }
 
 void recordings_sweep(struct recordings *rs)

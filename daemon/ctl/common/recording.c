@@ -73,6 +73,19 @@ static void take_end(struct recording *r, const struct protocol_recorded *m)
 	(void)snprintf(r->text, sizeof(r->text), "%.*s", (int)sizeof(m->text) - 1, m->text);
 }
 
+static void take_note(struct recording *r, const struct protocol_recorded *m)
+{
+	r->has_new_note = true;
+	(void)snprintf(r->note, sizeof(r->note), "%.*s", (int)sizeof(m->text) - 1, m->text);
+}
+
+void recording_log_note(struct recording *r)
+{
+	if (r->has_new_note)
+		log_warning("process %d is %s", r->pid, r->note);
+	r->has_new_note = false;
+}
+
 int recording_next(struct recording *r, recording_chunk *take, void *ctx)
 {
 	/* The end that holds if the socket is closed without a message: the daemon died. */
@@ -90,10 +103,12 @@ int recording_next(struct recording *r, recording_chunk *take, void *ctx)
 	r->n_lost = m.lost;
 	if (n > 0 && message.size != sizeof(m))
 		n = -EPROTO;
-	else if (m.end == PROTOCOL_RECORD_GOES_ON)
-		n = take_chunk(message.fds[0], m.bytes, take, ctx);
-	else
+	else if (m.end != PROTOCOL_RECORD_GOES_ON)
 		take_end(r, &m);
+	else if (m.bytes == 0)
+		take_note(r, &m);
+	else
+		n = take_chunk(message.fds[0], m.bytes, take, ctx);
 	ipc_close_fds(&message);
 	return r->has_ended ? 0 : n;
 }

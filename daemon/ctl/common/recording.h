@@ -22,6 +22,12 @@ struct recording {
 	int fd;		 /* the socket of the recording; may be polled */
 	int32_t pid;	 /* the recorded process */
 	uint32_t n_lost; /* chunks that were made but did not arrive */
+	/*
+	 * The daemon's last text on why it takes no samples, or that it takes them again, after
+	 * "the process is"; "": there was none. The caller clears has_new_note.
+	 */
+	char note[PROTOCOL_TEXT_SIZE];
+	bool has_new_note;
 	bool has_ended;
 	/* Valid if has_ended: the reason, and the daemon's text on it, or "". */
 	enum protocol_record_end end;
@@ -52,11 +58,14 @@ must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
 typedef int recording_chunk(void *ctx, const char *payload, size_t size);
 
 /*
- * Waits for the next message; calls take if it is a chunk. Returns 1 after a chunk; 0 if the
- * recording has ended, also because the daemon has exited; or -errno: the error of take, -EINTR
+ * Waits for the next message; calls take if it is a chunk. Returns 1 after a chunk or a note; 0 if
+ * the recording has ended, also because the daemon has exited; or -errno: the error of take, -EINTR
  * after a signal, or -EPROTO. The recording continues after an error of take and after -EINTR.
  */
 must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
+
+/* Writes the note to stderr if it is new. Call it after recording_next(). */
+void recording_log_note(struct recording *r);
 
 /*
  * Asks the daemon to end all recordings of this connection. The last chunk follows, then
