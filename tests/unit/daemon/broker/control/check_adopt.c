@@ -1,12 +1,17 @@
 #include "daemon/broker/control/adopt.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/instances.h"
 #include "daemon/config/config.h"
+#include "daemon/process/process.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
@@ -95,4 +100,66 @@ TEST(what_an_operator_wants_does_not_wait_for_the_users_part)
 	instance_wait_for_budget(&i);
 	ck_assert_uint_eq(attach(&admin), PROTOCOL_RUNS_ALREADY);
 	ck_assert_int_eq(i.obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+/* Starts a process; traced, if it is not 0, is traced by it. */
+static pid_t start_process(pid_t traced)
+{
+	const pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		if (traced != 0)
+			(void)ptrace(PTRACE_SEIZE, traced, NULL, NULL);
+		for (;;)
+			(void)pause();
+	}
+	while (traced != 0 && process_tracer(traced) != pid)
+		(void)poll(NULL, 0, 1);
+	return pid;
+}
+
+static bool child_is_for_user(void)
+{
+	const pid_t pid = start_process(0);
+	struct instance *child;
+	bool is_for_user;
+
+	b.parts.children.capture.pid = start_process(pid);
+	instance_add_child(&b.parts.targets, pid);
+	child = instance_of_pid(&b.parts.targets, pid);
+	ck_assert_ptr_nonnull(child);
+	is_for_user = instance_is_for_user(child);
+	OK(kill(b.parts.children.capture.pid, SIGKILL));
+	OK(kill(pid, SIGKILL));
+	return is_for_user;
+}
+
+/* --children: children of what a user has attached are no way around the user's part. */
+TEST(a_child_is_for_the_user_of_its_parent)
+{
+	struct process look;
+	struct instance *parent;
+
+	build_broker(&b);
+	b.parts.state.timer_hz = 101;
+	ck_assert_int_le(process_look(getpid(), &look), PROCESS_TRACED);
+	OK(instance_add_attached(&b.parts.targets, &look, INSTANCE_ATTACHED, &parent));
+	ck_assert(!child_is_for_user());
+	parent->user_attached = true;
+	ck_assert(child_is_for_user());
+	/* The parent has ended: another process of the same user was attached by the user. */
+	parent->life = INSTANCE_ENDED;
+	ck_assert(child_is_for_user());
+	parent->uid++;
+	for (size_t k = 1; k < b.parts.targets.n_instances; k++)
+		b.parts.targets.instances[k]->user_attached = false;
+	ck_assert(!child_is_for_user());
+	for (size_t k = 0; k < b.parts.targets.n_instances; k++) {
+		close_fd(&b.parts.targets.instances[k]->pidfd);
+		free(b.parts.targets.instances[k]);
+	}
+	free(b.parts.targets.instances);
 }
