@@ -199,6 +199,7 @@ static int set_rate(void *ctx, struct ipc_message *message)
 	if (m->sampled_ticks == 0 || m->sampled_ticks > m->of_ticks)
 		return -EPROTO;
 	capture_rate(me.capture, m->target, m->sampled_ticks, m->of_ticks);
+	capture_withhold(me.capture, m->target, m->is_withheld != 0);
 	return 0;
 }
 

@@ -134,6 +134,7 @@ static int run(struct recorder *c, const sigset_t *mask)
 			r = finish(c);
 		else if (r > 0)
 			r = recording_next(&c->recording, take_chunk, c);
+		recording_log_note(&c->recording);
 		if (r < 0 && r != -EINTR)
 			return r;
 	}

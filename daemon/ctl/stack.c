@@ -204,6 +204,7 @@ static int read_chunks(struct stacks *s)
 			r = -ETIMEDOUT;
 		if (r > 0)
 			r = recording_next(recording, take_payload, s);
+		recording_log_note(recording);
 		if (r == -EINTR)
 			r = 0;
 	}

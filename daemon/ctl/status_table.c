@@ -230,6 +230,12 @@ static void print_lowered(FILE *out, const json_t *daemon)
 			      number_of(daemon, "cpu_budget_percent"), targets,
 			      number_of(daemon, "profiling"), number_of(lowered, "least_hz"),
 			      number_of(lowered, "most_hz"));
+	if (number_of(lowered, "not_sampled") > 0)
+		(void)fprintf(out,
+			      "CPU budget %.0f %%: %.0f targets that users have attached are not "
+			      "sampled\n",
+			      number_of(daemon, "cpu_budget_percent"),
+			      number_of(lowered, "not_sampled"));
 }
 
 static void print_daemon(FILE *out, const json_t *daemon, size_t n)

@@ -46,14 +46,17 @@ struct msg_target_add {
 
 /*
  * MSG_TARGET_RATE: of each of_ticks ticks in a row, take samples of the target at only
- * sampled_ticks, evenly spread. 0 < sampled_ticks <= of_ticks. Until the first of these messages
- * capture takes samples at each tick. Capture ignores the message if the target has ended.
+ * sampled_ticks, evenly spread. 0 < sampled_ticks <= of_ticks. If is_withheld is not 0, capture
+ * takes no samples at these ticks and counts them as missed (capture_withhold). Until the first of
+ * these messages capture takes samples at each tick. Capture ignores the message if the target has
+ * ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t sampled_ticks;
 	uint32_t of_ticks;
+	uint32_t is_withheld;
 };
 
 /*

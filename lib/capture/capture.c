@@ -223,6 +223,16 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t o
 	plan_all(c);
 }
 
+void capture_withhold(struct capture *c, uint32_t target, bool is_withheld)
+{
+	FOR_EACH_TARGET (t, c) {
+		if (t->id != target || t->is_withheld == is_withheld)
+			continue;
+		t->is_withheld = is_withheld;
+		tracees_give_up_samples(t, MISSED_BUDGET);
+	}
+}
+
 void capture_want_thread_pointers(struct capture *c, uint32_t target)
 {
 	FOR_EACH_TARGET (t, c)

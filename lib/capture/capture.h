@@ -22,6 +22,7 @@
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -109,6 +110,13 @@ uint64_t capture_timeout_ns(const struct capture *c);
  * 0 < ticks <= of_ticks.
  */
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
+
+/*
+ * While this is set, no thread of the target is looked at or interrupted. The target stays attached
+ * and keeps its ticks; their samples count as missed (MISSED_BUDGET), and the reader learns that
+ * the state of the threads is not known. Samples under way are given up.
+ */
+void capture_withhold(struct capture *c, uint32_t target, bool is_withheld);
 
 /* Returns the number of threads that were interrupted and have not stopped yet. */
 size_t capture_pending(const struct capture *c);

@@ -82,6 +82,7 @@ const char *missed_reason_name(enum missed_reason reason)
 		[MISSED_NO_READER] = "no_unwind",
 		[MISSED_NO_RESOURCES] = "no_resources",
 		[MISSED_CRASH] = "crash",
+		[MISSED_BUDGET] = "budget",
 	};
 
 	return reason < MISSED_N ? names[reason] : "unknown";

@@ -23,6 +23,7 @@ enum missed_reason {
 	MISSED_NO_READER,   /* the ring has no reader */
 	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
 	MISSED_CRASH,	     /* detached because of a crash (crash.h). Counted by the broker */
+	MISSED_BUDGET,	     /* no samples are taken of the target (capture_withhold) */
 	MISSED_N
 };
 

@@ -192,10 +192,11 @@ struct traced_process {
 	int32_t pid;
 	struct capture_sink *sink;
 	struct capture_counters *counters;
-	int proc_fd;	/* /proc/PID */
-	int task_fd;	/* /proc/PID/task */
-	int pagemap_fd; /* of the process's memory; -1: not available, or no thread yet */
-	bool exit_stop; /* the leader stops before it dies (PTRACE_O_TRACEEXIT): proc/fuse.h */
+	int proc_fd;	  /* /proc/PID */
+	int task_fd;	  /* /proc/PID/task */
+	int pagemap_fd;	  /* of the process's memory; -1: not available, or no thread yet */
+	bool exit_stop;	  /* the leader stops before it dies (PTRACE_O_TRACEEXIT): proc/fuse.h */
+	bool is_withheld; /* capture_withhold */
 
 	struct traced_ticks ticks;
 	struct traced_plan plan;

@@ -183,6 +183,28 @@ static void check_threads(struct traced_process *t, uint64_t tick, uint64_t last
 	}
 }
 
+/*
+ * A tick of a withheld process (capture_withhold). All threads are moved to the awake list: their
+ * marks grow old, and the first tick that is sampled again looks at each thread.
+ */
+static void miss_tick(struct traced_process *t, uint64_t ticks)
+{
+	while (t->threads.asleep != NULL)
+		sleepers_wake(t->threads.asleep);
+	t->threads.ended_known = false;
+	t->threads.next_awake = NULL;
+	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
+		const uint64_t n = th->life == THREAD_SEEN ? ticks : 1;
+
+		if (th->life == THREAD_DEAD)
+			continue;
+		t->counters->expected += n;
+		record_missed(th, MISSED_BUDGET, n, t->ticks.last, t->ticks.last_ns);
+	}
+	end_tick(t);
+	charge(t);
+}
+
 bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
@@ -233,6 +255,10 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	counters->refused_error = (uint64_t)-t->scan.refused_error;
 	counters->expected += ticks * t->scan.n_refused;
 	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->scan.n_refused;
+	if (t->is_withheld) {
+		miss_tick(t, ticks);
+		return false;
+	}
 	covered = covered_by_look(t, 0);
 	record_rename_all(t, covered.tick, covered.time_ns);
 	sleepers_begin_tick(t);

@@ -242,7 +242,8 @@ struct protocol_answer {
  * The recording lasts until RECORD_END, until the connection that requested it is closed, until the
  * process ends, or until the client has closed the socket of the recording, which the daemon
  * notices at the next chunk. The daemon then sends the last chunk and a final message, whose end is
- * not PROTOCOL_RECORD_GOES_ON and whose bytes are a text for the user (no NUL): the reason, or "".
+ * neither PROTOCOL_RECORD_GOES_ON nor PROTOCOL_RECORD_NOTE, and whose bytes are a text for the user
+ * (no NUL): the reason, or "".
  */
 enum protocol_record_end {
 	PROTOCOL_RECORD_GOES_ON,    /* the message has a piece of a chunk */
@@ -250,6 +251,11 @@ enum protocol_record_end {
 	PROTOCOL_RECORD_NO_PROCESS, /* the process has ended */
 	PROTOCOL_RECORD_LEFT_OUT,   /* the process cannot be profiled; the text has the reason */
 	PROTOCOL_RECORD_SHUTDOWN,   /* the daemon shuts down */
+	/*
+	 * The recording goes on. The bytes are a text for the user, to follow "the process is": why
+	 * no samples are taken now, or that they are taken again.
+	 */
+	PROTOCOL_RECORD_NOTE,
 };
 struct protocol_recorded {
 	uint32_t end;  /* enum protocol_record_end */

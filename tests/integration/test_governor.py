@@ -136,6 +136,57 @@ def test_what_no_rate_saves(box):
           stats['governor']['lowered_s'], f'{stats["governor"]}')
 
 
+NOT_SAMPLED = "not sampled: its user's part of the CPU budget is used up"
+PROGRAMS = 6
+
+
+def test_a_user_does_not_lower_the_rate_of_others(box):
+    """A user's programs exceed the budget at any rate: they are not sampled, and
+    root's program keeps its rate. When they need less, they are sampled again."""
+    stranger.need_root()
+    own = box.target('shares')
+    # Few of these threads run at a time, but at each tick all of them have run.
+    theirs = [stranger.target(box, 'naps', 300, 5, 40000) for _ in range(PROGRAMS)]
+    path = box.make_dir('run') / 'sub' / 'profd.sock'
+    profd = box.profd([own], '--socket', path, '--cpu-budget', '5', '--chunk-seconds', '1')
+    wait_for(lambda: control.listens(path), 'a socket')
+    ctl = control.Control(box, path)
+
+    def as_user(*args):
+        return box.start([ctl.exe, *args], env=harness.environment(SENTRY_PROFD_SOCKET=str(path)),
+                         **stranger.options())
+    out = stranger.make_dir(box, 'out') / 'recorded.json'
+    record = as_user('record', theirs[0].pid, '-o', out, '--to', 'speedscope')
+    # The status is 1 for those that wait for room in the user's part.
+    for attach in [as_user('attach', program.pid) for program in theirs[1:]]:
+        attach.wait()
+
+    def is_above():
+        status = ctl.status()
+        found = {t['pid']: t for t in status['targets']}
+        check(found[own.pid]['rate_hz'] == 101, f'{status}')
+        paused = [t for t in found.values() if t['rate_hz'] == 0]
+        check(all(t['last_error'] == NOT_SAMPLED for t in paused), f'{paused}')
+        return status['daemon']['lowered']['not_sampled'] == len(paused) > 0 and \
+            sum(t['missed'] for t in paused) > 0 and record.stderr
+    told = wait_for(is_above, 'programs that are not sampled')
+    check(f"process {theirs[0].pid} is not " in told and
+          "its user's part of the CPU budget is used up" in told, told)
+    for program in theirs:
+        program.signal(signal.SIGSTOP)
+    wait_for(lambda: f'process {theirs[0].pid} is sampled again\n' in record.stderr,
+             'a recording that goes on')
+    record.signal(signal.SIGINT)
+    check(record.wait() == 0, record.stderr)
+    profd.interrupt()
+    stats = {t['pid']: t for t in profd.stats['targets']}
+    check(stats[own.pid]['governor']['lowered_s'] == 0 and
+          'budget' not in stats[own.pid]['missed'], f'{stats[own.pid]}')
+    check(profd.stats['missed']['budget'] > 0, f'{profd.stats["missed"]}')
+    for t in [*stats.values(), profd.stats]:
+        check(t['samples_expected'] == t['samples_taken'] + sum(t['missed'].values()), f'{t}')
+
+
 def tell(target, line):
     target.process.stdin.write(line)
     target.process.stdin.flush()

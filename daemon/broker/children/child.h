@@ -99,6 +99,7 @@ struct child {
 	/* The governor has read the processor time of this process last: governed_cpu_ns. */
 	int32_t governed_pid;
 	uint64_t governed_cpu_ns;
+	uint64_t governed_used_ns; /* of that, in the governor's last interval */
 };
 
 /*

@@ -91,6 +91,15 @@ static void log_attach(const struct instance *i, const struct peer *peer)
 		 i->owner.uid, peer->uid, peer->pid, peer->is_operator ? ", an operator" : "");
 }
 
+/* What an operator wants does not wait for the part of a user of the CPU budget. */
+static void lift_budget(struct instance *i, const struct peer *peer)
+{
+	if (!peer->is_operator || i->obstacle != INSTANCE_OVER_BUDGET)
+		return;
+	i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->run_delay_ns = 0;
+}
+
 static void refuse_fault(enum process_fault fault, int32_t pid, struct control_answer *ret)
 {
 	switch (fault) {
@@ -112,12 +121,6 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 	}
 }
 
-static bool is_asked_by_user(const struct instance *i)
-{
-	return i->asker.is_set && !i->asker.is_operator &&
-	       (instance_was_added(i) || i->wish == INSTANCE_WISH_ATTACHED || i->n_recordings > 0);
-}
-
 /* A limit of the user, once until the user has room: a process that is counted later has no mark.
  */
 static void log_user_full(struct targets *ts, uint32_t user)
@@ -127,7 +130,7 @@ static void log_user_full(struct targets *ts, uint32_t user)
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		struct instance *i = ts->instances[k];
 
-		if (!is_asked_by_user(i) || i->asker.user != user)
+		if (!instance_is_asked_by_user(i) || i->asker.user != user)
 			continue;
 		is_new |= !i->asker.is_limit_logged;
 		i->asker.is_limit_logged = true;
@@ -152,8 +155,8 @@ static bool refuse_another(struct targets *ts, const struct peer *peer, struct c
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		const struct instance *i = ts->instances[k];
 
-		of_all += is_asked_by_user(i);
-		of_user += is_asked_by_user(i) && i->asker.user == peer->user;
+		of_all += instance_is_asked_by_user(i);
+		of_user += instance_is_asked_by_user(i) && i->asker.user == peer->user;
 	}
 	if (of_all < ADOPT_USERS_MAX)
 		ts->warned_users_full = false;
@@ -225,11 +228,14 @@ static void attach_known(struct targets *ts, struct instance *i, const struct pe
 	const bool was_released = i->released_until_ns != 0;
 
 	i->released_until_ns = 0;
+	lift_budget(i, peer);
+	if (peer->is_operator && instance_is_asked_by_user(i))
+		set_asker(i, peer);
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
 		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
 		return;
 	}
-	if (!is_asked_by_user(i) && refuse_another(ts, peer, ret))
+	if (!instance_is_asked_by_user(i) && refuse_another(ts, peer, ret))
 		return;
 	if (i->obstacle == INSTANCE_LEFT_OUT)
 		i->obstacle = INSTANCE_NO_OBSTACLE;
@@ -307,12 +313,13 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		return NULL;
 	}
 	/* Its section does not want it: the process is profiled for recordings only. */
-	if (!instance_was_added(i) && i->wish != INSTANCE_WISH_ATTACHED && !is_asked_by_user(i) &&
-	    !lifecycle_wants(i)) {
+	if (!instance_was_added(i) && i->wish != INSTANCE_WISH_ATTACHED &&
+	    !instance_is_asked_by_user(i) && !lifecycle_wants(i)) {
 		if (refuse_another(ts, peer, ret))
 			return NULL;
 		set_asker(i, peer);
 	}
+	lift_budget(i, peer);
 	/* Capture may have to attach to the process, which costs as much as attach. */
 	if (!peer->is_operator && i->target == NULL)
 		ret->work = WORK_USER;

@@ -205,17 +205,25 @@ void reader_check(struct reader *r, uint64_t now_ns)
 	r->unread = unread;
 }
 
-int reader_end(struct reader *r, enum protocol_record_end end, const char *text)
+static int send_text(struct reader *r, enum protocol_record_end end, const char *text)
 {
 	const size_t n = strnlen(text, PROTOCOL_TEXT_SIZE - 1);
 	struct message message = {.m = {.end = end, .lost = r->lost}};
 
 	if (r->is_stopped)
 		return -EPIPE;
-	if (r->n_chunks > 0)
-		return -EAGAIN;
 	memcpy(message.bytes, text, n);
 	return ipc_send(r->fd, &message, sizeof(message.m) + n, NULL, 0);
+}
+
+int reader_end(struct reader *r, enum protocol_record_end end, const char *text)
+{
+	return r->n_chunks > 0 && !r->is_stopped ? -EAGAIN : send_text(r, end, text);
+}
+
+int reader_note(struct reader *r, const char *text)
+{
+	return send_text(r, PROTOCOL_RECORD_NOTE, text);
 }
 
 uint64_t reader_waiting(const struct reader *r)

@@ -74,6 +74,8 @@ void reader_check(struct reader *r, uint64_t now_ns);
  * disconnected.
  */
 must_check int reader_end(struct reader *r, enum protocol_record_end end, const char *text);
+/* Sends a note, between the pieces of chunks, with a text as above. Returns as reader_end(). */
+must_check int reader_note(struct reader *r, const char *text);
 /* Drops the chunks that wait. */
 void reader_drop(struct reader *r);
 /* The same, and the peer gets nothing more. */

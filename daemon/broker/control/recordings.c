@@ -38,9 +38,11 @@ struct recording {
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
 	uint32_t user;		/* allowance_uid() of the peer */
+	bool is_operators;	/* an operator requested it */
 	uint64_t owner_changes; /* of the instance, when it was requested */
 	bool is_denied;		/* the peer has lost the right to record this process */
 	struct reader reader;
+	const char *note; /* instance_budget_text() as the peer was told last */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
@@ -78,6 +80,7 @@ static void send_end(struct recording *r)
 	reader_stop(&r->reader);
 	r->is_over = true;
 	i->n_recordings--;
+	i->n_operator_recordings -= r->is_operators;
 	if (i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
 		instance_becomes(i, INSTANCE_REMOVED);
 }
@@ -166,6 +169,8 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
 	i->n_recordings++;
+	r->is_operators = peer->identity.is_operator;
+	i->n_operator_recordings += r->is_operators;
 	append_recording(rs, r);
 	return 0;
 }
@@ -361,16 +366,32 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 		start_in_unwind(r, t);
 }
 
+/* Tells the peer that no samples are taken, and why, or that they are taken again. */
+static void send_note(struct recording *r)
+{
+	const char *note = instance_budget_text(r->instance);
+
+	if (note == r->note)
+		return;
+	/* If the socket is full, a later turn tries again. */
+	if (reader_note(&r->reader, note == NULL ? "sampled again" : note) == 0)
+		r->note = note;
+}
+
 void recordings_check(struct recordings *rs)
 {
 	const uint64_t now_ns = state_now_ns(rs->targets->state);
 
 	for (struct recording *r = rs->first; r != NULL; r = r->next) {
 		reader_check(&r->reader, now_ns);
-		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
-			send_end(r);
-		else if (!r->is_over)
+		if (r->is_over)
+			continue;
+		if (r->end == PROTOCOL_RECORD_GOES_ON)
 			check_recording(rs, r);
+		else
+			send_end(r);
+		if (r->end == PROTOCOL_RECORD_GOES_ON)
+			send_note(r);
 	}
 }
 

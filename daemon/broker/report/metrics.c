@@ -83,7 +83,7 @@ static void put_processes(const struct text *t, struct parts *parts)
 /* The reasons why processes are not profiled although a section or a user wants it. */
 static void put_left_out(const struct text *t, const struct parts *parts)
 {
-	uint64_t limit = 0, leak_check = 0, other = 0;
+	uint64_t limit = 0, budget = 0, leak_check = 0, other = 0;
 
 	for (size_t k = 0; k < parts->targets.n_instances; k++) {
 		const struct instance *i = parts->targets.instances[k];
@@ -91,12 +91,14 @@ static void put_left_out(const struct text *t, const struct parts *parts)
 		if (instance_is_gone(i))
 			continue;
 		limit += i->obstacle == INSTANCE_LIMIT_REACHED;
+		budget += i->obstacle == INSTANCE_OVER_BUDGET;
 		leak_check += i->obstacle == INSTANCE_LEFT_OUT && i->has_leak_check;
 		other += i->obstacle == INSTANCE_LEFT_OUT && !i->has_leak_check;
 	}
 	family(t, "processes_left_out", GAUGE, NULL,
 	       "Processes that are to be profiled and are not, by reason.");
 	labeled(t, "processes_left_out", "reason", "limit", limit);
+	labeled(t, "processes_left_out", "reason", "budget", budget);
 	labeled(t, "processes_left_out", "reason", "leak_check", leak_check);
 	labeled(t, "processes_left_out", "reason", "other", other);
 }

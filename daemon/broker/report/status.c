@@ -114,6 +114,8 @@ static const char *error_of(const struct instance *i, char *buffer, size_t size)
 		return "detached";
 	if (i->owner_has_changed && i->target == NULL)
 		return "its rights change: it is profiled again after 10 s";
+	if (instance_budget_text(i) != NULL)
+		return instance_budget_text(i);
 	return i->released_until_ns != 0 ? release_text(i, buffer, size) : i->last_error;
 }
 
@@ -179,8 +181,8 @@ static void put_lowered(FILE *out, struct parts *parts)
 	governor_lowered(&parts->targets, &l);
 	fprintf(out,
 		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
-		"\"most_hz\": %u}",
-		l.lowered, l.least_hz, l.most_hz);
+		"\"most_hz\": %u, \"not_sampled\": %u}",
+		l.lowered, l.least_hz, l.most_hz, l.withheld);
 }
 
 static double limited_s(const struct parts *parts)

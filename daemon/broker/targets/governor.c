@@ -1,7 +1,9 @@
 #include "daemon/broker/targets/governor.h"
 
 #include "daemon/broker/children/child.h"
+#include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/rates.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_capture.h"
@@ -28,76 +30,6 @@
 #define AIM  0.9
 #define ROOM 0.7
 
-/* Returns the lowest rate of a target with this full rate. */
-static uint32_t least_hz(uint32_t full_hz)
-{
-	return full_hz < GOVERNOR_RATE_MIN_HZ ? full_hz : GOVERNOR_RATE_MIN_HZ;
-}
-
-/* Returns what the targets cost if none may cost more than level. */
-static double cost_at(const double *costs, const uint32_t *full_hz, size_t n, double level)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		double floor = costs[i] * least_hz(full_hz[i]) / full_hz[i];
-		double cost = costs[i] < level ? costs[i] : level;
-
-		sum += cost > floor ? cost : floor;
-	}
-	return sum;
-}
-
-static bool is_prime(uint32_t n)
-{
-	for (uint32_t d = 2; d * d <= n; d++)
-		if (n % d == 0)
-			return false;
-	return n >= 2;
-}
-
-/*
- * Returns the highest prime up to rate, but not below least. At a lowered rate of 20 Hz, the
- * samples would coincide with a loop of the target that runs at 20 Hz, to the tick. The lowest
- * rate, 11, and the default, 101, are primes, too.
- */
-static uint32_t prime_up_to(double rate, uint32_t least)
-{
-	uint32_t hz = (uint32_t)rate;
-
-	while (hz > least && !is_prime(hz))
-		hz--;
-	return hz < least ? least : hz;
-}
-
-void governor_compute_rates(const double *costs, const uint32_t *full_hz, size_t n, double budget,
-			    uint32_t *ret_rates)
-{
-	double low = 0, high = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (costs[i] > high)
-			high = costs[i];
-	/* Twenty halvings make the level exact to a millionth. */
-	if (cost_at(costs, full_hz, n, high) > budget) {
-		for (int i = 0; i < 20; i++) {
-			double level = (low + high) / 2;
-
-			if (cost_at(costs, full_hz, n, level) > budget)
-				high = level;
-			else
-				low = level;
-		}
-	} else {
-		low = high;
-	}
-	for (size_t i = 0; i < n; i++) {
-		ret_rates[i] = costs[i] > low ? prime_up_to(full_hz[i] * low / costs[i],
-							    least_hz(full_hz[i]))
-					      : full_hz[i];
-	}
-}
-
 void governor_cost_add(struct governor_cost *c, double cost)
 {
 	c->n++;
@@ -120,6 +52,7 @@ static double used_by(struct child *child)
 {
 	uint64_t now = 0, before = child->governed_cpu_ns;
 
+	child->governed_used_ns = 0;
 	if (child->pid == 0 || clock_process_ns(child->pid, &now) < 0)
 		return 0;
 	/* A restarted child: all its time is new. */
@@ -127,32 +60,8 @@ static double used_by(struct child *child)
 		before = 0;
 	child->governed_pid = child->pid;
 	child->governed_cpu_ns = now;
-	return (double)(now - before);
-}
-
-/*
- * The work for one target since the last interval: time of capture in ns, and samples captured
- * for unwind.
- */
-struct work {
-	double capture;
-	double unwind;
-};
-
-static void read_work(const struct targets *ts, struct target *t, struct work *ret)
-{
-	struct capture_counters now;
-
-	totals_capture(ts, t, &now);
-	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
-	ret->unwind = (double)(now.captured - t->governed.captured);
-	t->governed.cost_ns = now.cost_ns;
-	t->governed.captured = now.captured;
-}
-
-static double share_of(double whole, double share, double sum, size_t n)
-{
-	return sum > 0 ? whole * share / sum : whole / (double)n;
+	child->governed_used_ns = now - before;
+	return (double)child->governed_used_ns;
 }
 
 /* Reads what all processes of sentry-profd have used since the last interval. */
@@ -162,7 +71,7 @@ static void read_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 
 	*ret = (struct governor_used){.capture = used_by(&ts->children->capture)};
 	for (size_t i = 0; i < ts->children->n_unwinds; i++)
-		ret->unwind += used_by(&ts->children->unwinds[i]->child);
+		(void)used_by(&ts->children->unwinds[i]->child);
 	for (size_t i = 0; i < ts->children->n_ships; i++)
 		ret->others += used_by(&ts->children->ships[i]->child);
 	/*
@@ -175,32 +84,181 @@ static void read_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 	ts->governor->own_ns = own;
 }
 
-/* Adds the last interval to the averages: shares out what was used among the targets. */
-static void add_costs(struct targets *ts, const struct governor_used *used_now, uint64_t elapsed_ns)
+/*
+ * The work for one target since the last interval: time of capture in ns, samples captured for
+ * unwind, and the processor time that it is charged with, in ns.
+ */
+struct work {
+	double capture;
+	double captured;
+	double used;
+};
+
+static void read_work(const struct targets *ts, struct target *t, struct work *ret)
 {
-	static struct work works[HEARTBEAT_SLOTS];
-	const double capture = used_now->capture, unwind = used_now->unwind;
-	const double others = used_now->others;
-	struct work sum = {0};
+	struct capture_counters now;
+
+	totals_capture(ts, t, &now);
+	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
+	ret->captured = (double)(now.captured - t->governed.captured);
+	t->governed.cost_ns = now.cost_ns;
+	t->governed.captured = now.captured;
+}
+
+static double share_of(double whole, double share, double sum, size_t n)
+{
+	return sum > 0 ? whole * share / sum : whole / (double)n;
+}
+
+/* Charges the time of capture and of the processes that serve all targets. */
+static void charge_common(struct work *works, size_t n, const struct governor_used *used)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += works[i].capture;
+	for (size_t i = 0; i < n; i++)
+		works[i].used = share_of(used->capture, works[i].capture, sum, n) +
+				used->others / (double)n;
+}
+
+/* Charges the time of an unwind process to its targets, by their samples. */
+static void charge_unwind(struct targets *ts, struct work *works, const struct unwind *u)
+{
+	double sum = 0;
 	size_t n = 0, i = 0;
 
-	governor_cost_add(&ts->governor->all, (capture + unwind + others) / (double)elapsed_ns);
 	FOR_EACH_TARGET (t, ts) {
-		struct work *work = &works[n++];
-
-		read_work(ts, t, work);
-		sum.capture += work->capture;
-		sum.unwind += work->unwind;
+		sum += t->unwind == u ? works[i].captured : 0;
+		n += t->unwind == u;
+		i++;
 	}
+	i = 0;
 	FOR_EACH_TARGET (t, ts) {
-		const struct work *work = &works[i++];
-		double used = share_of(capture, work->capture, sum.capture, n) +
-			      share_of(unwind, work->unwind, sum.unwind, n) + others / (double)n;
-		double cost = used / (double)elapsed_ns * t->full_hz / t->rate_hz;
+		if (t->unwind == u)
+			works[i].used += share_of((double)u->child.governed_used_ns,
+						  works[i].captured, sum, n);
+		i++;
+	}
+}
+
+/* Reads how many processors the target's process has used since the last interval. */
+static bool read_busy(struct target *t, double *ret)
+{
+	const struct target_usage before = t->governed.usage, now = t->usage;
+
+	t->governed.usage = now;
+	if (before.time_ns == 0 || now.time_ns <= before.time_ns || now.cpu_ns < before.cpu_ns)
+		return false;
+	*ret = (double)(now.cpu_ns - before.cpu_ns) / (double)(now.time_ns - before.time_ns);
+	return true;
+}
+
+/* Adds to the average cost of a target at its full rate. used: as a share of one processor. */
+static void add_cost(struct target *t, double used)
+{
+	struct governed *g = &t->governed;
+	double busy = 0;
+	const bool is_known = read_busy(t, &busy);
+
+	if (!target_is_withheld(t)) {
+		governor_cost_add(&g->cost, used * t->full_hz / t->rate_hz);
+		/* The first reading is no difference yet. The average ignores it. */
+		if (is_known || g->busy.n == 0)
+			governor_cost_add(&g->busy, busy);
+		return;
+	}
+	if (!is_known)
+		return;
+	if (g->cost_of_busy == 0 && busy > 0)
+		g->cost_of_busy = g->cost.average / busy;
+	governor_cost_add(&g->cost, g->cost_of_busy * busy);
+}
+
+static double all_used_ns(const struct targets *ts, const struct governor_used *used)
+{
+	double sum = used->capture + used->others;
+
+	for (size_t i = 0; i < ts->children->n_unwinds; i++)
+		sum += (double)ts->children->unwinds[i]->child.governed_used_ns;
+	return sum;
+}
+
+static struct governor_user *find_user(struct governor_users *users, uint32_t uid)
+{
+	for (size_t k = 0; k < users->n; k++)
+		if (users->list[k].uid == uid)
+			return &users->list[k];
+	return NULL;
+}
+
+/* Returns the user's entry, perhaps in the place of the user with the least use. */
+static struct governor_user *get_user(struct governor_users *users, uint32_t uid)
+{
+	struct governor_user *user = find_user(users, uid);
+
+	if (user != NULL)
+		return user;
+	user = &users->list[0];
+	if (users->n < GOVERNOR_USERS_MAX)
+		user = &users->list[users->n++];
+	else
+		for (size_t k = 1; k < users->n; k++)
+			if (users->list[k].use < user->use)
+				user = &users->list[k];
+	*user = (struct governor_user){.uid = uid};
+	return user;
+}
+
+/* Less use than this counts as none. */
+#define USE_MIN 1e-5
+
+/* One more interval without use. */
+static void age_users(struct governor_users *users)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < users->n; k++) {
+		struct governor_user user = users->list[k];
+
+		user.use -= user.use / AVERAGE_SECONDS;
+		user.is_admitted = false;
+		if (user.use >= USE_MIN)
+			users->list[n++] = user;
+	}
+	users->n = n;
+}
+
+/* Adds the last interval to the averages: charges what was used to the targets and users. */
+static void add_costs(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
+{
+	static struct work works[HEARTBEAT_SLOTS];
+	struct governor *g = ts->governor;
+	const double all = all_used_ns(ts, used) / (double)elapsed_ns;
+	double users = 0;
+	size_t n = 0, i = 0;
+
+	governor_cost_add(&g->all, all);
+	age_users(&g->users);
+	FOR_EACH_TARGET (t, ts)
+		read_work(ts, t, &works[n++]);
+	charge_common(works, n, used);
+	for (size_t k = 0; k < ts->children->n_unwinds; k++)
+		charge_unwind(ts, works, ts->children->unwinds[k]);
+	FOR_EACH_TARGET (t, ts) {
+		const double share = works[i++].used / (double)elapsed_ns;
 
 		if (t->phase == TARGET_PROFILED)
-			governor_cost_add(&t->governed.cost, cost);
+			add_cost(t, share);
+		if (target_is_open(t))
+			t->governed.is_for_user = instance_is_for_user(t->instance);
+		if (!t->governed.is_for_user)
+			continue;
+		users += share;
+		get_user(&g->users, instance_budget_user(t->instance))->use +=
+			share / AVERAGE_SECONDS;
 	}
+	g->admission.share += (all - users - g->admission.share) / AVERAGE_SECONDS;
 }
 
 void governor_send_rate(struct targets *ts, const struct target *t)
@@ -208,8 +266,9 @@ void governor_send_rate(struct targets *ts, const struct target *t)
 	const struct msg_target_rate m = {
 		.h = MSG_HEADER(MSG_TARGET_RATE),
 		.target = t->id,
-		.sampled_ticks = t->rate_hz,
+		.sampled_ticks = target_is_withheld(t) ? rates_least_hz(t->full_hz) : t->rate_hz,
 		.of_ticks = ts->state->timer_hz,
+		.is_withheld = target_is_withheld(t),
 	};
 
 	child_send(&ts->children->capture, &m, sizeof(m), NULL, 0);
@@ -223,7 +282,12 @@ static void set_rate(struct targets *ts, struct target *t, uint32_t rate_hz)
 	t->rate_hz = rate_hz;
 	ts->governor->all = (struct governor_cost){0};
 	t->governed.cost.n = (uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
-	if (rate_hz < t->governed.lowest_hz)
+	if (rate_hz == 0)
+		t->governed.cost_of_busy =
+			t->governed.busy.average > 0
+				? t->governed.cost.average / t->governed.busy.average
+				: 0;
+	else if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
 	governor_send_rate(ts, t);
 }
@@ -235,7 +299,8 @@ void governor_lowered(struct targets *ts, struct governor_lowered *ret)
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		ret->profiled++;
-		if (t->rate_hz >= t->full_hz)
+		ret->withheld += target_is_withheld(t);
+		if (t->rate_hz >= t->full_hz || target_is_withheld(t))
 			continue;
 		if (ret->lowered++ == 0 || t->rate_hz < ret->least_hz)
 			ret->least_hz = t->rate_hz;
@@ -255,17 +320,33 @@ static void log_lowered(struct targets *ts, uint64_t elapsed_ns)
 		return;
 	governor_lowered(ts, &now);
 	if (now.lowered == logged->what.lowered && now.least_hz == logged->what.least_hz &&
-	    now.most_hz == logged->what.most_hz)
+	    now.most_hz == logged->what.most_hz && now.withheld == logged->what.withheld)
 		return;
-	if (now.lowered == 0)
+	if (now.lowered == 0 && now.withheld == 0)
 		log_warning("CPU budget %u %%: all targets are sampled at their full rates again",
 			    ts->state->options.config.cpu_budget);
-	else
+	if (now.lowered > 0)
 		log_warning("CPU budget %u %%: %u of %u targets are sampled at only %u to %u Hz "
 			    "(cpu_budget_percent)",
 			    ts->state->options.config.cpu_budget, now.lowered, now.profiled,
 			    now.least_hz, now.most_hz);
+	if (now.withheld > 0)
+		log_warning("CPU budget %u %%: %u targets that users have attached are not "
+			    "sampled: the parts of these users are used up (cpu_budget_percent)",
+			    ts->state->options.config.cpu_budget, now.withheld);
 	*logged = (struct governor_logged){.what = now, .any = true};
+}
+
+/* Sets the part above which a user gets no new run. */
+static void share_among_users(struct targets *ts, const struct rates_claim *claims, size_t n,
+			      double budget)
+{
+	struct governor_users *users = &ts->governor->users;
+	double uses[GOVERNOR_USERS_MAX];
+
+	for (size_t k = 0; k < users->n; k++)
+		uses[k] = users->list[k].use;
+	users->part = rates_level(uses, users->n, rates_left_for_users(claims, n, budget));
 }
 
 /*
@@ -287,13 +368,14 @@ static void check_exceeded(struct targets *ts, bool all_lowest)
 	ts->governor->is_exceeded = exceeded;
 }
 
+/* Sets all rates if a rate is to be changed, or if a target whose rate is 0 fits again. */
 static void set_rates(struct targets *ts)
 {
 	static struct target *targets[HEARTBEAT_SLOTS];
-	static double costs[HEARTBEAT_SLOTS];
-	static uint32_t full_hz[HEARTBEAT_SLOTS], rates[HEARTBEAT_SLOTS];
+	static struct rates_claim claims[HEARTBEAT_SLOTS];
+	static uint32_t rates[HEARTBEAT_SLOTS];
 	const double budget = ts->state->options.config.cpu_budget / 100.0;
-	bool lowered = false, all_lowest = true;
+	bool lowered = false, all_lowest = true, is_due;
 	double all = 0;
 	size_t n = 0;
 
@@ -301,20 +383,51 @@ static void set_rates(struct targets *ts)
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		lowered |= t->rate_hz < t->full_hz;
-		all_lowest &= t->rate_hz <= GOVERNOR_RATE_MIN_HZ;
+		all_lowest &= t->rate_hz <= RATES_MIN_HZ;
 		all += t->governed.cost.average * t->rate_hz / t->full_hz;
-		full_hz[n] = t->full_hz;
-		costs[n] = t->governed.cost.average;
+		claims[n] = (struct rates_claim){
+			.cost = t->governed.cost.average,
+			.full_hz = t->full_hz,
+			.is_for_user = t->governed.is_for_user,
+			.user = instance_budget_user(t->instance),
+		};
 		targets[n++] = t;
 	}
+	share_among_users(ts, claims, n, budget);
 	if (n == 0)
 		return;
 	check_exceeded(ts, all_lowest);
-	if (all <= budget && (!lowered || all > ROOM * budget))
-		return;
-	governor_compute_rates(costs, full_hz, n, AIM * budget, rates);
+	rates_share_out(claims, n, AIM * budget, rates);
+	is_due = all > budget || (lowered && all <= ROOM * budget);
 	for (size_t i = 0; i < n; i++)
+		is_due |= target_is_withheld(targets[i]) && rates[i] > 0;
+	for (size_t i = 0; i < n && is_due; i++)
 		set_rate(ts, targets[i], rates[i]);
+}
+
+/* The governor has no limit any more, since a reload. */
+static void restore_rates(struct targets *ts)
+{
+	FOR_EACH_TARGET (t, ts)
+		if (target_is_open(t))
+			set_rate(ts, t, t->full_hz);
+}
+
+/* Detaches targets whose rate was 0 for too long. */
+static void detach_withheld(struct targets *ts)
+{
+	FOR_EACH_TARGET (t, ts) {
+		if (t->phase != TARGET_PROFILED || t->governed.withheld_ns < GOVERNOR_WITHHELD_NS)
+			continue;
+		log_warning("process %d is detached: the part of its user (uid %u) of the CPU "
+			    "budget was used up for %u s (cpu_budget_percent); it is attached "
+			    "again in %u s at the earliest",
+			    t->pid, instance_budget_user(t->instance),
+			    (unsigned int)(GOVERNOR_WITHHELD_NS / NS_PER_SEC),
+			    (unsigned int)(INSTANCE_BUDGET_WAIT_NS / NS_PER_SEC));
+		instance_wait_for_budget(t->instance);
+		target_stop(ts, t);
+	}
 }
 
 static void count_time(struct targets *ts, uint64_t elapsed_ns)
@@ -322,6 +435,8 @@ static void count_time(struct targets *ts, uint64_t elapsed_ns)
 	FOR_EACH_TARGET (t, ts) {
 		if (t->rate_hz < t->full_hz)
 			t->governed.lowered_ns += elapsed_ns;
+		t->governed.withheld_ns =
+			target_is_withheld(t) ? t->governed.withheld_ns + elapsed_ns : 0;
 		if (ts->governor->is_exceeded && t->phase == TARGET_PROFILED)
 			t->governed.exceeded_ns += elapsed_ns;
 	}
@@ -331,6 +446,19 @@ static bool is_over_budget(const struct targets *ts)
 {
 	return ts->state->options.config.cpu_budget > 0 &&
 	       ts->governor->admission.share > ts->state->options.config.cpu_budget / 100.0;
+}
+
+bool governor_admits_user(struct targets *ts, const struct instance *i)
+{
+	struct governor_users *users = &ts->governor->users;
+	struct governor_user *user = find_user(users, instance_budget_user(i));
+
+	if (user == NULL || ts->state->options.config.cpu_budget == 0)
+		return true;
+	if (user->use > users->part || user->is_admitted)
+		return false;
+	user->is_admitted = true;
+	return true;
 }
 
 bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns)
@@ -355,22 +483,19 @@ bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns)
 	return false;
 }
 
-static void add_share(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
-{
-	const double share = (used->capture + used->unwind + used->others) / (double)elapsed_ns;
-
-	ts->governor->admission.share += (share - ts->governor->admission.share) / AVERAGE_SECONDS;
-}
-
 void governor_add_interval(struct targets *ts, const struct governor_used *used,
 			   uint64_t elapsed_ns)
 {
-	add_share(ts, used, elapsed_ns);
 	count_time(ts, elapsed_ns);
 	add_costs(ts, used, elapsed_ns);
-	if (ts->state->options.config.cpu_budget == 0 || ts->state->phase >= PHASE_DELIVERING)
+	if (ts->state->phase >= PHASE_DELIVERING)
 		return;
+	if (ts->state->options.config.cpu_budget == 0) {
+		restore_rates(ts);
+		return;
+	}
 	set_rates(ts);
+	detach_withheld(ts);
 	log_lowered(ts, elapsed_ns);
 }
 

@@ -2,7 +2,17 @@
  * The governor keeps all processes of sentry-profd together within a share of one processor
  * (--cpu-budget). Once a second it compares what they used with the budget. If they used more, it
  * lowers the sampling rates of the targets (targets.h) that cost most. If there is room again, it
- * raises the rates.
+ * raises the rates. rates.h computes the rates: sections and operators come first, users share what
+ * these leave.
+ *
+ * The time of an unwind process is charged to its own targets, that of capture to the targets on
+ * which capture spent it, and that of the other processes to all targets equally.
+ *
+ * A user's target that does not fit into the user's part has the rate 0: it stays attached, and
+ * capture counts its samples as missed (capture_withhold). Each second the governor checks again
+ * whether it fits. Its cost is then estimated from the processor time that its process uses. After
+ * GOVERNOR_WITHHELD_NS in a row its run ends, and the next one starts INSTANCE_BUDGET_WAIT_NS later
+ * at the earliest (instance.h).
  *
  * A lower rate is made by leaving out ticks, evenly. The samples that remain keep their true
  * times, so that durations in the profile stay right. A lowered rate is a prime number of
@@ -18,8 +28,8 @@
 #include "daemon/broker/targets/targets.h"
 #include "lib/base/util.h"
 
-/* In samples a second. No rate is lowered below this, but a configured rate may be lower. */
-#define GOVERNOR_RATE_MIN_HZ 11
+/* A target whose rate is 0 for so long is detached. */
+#define GOVERNOR_WITHHELD_NS (60 * NS_PER_SEC)
 
 /*
  * Adds the cost of one more second to the average, as a share of one processor. The first second
@@ -30,25 +40,44 @@
 void governor_cost_add(struct governor_cost *c, double cost);
 
 /*
- * Admission of processes that are attached for the first time. The cost of an attachment does not
- * depend on a sampling rate. While all processes of sentry-profd together use more than the
- * budget, by an exponential average over ten seconds, the governor admits one process each
- * GOVERNOR_ADMIT_NS. The others wait; most short-lived processes end meanwhile. One log line
- * reports this, at most once each GOVERNOR_ADMIT_LOG_NS.
+ * Admission of processes of sections that are attached for the first time. The cost of an
+ * attachment does not depend on a sampling rate. While all processes of sentry-profd together use
+ * more than the budget, by an exponential average over ten seconds and without what is used for
+ * users' targets, the governor admits one process each GOVERNOR_ADMIT_NS. The others wait; most
+ * short-lived processes end meanwhile. One log line reports this, at most once each
+ * GOVERNOR_ADMIT_LOG_NS.
  */
 #define GOVERNOR_ADMIT_NS     NS_PER_SEC
 #define GOVERNOR_ADMIT_LOG_NS (60 * NS_PER_SEC)
 struct governor_admission {
-	double share;	      /* average use of all processes of sentry-profd, of one processor */
+	double share;	      /* average use, without users' targets, of one processor */
 	uint64_t admitted_ns; /* when a process was last attached while over the budget */
 	uint64_t logged_ns;   /* when a line was last logged; 0: never */
 	uint64_t delayed;     /* how many processes had to wait */
+};
+
+/*
+ * Admission of users' runs. A new run may cost what its user no longer has: its first seconds, in
+ * which the cost is not known, and files that are new to unwind. So a user whose average use over
+ * ten seconds is above an equal part of what is left for users gets no new run until it is not.
+ * One with less use gets one new run in an interval of the governor.
+ */
+#define GOVERNOR_USERS_MAX 64 /* of more users, the one with the least use is forgotten */
+struct governor_users {
+	struct governor_user {
+		uint32_t uid;
+		double use;	  /* average use of the user's targets, of one processor */
+		bool is_admitted; /* a run was admitted since the last interval */
+	} list[GOVERNOR_USERS_MAX];
+	size_t n;
+	double part; /* a user with more use waits */
 };
 
 /* How many of the targets that are profiled have a lowered rate. */
 struct governor_lowered {
 	uint32_t lowered, profiled;
 	uint32_t least_hz, most_hz; /* lowest and highest of the lowered rates; 0: there are none */
+	uint32_t withheld;	    /* targets with the rate 0, which are not among the lowered */
 };
 /*
  * The last log line about lowered rates. One line reports the numbers of struct governor_lowered
@@ -66,12 +95,19 @@ struct governor {
 	uint64_t own_ns;	  /* processor time of the broker and its helpers at that time */
 	struct governor_cost all; /* cost of all processes since a rate was changed */
 	struct governor_admission admission;
+	struct governor_users users;
 	struct governor_logged logged;
 	bool is_exceeded; /* even the lowest rates exceed the budget, and a line was logged */
 };
 
 /* Counts the targets that are profiled and those with a lowered rate. */
 void governor_lowered(struct targets *ts, struct governor_lowered *ret);
+
+/*
+ * Returns true if a run may start on i, for which instance_is_for_user() is true. This call uses up
+ * the user's admission of the interval.
+ */
+bool governor_admits_user(struct targets *ts, const struct instance *i);
 
 /*
  * Returns true if i, which a section matches, may be attached for the first time now. Over the
@@ -88,9 +124,12 @@ bool governor_is_due(const struct targets *ts);
  */
 void governor_check(struct targets *ts, uint64_t helpers_ns);
 
-/* The processor time that the processes used in one interval of the governor, in ns. */
+/*
+ * The processor time that the processes used in one interval of the governor, in ns. That of the
+ * unwind processes is in their child.governed_used_ns.
+ */
 struct governor_used {
-	double capture, unwind, others;
+	double capture, others;
 };
 
 /*
@@ -102,15 +141,5 @@ void governor_add_interval(struct targets *ts, const struct governor_used *used,
 
 /* Sends the target's rate to capture, after a change or when the target is added. */
 void governor_send_rate(struct targets *ts, const struct target *t);
-
-/*
- * Computes the rates at which n targets stay within a budget. costs: of each target at its full
- * rate, as a share of one processor; budget: in the same unit. The budget is shared out equally.
- * A target that costs less than its share keeps its full rate, and what it does not need goes to
- * the others. Writes to ret_rates, for each target, its full_hz, or a prime from
- * GOVERNOR_RATE_MIN_HZ on (full_hz if that is lower).
- */
-void governor_compute_rates(const double *costs, const uint32_t *full_hz, size_t n, double budget,
-			    uint32_t *ret_rates);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
@@ -44,6 +45,8 @@ const char *instance_obstacle_text(const struct instance *i)
 		break;
 	case INSTANCE_LIMIT_REACHED:
 		return "max_instances processes, or the maximum of sentry-profd, are profiled";
+	case INSTANCE_OVER_BUDGET:
+		return "not attached yet: its user's part of the CPU budget is used up";
 	case INSTANCE_LEFT_OUT:
 		return i->last_error;
 	}
@@ -73,6 +76,49 @@ void instance_delay_run(struct instance *i)
 	i->failed_ns = clock_mono_ns();
 	i->run_delay_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
+}
+
+static bool is_users(const struct instance *i)
+{
+	return i->asker.is_set && !i->asker.is_operator;
+}
+
+static bool is_attached_by_user(const struct instance *i)
+{
+	return is_users(i) && (instance_was_added(i) || i->wish == INSTANCE_WISH_ATTACHED);
+}
+
+bool instance_is_asked_by_user(const struct instance *i)
+{
+	return is_attached_by_user(i) || (is_users(i) && i->n_recordings > 0);
+}
+
+bool instance_is_for_user(const struct instance *i)
+{
+	if (i->n_operator_recordings > 0)
+		return false;
+	return lifecycle_wants(i) ? is_attached_by_user(i) : i->n_recordings > 0;
+}
+
+uint32_t instance_budget_user(const struct instance *i)
+{
+	return is_users(i) ? i->asker.user : i->owner.uid;
+}
+
+const char *instance_budget_text(const struct instance *i)
+{
+	if (i->obstacle == INSTANCE_OVER_BUDGET)
+		return instance_obstacle_text(i);
+	if (i->target != NULL && target_is_withheld(i->target))
+		return "not sampled: its user's part of the CPU budget is used up";
+	return NULL;
+}
+
+void instance_wait_for_budget(struct instance *i)
+{
+	i->obstacle = INSTANCE_OVER_BUDGET;
+	i->failed_ns = clock_mono_ns();
+	i->run_delay_ns = INSTANCE_BUDGET_WAIT_NS;
 }
 
 void instance_has_executed(struct instance *i)

@@ -57,6 +57,7 @@ enum instance_life {
 enum instance_obstacle {
 	INSTANCE_NO_OBSTACLE,
 	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of targets, is reached */
+	INSTANCE_OVER_BUDGET,	/* its user's part of the CPU budget is used up (governor.h) */
 	INSTANCE_LEFT_OUT,	/* cannot be profiled, and is not tried again */
 };
 
@@ -143,6 +144,7 @@ struct instance {
 	struct run_totals earlier_runs; /* totals of runs that were retired, without chunks */
 	struct chunk_source delivery;	/* chunks of all runs */
 	size_t n_recordings;		/* current recordings (control/recordings.h) */
+	size_t n_operator_recordings;	/* those of operators among them */
 	/* Why it is INSTANCE_LEFT_OUT, or what has failed within INSTANCE_FORGIVEN_NS; "": none */
 	char last_error[INSTANCE_ERROR_MAX];
 	struct loop_source *source; /* of the pidfd; NULL: not watched */
@@ -176,6 +178,26 @@ static inline bool instance_is_left_alone(const struct instance *i)
 {
 	return i->wish == INSTANCE_WISH_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
 }
+
+/*
+ * Returns true if only users who are no operators want the process to be profiled: sections and
+ * operators come before it in the CPU budget (governor.h).
+ */
+bool instance_is_for_user(const struct instance *i);
+/* Returns whose part of the CPU budget such a process uses: a uid. */
+uint32_t instance_budget_user(const struct instance *i);
+
+/*
+ * Returns true if a user who is no operator has attached the process, or records a process that no
+ * section or operator wants: it counts for the user's limits (control/adopt.h).
+ */
+bool instance_is_asked_by_user(const struct instance *i);
+
+/*
+ * Returns why the CPU budget lets no sample of the process be taken now, as a constant text for
+ * users; NULL: it does.
+ */
+const char *instance_budget_text(const struct instance *i);
 
 /* Returns true if the process is to have no run now, because it was detached or released. */
 static inline bool instance_is_let_go(const struct instance *i)
@@ -233,6 +255,13 @@ void instance_release(struct instance *i, uint64_t length_ns);
 void instance_delay_run(struct instance *i);
 /* To be called at every turn: resets the delay, and clears last_error if it was of a failure. */
 void instance_forgive(struct instance *i);
+
+/*
+ * The run of the instance ends because its user's part of the CPU budget is used up. The next one
+ * starts INSTANCE_BUDGET_WAIT_NS later at the earliest.
+ */
+#define INSTANCE_BUDGET_WAIT_NS (60 * NS_PER_SEC)
+void instance_wait_for_budget(struct instance *i);
 
 /*
  * unwind has closed the session of the instance's run without a request of the broker:

@@ -311,6 +311,19 @@ static bool is_wanted(const struct instance *i)
 	return !limit_stops_sampling(i->ship) && lifecycle_wants(i);
 }
 
+/* Returns true if the CPU budget permits another run now. */
+static bool is_admitted(struct targets *ts, struct instance *i)
+{
+	if (instance_is_for_user(i)) {
+		if (governor_admits_user(ts, i))
+			return true;
+		i->obstacle = INSTANCE_OVER_BUDGET;
+		return false;
+	}
+	return !instance_has_section(i) || i->was_attached ||
+	       governor_admits(ts, i, clock_mono_ns());
+}
+
 static void start_run(struct targets *ts, struct instance *i)
 {
 	int r;
@@ -320,7 +333,7 @@ static void start_run(struct targets *ts, struct instance *i)
 	i->obstacle = is_limit_reached(ts, i) ? INSTANCE_LIMIT_REACHED : INSTANCE_NO_OBSTACLE;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE || is_in_capture(ts, i))
 		return;
-	if (instance_has_section(i) && !i->was_attached && !governor_admits(ts, i, clock_mono_ns()))
+	if (!is_admitted(ts, i))
 		return;
 	r = owners_begin(ts, i);
 	if (r == -ESRCH)

@@ -11,7 +11,7 @@ static void note_change(struct targets *ts, struct instance *i)
 	log_debug("process %d has other rights now", i->pid);
 	i->owner_changes++;
 	i->owner_has_changed = true;
-	if (instance_was_added(i) && i->asker.is_set && !i->asker.is_operator)
+	if (instance_was_added(i) && instance_is_asked_by_user(i))
 		instance_becomes(i, INSTANCE_REMOVED);
 	if (ts->events.owner_changed != NULL)
 		ts->events.owner_changed(ts->events.ctx, i);

@@ -44,7 +44,7 @@ struct run_totals {
 	uint64_t payload_bytes; /* of chunks that went on to ship */
 	/* Crashes (crash.h) before which capture has detached, or could not. */
 	uint64_t crashes_left, crashes_traced;
-	uint32_t lowest_hz;   /* the lowest rate; 0: never profiled */
+	uint32_t lowest_hz;   /* the lowest rate but 0; 0: never profiled */
 	uint64_t lowered_ns;  /* how long the rate was lowered */
 	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
 };
@@ -85,7 +85,17 @@ struct governed {
 	struct governor_cost cost;
 	/* Counters at the last interval: processor time of capture for it, samples captured. */
 	uint64_t cost_ns, captured;
-	uint32_t lowest_hz;
+	/* While the rate is not 0: the use of processors by the target's process, as cost. */
+	struct governor_cost busy;
+	struct target_usage usage; /* at the last interval */
+	/*
+	 * While the rate is 0: the cost for each processor that the process uses, as it was when
+	 * the rate became 0, or at the first reading after that; 0: not known yet.
+	 */
+	double cost_of_busy;
+	uint64_t withheld_ns; /* how long the rate has been 0 since */
+	bool is_for_user;     /* instance_is_for_user() while the target was open */
+	uint32_t lowest_hz;   /* the lowest rate but 0 */
 	uint64_t lowered_ns;  /* how long the rate was lowered */
 	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
 };
@@ -169,7 +179,7 @@ struct target {
 	struct target_usage usage;
 	int statm_fd;	  /* its /proc/PID/statm (target_usage.c); -1: not open */
 	uint32_t full_hz; /* the configured sampling rate */
-	uint32_t rate_hz; /* the present sampling rate */
+	uint32_t rate_hz; /* the present sampling rate; 0: target_is_withheld() */
 	struct governed governed;
 };
 
@@ -253,6 +263,15 @@ void target_close(struct target *t);
  * reports the end itself. If t is still open, tells capture to detach.
  */
 void target_closed(struct targets *ts, struct target *t);
+
+/*
+ * Returns true if no samples of t are taken, because its user's part of the CPU budget is used up
+ * (governor.h).
+ */
+static inline bool target_is_withheld(const struct target *t)
+{
+	return t->rate_hz == 0 && t->full_hz != 0;
+}
 
 /* Returns true if t waits to be attached or is profiled. */
 bool target_is_open(const struct target *t);

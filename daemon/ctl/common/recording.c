@@ -94,6 +94,12 @@ static void take_end(struct recording *r, const struct protocol_recorded *m, con
 	(void)snprintf(r->text, sizeof(r->text), "%.*s", (int)n, (const char *)text);
 }
 
+static void take_note(struct recording *r, const uint8_t *text, size_t n)
+{
+	r->has_new_note = true;
+	(void)snprintf(r->note, sizeof(r->note), "%.*s", (int)n, (const char *)text);
+}
+
 /* Handles one message. Returns 0, or -errno. */
 static int take_message(struct recording *r, const struct ipc_message *message, bool *ret_complete)
 {
@@ -108,7 +114,10 @@ static int take_message(struct recording *r, const struct ipc_message *message, 
 	r->n_lost = m.lost;
 	if (m.end == PROTOCOL_RECORD_GOES_ON)
 		return add_piece(r, &m, bytes, n, ret_complete);
-	take_end(r, &m, bytes, n);
+	if (m.end == PROTOCOL_RECORD_NOTE)
+		take_note(r, bytes, n);
+	else
+		take_end(r, &m, bytes, n);
 	return 0;
 }
 
@@ -118,6 +127,13 @@ static void take_shutdown(struct recording *r)
 	r->has_ended = true;
 	r->end = PROTOCOL_RECORD_SHUTDOWN;
 	r->n_lost += r->chunk.len > 0;
+}
+
+void recording_log_note(struct recording *r)
+{
+	if (r->has_new_note)
+		log_warning("process %d is %s", r->pid, r->note);
+	r->has_new_note = false;
 }
 
 int recording_next(struct recording *r, recording_chunk *take, void *ctx)
@@ -165,6 +181,7 @@ const char *recording_end_text(const struct recording *r)
 	case PROTOCOL_RECORD_LEFT_OUT:
 		return r->text[0] != '\0' ? r->text : "sentry-profd has detached from the process";
 	case PROTOCOL_RECORD_GOES_ON:
+	case PROTOCOL_RECORD_NOTE:
 	case PROTOCOL_RECORD_DONE:
 		break;
 	}

@@ -24,6 +24,12 @@ struct recording {
 	int32_t pid;	  /* the recorded process */
 	uint32_t n_lost;  /* chunks that were made but did not arrive */
 	struct buf chunk; /* what has arrived of the next chunk */
+	/*
+	 * The daemon's last text on why it takes no samples, or that it takes them again, after
+	 * "the process is"; "": there was none. The caller clears has_new_note.
+	 */
+	char note[PROTOCOL_TEXT_SIZE];
+	bool has_new_note;
 	bool has_ended;
 	/* Valid if has_ended: the reason, and the daemon's text on it, or "". */
 	enum protocol_record_end end;
@@ -60,6 +66,9 @@ typedef int recording_chunk(void *ctx, const char *payload, size_t size);
  * recording continues, -ENOMEM or -EPROTO.
  */
 must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
+
+/* Writes the note to stderr if it is new. Call it after recording_next(). */
+void recording_log_note(struct recording *r);
 
 /*
  * Asks the daemon to end all recordings of this connection. The last chunk follows, then

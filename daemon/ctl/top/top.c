@@ -297,6 +297,10 @@ static int take_chunk(struct top *t)
 {
 	int r = recording_next(&t->recording, take_payload, t);
 
+	if (t->recording.has_new_note)
+		(void)snprintf(t->view.message, TOP_TEXT, "process %d is %.300s", t->recording.pid,
+			       t->recording.note);
+	t->recording.has_new_note = false;
 	if (t->recording.has_ended)
 		(void)snprintf(t->view.message, TOP_TEXT, "%.300s (q quits)",
 			       recording_end_text(&t->recording));

@@ -347,6 +347,61 @@ TEST(a_lower_rate_leaves_out_ticks)
 }
 
 /*
+ * No thread of a withheld target is looked at or stopped, and the reader learns that the threads'
+ * state is unknown. Afterwards each thread is sampled again, also one that has slept throughout.
+ */
+TEST(a_withheld_target_is_not_stopped_and_its_samples_are_missed)
+{
+	uint64_t stops, captured;
+	pid_t busy, asleep;
+
+	threads(NULL);
+	asleep = (pid_t)live_ask(&l, "asleep 3", "ok");
+	busy = (pid_t)live_ask(&l, "busy 1", "ok");
+	live_until_blocked(&l, asleep);
+	live_until_blocked(&l, l.pid);
+	live_ticks(&l, 3);
+	capture_withhold(l.capture, LIVE_TARGET + 1, true);
+	live_ticks(&l, 1);
+	ck_assert_uint_eq(l.counters.missed[MISSED_BUDGET], 0);
+	capture_withhold(l.capture, LIVE_TARGET, true);
+	stops = l.counters.stops;
+	captured = l.counters.captured;
+	live_ticks(&l, 10);
+	ck_assert_uint_eq(l.counters.stops, stops);
+	ck_assert_uint_eq(l.counters.captured, captured);
+	ck_assert_uint_eq(l.counters.missed[MISSED_BUDGET], 10 * 5);
+	ck_assert(live_thread(&l, busy)->missing);
+	ck_assert(live_thread(&l, asleep)->missing);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], 5);
+	live_check_sum(&l);
+	capture_withhold(l.capture, LIVE_TARGET, false);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.counters.missed[MISSED_BUDGET], 10 * 5);
+	ck_assert_uint_eq(l.counters.captured, captured + 5 + 1);
+	ck_assert(!live_thread(&l, busy)->missing);
+	ck_assert(!live_thread(&l, asleep)->missing);
+	live_check_sum(&l);
+}
+
+/* A stop that comes after its sample was given up gives none. */
+TEST(the_sample_under_way_of_a_withheld_target_is_missed)
+{
+	threads(NULL);
+	live_until_blocked(&l, l.pid);
+	live_ticks(&l, 1);
+	sleep_uninterruptibly();
+	interrupt(l.pid);
+	capture_withhold(l.capture, LIVE_TARGET, true);
+	ck_assert_uint_eq(l.counters.missed[MISSED_BUDGET], 1);
+	live_check_sum(&l);
+	live_ticks(&l, 2);
+	ck_assert_uint_eq(l.counters.missed[MISSED_BUDGET], 3);
+	wake();
+	live_check_sum(&l);
+}
+
+/*
  * Checks that the next tick that capture asks for is a tick of the target, and that no earlier one
  * is.
  */

@@ -125,6 +125,10 @@ TEST(rates_that_the_budget_has_lowered)
 	OK(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
 		 "\"targets\": []}"));
 	LACKS(text, "budget");
+	OK(print("{\"daemon\": {\"cpu_budget_percent\": 5, \"lowered\": "
+		 "{\"targets\": 0, \"not_sampled\": 3}}, \"targets\": []}"));
+	HAS(text, "\nCPU budget 5 %: 3 targets that users have attached are not sampled\n");
+	LACKS(text, "at only");
 }
 
 TEST(clocks_that_differ_from_a_server)

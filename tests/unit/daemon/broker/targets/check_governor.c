@@ -4,120 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/broker/targets/rates.h"
 #include "daemon/config/config.h"
 #include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 #define FULL 101
-
-static uint32_t rates[8];
-
-/* Returns what the targets cost at their rates. */
-static double cost(const double *costs, size_t n)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += costs[i] * rates[i] / FULL;
-	return sum;
-}
-
-static void share(const double *costs, size_t n, double budget, uint32_t full)
-{
-	uint32_t full_hz[8];
-
-	for (size_t i = 0; i < n; i++)
-		full_hz[i] = full;
-	governor_compute_rates(costs, full_hz, n, budget, rates);
-}
-
-TEST(within_the_budget_all_targets_keep_their_rate)
-{
-	const double costs[] = {0.02, 0.0, 0.03};
-
-	share(costs, 3, 0.05, FULL);
-	for (size_t i = 0; i < 3; i++)
-		ck_assert_uint_eq(rates[i], FULL);
-	share(costs, 0, 0.05, FULL);
-}
-
-TEST(the_target_that_costs_most_is_lowered)
-{
-	const double costs[] = {0.001, 0.2, 0.002};
-
-	share(costs, 3, 0.05, FULL);
-	ck_assert_uint_eq(rates[0], FULL);
-	ck_assert_uint_eq(rates[2], FULL);
-	ck_assert_uint_lt(rates[1], FULL / 4);
-	ck_assert_double_le(cost(costs, 3), 0.05);
-	/* The rates are lowered no further than necessary. */
-	ck_assert_double_ge(cost(costs, 3), 0.045);
-}
-
-TEST(lowered_targets_cost_the_same)
-{
-	const double costs[] = {0.04, 0.08, 0.01, 0.02};
-
-	share(costs, 4, 0.08, FULL);
-	ck_assert_uint_eq(rates[2], FULL);
-	ck_assert_uint_eq(rates[3], FULL);
-	ck_assert_double_eq_tol(costs[0] * rates[0], costs[1] * rates[1], 0.08);
-	ck_assert_double_le(cost(costs, 4), 0.08);
-	ck_assert_double_ge(cost(costs, 4), 0.075);
-}
-
-TEST(no_rate_is_below_the_minimum)
-{
-	const double costs[] = {3.0, 0.001};
-
-	share(costs, 2, 0.01, FULL);
-	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
-	share(costs, 2, 0.0001, FULL);
-	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
-	ck_assert_uint_eq(rates[1], GOVERNOR_RATE_MIN_HZ);
-	/* The configured rate is lower than the minimum. */
-	share(costs, 2, 0.0001, 5);
-	ck_assert_uint_eq(rates[0], 5);
-	ck_assert_uint_eq(rates[1], 5);
-}
-
-/* Targets with the same cost at different full rates. */
-TEST(each_target_has_its_own_full_rate)
-{
-	const uint32_t full_hz[] = {FULL, 499, 23};
-	const double costs[] = {0.04, 0.04, 0.04};
-
-	governor_compute_rates(costs, full_hz, 3, 0.06, rates);
-	for (size_t i = 0; i < 2; i++) {
-		ck_assert_uint_le(rates[i], full_hz[i] / 2);
-		ck_assert_uint_ge(rates[i], full_hz[i] * 4 / 10);
-	}
-	ck_assert_uint_eq(rates[2], GOVERNOR_RATE_MIN_HZ);
-	governor_compute_rates(costs, full_hz, 3, 0.2, rates);
-	for (size_t i = 0; i < 3; i++)
-		ck_assert_uint_eq(rates[i], full_hz[i]);
-}
-
-/* At 20, 25 or 50 Hz a loop of the same rate would always be sampled at the same point. */
-TEST(a_lowered_rate_is_a_prime)
-{
-	unsigned int lowered = 0;
-
-	for (unsigned int i = 1; i < 1000; i++) {
-		const double costs[] = {i / 1000.0, 0.3};
-
-		share(costs, 2, 0.05, FULL);
-		for (size_t k = 0; k < 2; k++) {
-			lowered += rates[k] < FULL;
-			ck_assert_uint_le(rates[k], FULL);
-			ck_assert_uint_ge(rates[k], GOVERNOR_RATE_MIN_HZ);
-			for (uint32_t d = 2; d < rates[k]; d++)
-				ck_assert_uint_ne(rates[k] % d, 0);
-		}
-	}
-	ck_assert_uint_gt(lowered, 1000);
-}
 
 /* Adds n seconds of the cost each. */
 static void take(struct governor_cost *c, unsigned int n, double each)
@@ -171,9 +64,11 @@ TEST(the_cost_is_an_average_over_ten_seconds)
 	ck_assert_double_ge(c.average, 0.21);
 }
 
-/* A broker with targets, each with a number of samples per tick. */
+/* A broker with targets. Each has an unwind process of its own. */
 static struct broker b;
 static struct heartbeat heartbeat;
+static struct instance profiled[HEARTBEAT_SLOTS];
+static struct unwind unwinds[HEARTBEAT_SLOTS];
 
 static void profile(size_t n)
 {
@@ -181,15 +76,59 @@ static void profile(size_t n)
 	b.parts.children.heartbeat = &heartbeat;
 	b.parts.state.timer_hz = FULL;
 	b.parts.state.options.config.cpu_budget = 1;
-	for (size_t i = 0; i < n; i++)
+	memset(profiled, 0, sizeof(profiled));
+	memset(unwinds, 0, sizeof(unwinds));
+	for (size_t i = 0; i < n; i++) {
+		profiled[i].targets = &b.parts.targets;
+		profiled[i].target = &b.parts.targets.table[i];
+		unwinds[i].child.fd = -1;
+		b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwinds[i];
 		b.parts.targets.table[i] = (struct target){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
+			.instance = &profiled[i],
+			.unwind = &unwinds[i],
+			.statm_fd = -1,
 			.phase = TARGET_PROFILED,
 			.full_hz = FULL,
 			.rate_hz = FULL,
 			.governed.lowest_hz = FULL,
 		};
+	}
+}
+
+static struct target *target_at(size_t at)
+{
+	return &b.parts.targets.table[at];
+}
+
+/* A user who is no operator has attached the process of a target. */
+static void give_to_user(size_t at, uint32_t uid)
+{
+	profiled[at].is_sampled = profiled[at].is_started = true;
+	profiled[at].wish = INSTANCE_WISH_ATTACHED;
+	profiled[at].asker = (struct instance_asker){.is_set = true, .uid = uid, .user = uid};
+}
+
+/*
+ * n seconds in which the unwind process of each target uses its cost at the full rate, less at a
+ * lower one. busy: how many processors each target's process uses.
+ */
+static void unwind_for(unsigned int n, const double *costs, const double *busy)
+{
+	const struct governor_used used = {0};
+
+	for (unsigned int s = 0; s < n; s++) {
+		for (size_t i = 0; i < b.parts.children.n_unwinds; i++) {
+			struct target *t = target_at(i);
+			const double rate = (double)t->rate_hz / FULL;
+
+			unwinds[i].child.governed_used_ns = (uint64_t)(costs[i] * rate * 1e9);
+			t->usage.time_ns += NS_PER_SEC;
+			t->usage.cpu_ns += (uint64_t)(busy[i] * 1e9);
+		}
+		governor_add_interval(&b.parts.targets, &used, NS_PER_SEC);
+	}
 }
 
 /* n seconds in which all processes together use this share of a processor. */
@@ -211,8 +150,8 @@ TEST(a_cost_that_no_rate_lowers_is_logged_as_exceeded)
 		log_capture_end("5.0 % of a processor, more than the budget of 1 %, although all "
 				"targets are at the lowest rate"),
 		1);
-	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert_uint_eq(b.parts.targets.table[0].governed.lowest_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, RATES_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[0].governed.lowest_hz, RATES_MIN_HZ);
 	ck_assert(b.parts.governor.is_exceeded);
 	ck_assert_uint_ge(b.parts.targets.table[0].governed.exceeded_ns, 40 * NS_PER_SEC);
 	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns,
@@ -230,7 +169,7 @@ TEST(exceeded_time_ends_when_the_cost_is_within_the_budget)
 	pass(60, 0.009);
 	exceeded = b.parts.targets.table[1].governed.exceeded_ns;
 	ck_assert(!b.parts.governor.is_exceeded);
-	ck_assert_uint_eq(b.parts.targets.table[1].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[1].rate_hz, RATES_MIN_HZ);
 	pass(20, 0.009);
 	ck_assert_uint_eq(b.parts.targets.table[1].governed.exceeded_ns, exceeded);
 }
@@ -242,7 +181,7 @@ TEST(a_cost_that_a_lower_rate_saves_is_not_exceeded)
 	for (unsigned int i = 0; i < 60; i++)
 		pass(1, 0.05 * b.parts.targets.table[0].rate_hz / FULL);
 	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_gt(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_gt(b.parts.targets.table[0].rate_hz, RATES_MIN_HZ);
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns, 50 * NS_PER_SEC);
 }
@@ -253,7 +192,7 @@ TEST(a_cost_that_the_lowest_rate_saves_is_not_exceeded)
 	profile(1);
 	for (unsigned int i = 0; i < 60; i++)
 		pass(1, 0.08 * b.parts.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, RATES_MIN_HZ);
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 }
 
@@ -261,8 +200,8 @@ TEST(a_cost_that_the_lowest_rate_saves_is_not_exceeded)
 TEST(the_cost_of_a_start_is_not_exceeded)
 {
 	profile(1);
-	b.parts.targets.table[0].full_hz = GOVERNOR_RATE_MIN_HZ;
-	b.parts.targets.table[0].rate_hz = GOVERNOR_RATE_MIN_HZ;
+	b.parts.targets.table[0].full_hz = RATES_MIN_HZ;
+	b.parts.targets.table[0].rate_hz = RATES_MIN_HZ;
 	pass(2, 0.3);
 	pass(60, 0.005);
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
@@ -349,4 +288,208 @@ TEST(without_a_budget_no_process_waits)
 	b.parts.state.options.config.cpu_budget = 0;
 	pass(30, 0.5);
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
+}
+
+TEST(the_time_of_an_unwind_process_is_charged_to_its_own_targets)
+{
+	const double costs[] = {0.002, 0.1, 0.002}, busy[] = {1, 1, 1};
+
+	profile(3);
+	b.parts.state.options.config.cpu_budget = 5;
+	unwind_for(30, costs, busy);
+	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
+	ck_assert_uint_eq(target_at(2)->rate_hz, FULL);
+	ck_assert_uint_lt(target_at(1)->rate_hz, FULL / 2);
+	ck_assert_uint_ge(target_at(1)->rate_hz, FULL / 4);
+	ck_assert_double_eq_tol(target_at(0)->governed.cost.average, 0.002, 1e-5);
+	ck_assert_double_eq_tol(target_at(1)->governed.cost.average, 0.1, 1e-5);
+}
+
+/* The eight programs of one user do not lower the rate of another user's, nor of a section's. */
+TEST(a_user_above_the_part_is_not_sampled)
+{
+	double costs[9], busy[9];
+	struct governor_lowered lowered;
+
+	profile(9);
+	b.parts.state.options.config.cpu_budget = 5;
+	costs[0] = 0.02;
+	busy[0] = 1;
+	for (size_t i = 1; i < 9; i++) {
+		give_to_user(i, 1000);
+		costs[i] = 0.6;
+		busy[i] = 0.25;
+	}
+	log_capture_begin();
+	unwind_for(10, costs, busy);
+	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: 8 targets that users have attached "
+					  "are not sampled"),
+			  1);
+	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
+	ck_assert_ptr_null(instance_budget_text(&profiled[0]));
+	for (size_t i = 1; i < 9; i++) {
+		ck_assert_uint_eq(target_at(i)->rate_hz, 0);
+		ck_assert_int_eq(target_at(i)->phase, TARGET_PROFILED);
+		ck_assert_uint_eq(target_at(i)->governed.lowest_hz, FULL);
+		ck_assert_ptr_nonnull(instance_budget_text(&profiled[i]));
+	}
+	governor_lowered(&b.parts.targets, &lowered);
+	ck_assert_uint_eq(lowered.withheld, 8);
+	ck_assert_uint_eq(lowered.lowered, 0);
+	ck_assert_uint_eq(lowered.profiled, 9);
+}
+
+/* Seven of eight leave: the last one fits. */
+TEST(a_target_gets_a_rate_again_when_there_is_room)
+{
+	double costs[8], busy[8];
+
+	profile(8);
+	b.parts.state.options.config.cpu_budget = 5;
+	for (size_t i = 0; i < 8; i++) {
+		give_to_user(i, 1000 + (uint32_t)i);
+		costs[i] = 0.38;
+		busy[i] = 0.25;
+	}
+	unwind_for(20, costs, busy);
+	ck_assert_uint_eq(target_at(7)->rate_hz, RATES_MIN_HZ);
+	ck_assert_uint_eq(target_at(0)->rate_hz, 0);
+	target_at(7)->phase = TARGET_CLOSED;
+	unwind_for(1, costs, busy);
+	ck_assert_uint_eq(target_at(0)->rate_hz + target_at(1)->rate_hz + target_at(2)->rate_hz +
+				  target_at(3)->rate_hz + target_at(4)->rate_hz +
+				  target_at(5)->rate_hz + target_at(6)->rate_hz,
+			  RATES_MIN_HZ);
+	/* An operator wants one of the others, too. */
+	profiled[0].n_recordings = profiled[0].n_operator_recordings = 1;
+	unwind_for(2, costs, busy);
+	ck_assert_uint_eq(target_at(0)->rate_hz, RATES_MIN_HZ);
+}
+
+/* At the rate 0 the cost is known from the processor time of the process only. */
+TEST(a_target_whose_process_becomes_idle_gets_a_rate_again)
+{
+	const double costs[] = {0.02, 0.6};
+	double busy[] = {1, 2};
+	uint32_t seconds = 0;
+
+	profile(2);
+	give_to_user(1, 1000);
+	b.parts.state.options.config.cpu_budget = 5;
+	unwind_for(10, costs, busy);
+	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
+	unwind_for(30, costs, busy);
+	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
+	busy[1] = 0.1;
+	for (; target_at(1)->rate_hz == 0 && seconds < 60; seconds++)
+		unwind_for(1, costs, busy);
+	ck_assert_uint_ge(seconds, 5);
+	ck_assert_uint_le(seconds, 20);
+}
+
+/* Nor does a silent unwind process make a process idle. */
+TEST(a_target_whose_usage_is_not_read_gets_no_rate)
+{
+	const double costs[] = {0.02, 0.6}, busy[] = {1, 2};
+	const struct governor_used none = {0};
+
+	profile(2);
+	give_to_user(1, 1000);
+	b.parts.state.options.config.cpu_budget = 5;
+	unwind_for(10, costs, busy);
+	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
+	unwinds[0].child.governed_used_ns = unwinds[1].child.governed_used_ns = 0;
+	for (unsigned int i = 0; i < 40; i++)
+		governor_add_interval(&b.parts.targets, &none, NS_PER_SEC);
+	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
+}
+
+TEST(a_target_without_a_rate_is_detached_after_a_minute)
+{
+	const double costs[] = {0.02, 0.6}, busy[] = {1, 2};
+
+	profile(2);
+	give_to_user(1, 1000);
+	profiled[1].n_recordings = 1;
+	b.parts.state.options.config.cpu_budget = 5;
+	for (unsigned int i = 0; target_at(1)->rate_hz > 0 && i < 60; i++)
+		unwind_for(1, costs, busy);
+	log_capture_begin();
+	unwind_for(59, costs, busy);
+	ck_assert_int_eq(target_at(1)->phase, TARGET_PROFILED);
+	ck_assert_int_eq(profiled[1].obstacle, INSTANCE_NO_OBSTACLE);
+	unwind_for(1, costs, busy);
+	ck_assert_int_ne(target_at(1)->phase, TARGET_PROFILED);
+	ck_assert_int_eq(profiled[1].obstacle, INSTANCE_OVER_BUDGET);
+	ck_assert_uint_eq(profiled[1].run_delay_ns, INSTANCE_BUDGET_WAIT_NS);
+	/* Its recordings go on. */
+	ck_assert(!instance_is_left_alone(&profiled[1]));
+	ck_assert_uint_eq(log_capture_end("is detached: the part of its user (uid 1000) of the "
+					  "CPU budget was used up for 60 s"),
+			  1);
+	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
+}
+
+TEST(without_a_budget_since_a_reload_rates_are_full_again)
+{
+	const double costs[] = {0.6, 0.6}, busy[] = {1, 2};
+
+	profile(2);
+	give_to_user(1, 1000);
+	b.parts.state.options.config.cpu_budget = 5;
+	unwind_for(10, costs, busy);
+	ck_assert_uint_eq(target_at(0)->rate_hz, RATES_MIN_HZ);
+	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
+	b.parts.state.options.config.cpu_budget = 0;
+	unwind_for(1, costs, busy);
+	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
+	ck_assert_uint_eq(target_at(1)->rate_hz, FULL);
+}
+
+/* What a new run costs counts for its user, also if runs are too short to have a known cost. */
+TEST(a_user_above_the_part_gets_no_new_run)
+{
+	const double costs[] = {0.02, 0.6}, busy[] = {1, 2};
+	struct instance mine = {.owner.uid = 1000}, others = {.owner.uid = 1001};
+	unsigned int seconds = 0;
+
+	profile(2);
+	give_to_user(1, 1000);
+	b.parts.state.options.config.cpu_budget = 5;
+	ck_assert(governor_admits_user(&b.parts.targets, &mine));
+	unwind_for(2, costs, busy);
+	ck_assert_uint_eq(target_at(1)->rate_hz, FULL);
+	ck_assert(!governor_admits_user(&b.parts.targets, &mine));
+	ck_assert(governor_admits_user(&b.parts.targets, &others));
+	/* Sections do not wait because of a user. */
+	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
+	target_at(1)->phase = TARGET_CLOSED;
+	for (; !governor_admits_user(&b.parts.targets, &mine) && seconds < 60; seconds++)
+		unwind_for(1, (const double[]){0.02, 0}, busy);
+	/* Those that have waited do not start all at a time. */
+	ck_assert(!governor_admits_user(&b.parts.targets, &mine));
+	unwind_for(1, (const double[]){0.02, 0}, busy);
+	ck_assert(governor_admits_user(&b.parts.targets, &mine));
+	ck_assert_uint_ge(seconds, 5);
+	ck_assert_uint_le(seconds, 20);
+	/* Its average use becomes too low to matter. */
+	unwind_for(120, (const double[]){0.02, 0}, busy);
+	ck_assert_double_lt(b.parts.governor.users.list[0].use, 1e-4);
+}
+
+TEST(an_instance_is_for_a_user_as_long_as_no_operator_wants_it)
+{
+	struct instance i = {.is_sampled = true, .n_recordings = 1};
+
+	/* A user records it. */
+	ck_assert(instance_is_for_user(&i));
+	i.n_operator_recordings = 1;
+	ck_assert(!instance_is_for_user(&i));
+	i.n_operator_recordings = 0;
+	/* A section or an operator wants it. */
+	i.is_started = true;
+	ck_assert(!instance_is_for_user(&i));
+	i.wish = INSTANCE_WISH_ATTACHED;
+	i.asker.is_set = true;
+	ck_assert(instance_is_for_user(&i));
 }

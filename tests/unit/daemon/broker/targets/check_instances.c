@@ -480,3 +480,41 @@ TEST(an_attached_process_that_is_detached_is_an_instance_until_its_run_is_over)
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
+
+/* For example a minute after its rate was 0 for a minute. */
+TEST(a_run_that_was_over_the_budget_starts_again)
+{
+	struct target *t = profile_first();
+
+	many[0]->origin = INSTANCE_ATTACHED;
+	many[0]->asker.is_set = true;
+	instance_wait_for_budget(many[0]);
+	target_stop(&b.parts.targets, t);
+	end_run(t);
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ck_assert(!instance_is_gone(many[0]));
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_WAITING);
+	ck_assert_ptr_nonnull(instance_budget_text(many[0]));
+	many[0]->failed_ns -= INSTANCE_BUDGET_WAIT_NS;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+TEST(a_run_for_a_user_above_the_part_waits)
+{
+	b.parts.state.options.config.cpu_budget = 5;
+	b.parts.governor.users.list[0] = (struct governor_user){.use = 0.2};
+	b.parts.governor.users.n = 1;
+	b.parts.governor.users.part = 0.1;
+	many[0]->origin = INSTANCE_ATTACHED;
+	many[0]->asker.is_set = true;
+	many[0]->is_started = true;
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_OVER_BUDGET);
+	b.parts.governor.users.list[0].use = 0.1;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+}

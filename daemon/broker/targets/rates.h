@@ -1,0 +1,67 @@
+/*
+ * Computes at which rates targets stay within the CPU budget. Pure functions: governor.h measures
+ * the costs and sets the rates.
+ *
+ * Targets that only users who are no operators want (instance_is_for_user) come last: an ordinary
+ * user must not be able to lower the rates of sections and operators by programs that cost much.
+ */
+#ifndef DAEMON_BROKER_TARGETS_RATES_H
+#define DAEMON_BROKER_TARGETS_RATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * In samples a second. No rate is lowered below this except to 0, but a configured rate may be
+ * lower.
+ */
+#define RATES_MIN_HZ 11
+
+/* The part of the budget that all users together may use at least. */
+#define RATES_USERS_SHARE 0.2
+
+/* Returns the lowest rate of a target with this full rate. */
+uint32_t rates_least_hz(uint32_t full_hz);
+
+/*
+ * Computes the rates at which n targets stay within a budget. costs: of each target at its full
+ * rate, as a share of one processor; budget: in the same unit. The budget is shared out equally.
+ * A target that costs less than its share keeps its full rate, and what it does not need goes to
+ * the others. Writes to ret_rates, for each target, its full_hz, or a prime from RATES_MIN_HZ on
+ * (full_hz if that is lower).
+ */
+void rates_compute(const double *costs, const uint32_t *full_hz, size_t n, double budget,
+		   uint32_t *ret_rates);
+
+/*
+ * Shares a budget out equally: returns the most that one of n may use so that all together stay
+ * within the budget. costs: what each would use. Returns the highest cost if all fit.
+ */
+double rates_level(const double *costs, size_t n, double budget);
+
+/* What one target asks of the budget. */
+struct rates_claim {
+	double cost; /* at its full rate, as a share of one processor; 0: not known yet */
+	uint32_t full_hz;
+	bool is_for_user;
+	uint32_t user; /* if is_for_user */
+};
+
+/*
+ * Returns what all users together may use: what the other targets leave, at least
+ * RATES_USERS_SHARE of the budget.
+ */
+double rates_left_for_users(const struct rates_claim *claims, size_t n, double budget);
+
+/*
+ * Computes the rates of n <= HEARTBEAT_SLOTS targets. The targets that are not for users share what
+ * rates_left_for_users() does not reserve, by rates_compute(). Users share the rest in equal parts,
+ * and the targets of one user share the user's part. What a user does not use goes to the other
+ * users, then to the other targets. If the lowest rates of a user's targets exceed the user's part,
+ * the most expensive of them get the rate 0.
+ */
+void rates_share_out(const struct rates_claim *claims, size_t n, double budget,
+		     uint32_t *ret_rates);
+
+#endif

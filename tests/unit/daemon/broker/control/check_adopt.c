@@ -1,0 +1,99 @@
+#include "daemon/broker/control/adopt.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/targets/instance.h"
+#include "daemon/config/config.h"
+#include "daemon/process/process.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct instance i;
+static struct instance *list[1] = {&i};
+static const struct peer admin = {.is_operator = true};
+static struct peer user;
+static struct control_answer answer;
+
+/* The process of a section; it is a child of the test. */
+static void set_up(void)
+{
+	const struct peer_groups no_groups = {PEER_NO_GROUP, PEER_NO_GROUP};
+	const pid_t pid = fork();
+	int pair[2];
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (pid == 0)
+		(void)pause();
+	build_broker(&b);
+	b.parts.targets.instances = list;
+	b.parts.targets.n_instances = 1;
+	i = (struct instance){.targets = &b.parts.targets,
+			      .pid = pid,
+			      .config.lifecycle = LIFECYCLE_MANUAL,
+			      .is_sampled = true};
+	/* The test itself, as a user without rights. */
+	OK(ipc_pair(pair));
+	OK(peer_of(pair[0], UINT32_MAX, &no_groups, &user));
+	user.is_operator = false;
+	ck_assert(peer_look(&user));
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+}
+
+static void tear_down(void)
+{
+	OK(kill(i.pid, SIGKILL));
+	ck_assert_int_eq(waitpid(i.pid, NULL, 0), i.pid);
+}
+
+FIXTURE(set_up, tear_down)
+
+static uint32_t attach(const struct peer *peer)
+{
+	answer = (struct control_answer){.fd = -1};
+	adopt_attach(&b.parts.targets, peer, i.pid, &answer);
+	return answer.m.result;
+}
+
+/* Sections and operators come before users in the CPU budget. */
+TEST(what_only_a_user_attaches_is_for_the_user)
+{
+	ck_assert_uint_eq(attach(&user), PROTOCOL_OK);
+	ck_assert(instance_is_for_user(&i));
+	ck_assert_uint_eq(attach(&user), PROTOCOL_RUNS_ALREADY);
+	ck_assert(instance_is_for_user(&i));
+	ck_assert_uint_eq(attach(&admin), PROTOCOL_RUNS_ALREADY);
+	ck_assert(!instance_is_for_user(&i));
+	/* It stays the operator's. */
+	ck_assert_uint_eq(attach(&user), PROTOCOL_RUNS_ALREADY);
+	ck_assert(!instance_is_for_user(&i));
+}
+
+TEST(what_a_section_profiles_is_not_for_a_user_who_attaches_it)
+{
+	i.is_started = true;
+	ck_assert_uint_eq(attach(&user), PROTOCOL_RUNS_ALREADY);
+	ck_assert(!instance_is_for_user(&i));
+}
+
+TEST(what_an_operator_wants_does_not_wait_for_the_users_part)
+{
+	ck_assert_uint_eq(attach(&user), PROTOCOL_OK);
+	instance_wait_for_budget(&i);
+	ck_assert_uint_eq(attach(&user), PROTOCOL_RUNS_ALREADY);
+	ck_assert_ptr_eq(adopt_for_recording(&b.parts.targets, &user, i.pid, &answer), &i);
+	ck_assert_int_eq(i.obstacle, INSTANCE_OVER_BUDGET);
+	ck_assert_uint_eq(i.run_delay_ns, INSTANCE_BUDGET_WAIT_NS);
+	ck_assert_ptr_eq(adopt_for_recording(&b.parts.targets, &admin, i.pid, &answer), &i);
+	ck_assert_int_eq(i.obstacle, INSTANCE_NO_OBSTACLE);
+	ck_assert_uint_eq(i.run_delay_ns, 0);
+	instance_wait_for_budget(&i);
+	ck_assert_uint_eq(attach(&admin), PROTOCOL_RUNS_ALREADY);
+	ck_assert_int_eq(i.obstacle, INSTANCE_NO_OBSTACLE);
+}
