@@ -59,10 +59,13 @@ static uint32_t uid_of_mixed(const uint64_t ids[4])
 
 static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namespace)
 {
+	static uint64_t own; /* the daemon's, which does not change */
 	const uint64_t uid = c->uid[CREDENTIALS_EFFECTIVE];
-	const bool is_elsewhere =
-		user_namespace != 0 && user_namespace != inode_of("/proc/self/ns/user");
+	bool is_elsewhere;
 
+	if (own == 0)
+		own = inode_of("/proc/self/ns/user");
+	is_elsewhere = user_namespace != 0 && user_namespace != own;
 	if (!are_equal(c->uid))
 		return OWNER_MIXED;
 	if (uid == 0 && !is_elsewhere)

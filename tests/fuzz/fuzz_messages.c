@@ -211,6 +211,7 @@ __attribute__((format(printf, 1, 0))) static void make_line(const char *format, 
 LOGS(log_error)
 LOGS(log_warning)
 LOGS(log_debug)
+LOGS(log_info)
 
 void log_list_entry(bool is_warning, const char *format, ...)
 {

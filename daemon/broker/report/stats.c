@@ -123,8 +123,11 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 		(unsigned long long)c->rewritten, (unsigned long long)c->continued,
 		(double)counters_pause_percentile(c, 0.50) / 1e3,
 		(double)counters_pause_percentile(c, 0.99) / 1e3, (double)c->pause_max_ns / 1e3);
-	fprintf(out, "  \"crashes\": {\"left\": %llu, \"traced\": %llu},\n",
-		(unsigned long long)f->crashes_left, (unsigned long long)f->crashes_traced);
+	fprintf(out,
+		"  \"crashes\": {\"left\": %llu, \"traced\": %llu},\n"
+		"  \"rights_changes\": %llu,\n",
+		(unsigned long long)f->crashes_left, (unsigned long long)f->crashes_traced,
+		(unsigned long long)f->rights_changes);
 	put_governor(out, parts, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);
