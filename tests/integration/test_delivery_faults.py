@@ -77,16 +77,6 @@ def test_nobody_listens(box):
     check_kept_back(box, server, None, 'connect')
 
 
-def test_certificate_of_another_host(box):
-    server = box.server(names=['sentry.example'])
-    check_kept_back(box, server, server.env, 'certificate')
-
-
-def test_certificate_that_is_over(box):
-    server = box.server(expired=True)
-    check_kept_back(box, server, server.env, 'expired')
-
-
 def test_certificate_of_a_stranger(box):
     check_kept_back(box, box.server(), box.server().env, 'certificate')
 
