@@ -142,20 +142,21 @@ struct owner_key owner_key(const struct owner *owner)
 
 	if (owner->kind == OWNER_MIXED && owner->pool == 0) {
 		key.pid = owner->pid;
-		key.number = owner->start_ticks;
+		key.start_ticks = owner->start_ticks;
+		key.program = owner->program;
 	} else if (owner->kind == OWNER_PLAIN || owner->kind == OWNER_MIXED) {
 		key.uid = owner->uid;
 		key.gid = owner->gid;
 		key.all_groups = owner->all_groups;
 		key.user_namespace = owner->user_namespace;
 		key.pid = owner->kind == OWNER_MIXED ? owner->pool : 0;
-		key.number = owner->kind == OWNER_MIXED ? owner->program : 0;
+		key.program = owner->kind == OWNER_MIXED ? owner->program : 0;
 	}
 	return key;
 }
 
 /* The struct has no padding. */
-_Static_assert(sizeof(struct owner_key) == 4 * 4 + 3 * 8, "padding");
+_Static_assert(sizeof(struct owner_key) == 4 * 4 + 4 * 8, "padding");
 
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b)
 {

@@ -63,13 +63,14 @@ must_check int owner_read_again(const struct owner *owner, struct owner *ret);
 /*
  * The key of an owner. Processes with equal keys may share an unwind process: all of root's, the
  * plain ones with the same user, groups and user namespace; the workers of a pool; and each other
- * mixed process only itself.
+ * mixed process only itself, until it executes a program.
  */
 struct owner_key {
-	uint32_t kind;	   /* enum owner_kind; the members below that do not count are 0 */
-	uint32_t uid, gid; /* plain, or of a pool */
-	int32_t pid;	   /* mixed; of a pool the parent's */
-	uint64_t number;   /* mixed: start_ticks; of a pool: program */
+	uint32_t kind;	      /* enum owner_kind; the members below that do not count are 0 */
+	uint32_t uid, gid;    /* plain, or of a pool */
+	int32_t pid;	      /* mixed; of a pool the parent's */
+	uint64_t program;     /* mixed, or of a pool */
+	uint64_t start_ticks; /* mixed, not of a pool */
 	uint64_t all_groups, user_namespace; /* plain, or of a pool */
 };
 struct owner_key owner_key(const struct owner *owner);

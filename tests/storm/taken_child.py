@@ -31,6 +31,7 @@ import mmap
 import os
 import pathlib
 import random
+import re
 import resource
 import select
 import signal
@@ -95,7 +96,7 @@ class Taken:
         self.links, self.pages, self.rings = [], [], {}
         self.targets, self.recordings, self.seqs = [], [], []
         self.requests, self.is_waiting = 0, False
-        self.spied = -1
+        self.spied, self.no_code, self.maps = -1, -1, None
         self.numbers = [0]
         self.platform = b'native'
         self.end = time.monotonic() + self.rng.uniform(*LIFE_S)
@@ -161,6 +162,11 @@ class Taken:
             self.is_waiting = False
             if fds and values['request'] == self.spied:
                 self.say('leak: a file of another user\'s process')
+            if fds and values['request'] == self.no_code and \
+                    os.readlink(f'/proc/self/fd/{fds[0]}').startswith('/memfd:'):
+                self.say('leak: memory that is no code')
+            if fds and self.maps is None:
+                self.maps = os.pread(fds[0], 1 << 20, 0).decode('latin1')
             self.numbers.append(values['number'])
             for fd in fds:
                 self.check_file(fd)
@@ -470,6 +476,29 @@ def do_spy(t):
         t.spied = values['request']
     t.send(next(m for m in t.table if m.name == name).pack(values), fds)
     t.live(lambda: None)
+
+
+def do_read_memory(t):
+    """unwind: asks for memory of its target that is no code, such as its stack."""
+    if t.kind != 'unwind':
+        do_lie_often(t)
+        return
+    t.send_values('READY')
+
+    def each():
+        if t.is_waiting or not t.targets:
+            return
+        values, _ = t.truth('FILE_REQUEST')
+        # A new target may be another process.
+        values.update(target=t.targets[-1], kind=1, name=b'')
+        ranges = re.findall(r'^([0-9a-f]+)-([0-9a-f]+) ..-', t.maps or '', re.M)
+        if ranges:
+            start, end = t.rng.choice(ranges)
+            values.update(kind=2, start=int(start, 16), end=int(end, 16))
+            t.no_code = values['request']
+        t.is_waiting = True
+        t.send(next(m for m in t.table if m.name == 'FILE_REQUEST').pack(values))
+    t.live(each)
 
 
 def do_wrong_way(t):

@@ -26,31 +26,51 @@ void target_count_missed(const struct targets *ts, struct target *t, uint64_t no
 	t->capture_died_ns = now;
 }
 
-static uint64_t counted_samples(const struct capture_counters *c)
+/*
+ * Counts the samples that were taken or missed. Returns false if there are more than were expected:
+ * capture was taken over, and its counters are nonsense.
+ */
+static bool count_samples(const struct capture_counters *c, uint64_t *ret)
 {
-	uint64_t n = c->captured + c->repeated + c->filled;
+	const uint64_t taken[] = {c->captured, c->repeated, c->filled};
+	uint64_t left = c->expected;
 
-	for (size_t i = 0; i < MISSED_N; i++)
-		n += c->missed[i];
-	return n;
+	for (size_t i = 0; i < array_size(taken) + MISSED_N; i++) {
+		const uint64_t n =
+			i < array_size(taken) ? taken[i] : c->missed[i - array_size(taken)];
+
+		if (n > left)
+			return false;
+		left -= n;
+	}
+	*ret = c->expected - left;
+	return true;
 }
 
 /*
  * Adds the counters in capture's page to those of the target, also if the target has ended. Capture
- * has taken no samples since since_ns. Samples that were under way are added to *missed.
+ * has taken no samples since since_ns. Samples that were under way are added to *missed. Counters
+ * that are nonsense are dropped, with all that they count.
  */
 static void keep_capture_counters(const struct targets *ts, struct target *t, uint64_t since_ns,
 				  uint64_t *missed)
 {
 	/* A copy, because a capture that hangs may still write. */
 	const struct capture_counters now = ts->children->heartbeat->slots[t->slot];
+	uint64_t counted;
 
 	if (!t->was_attached || t->capture_died_ns != 0)
 		return;
 	t->capture_died_ns = since_ns;
 	t->capture_died_threads = now.threads;
-	if (now.expected > counted_samples(&now))
-		*missed += now.expected - counted_samples(&now);
+	if (!count_samples(&now, &counted)) {
+		log_warning("process %d: the counters of sentry-profd-capture do not add up: its "
+			    "samples since it attached are not counted",
+			    t->pid);
+		t->capture_died_threads = 0;
+		return;
+	}
+	*missed += now.expected - counted;
 	counters_add(&t->capture_past, &now);
 }
 
@@ -112,10 +132,17 @@ void targets_unwind_died(struct targets *ts, struct unwind *u)
 
 void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret)
 {
+	struct capture_counters now;
+	uint64_t counted;
+
 	*ret = t->capture_past;
 	/* The counters of a dead capture were added to capture_past when it died. */
-	if (t->capture_died_ns == 0 && t->was_attached && ts->children->heartbeat != NULL)
-		counters_add(ret, &ts->children->heartbeat->slots[t->slot]);
+	if (t->capture_died_ns != 0 || !t->was_attached || ts->children->heartbeat == NULL)
+		return;
+	now = ts->children->heartbeat->slots[t->slot];
+	/* While capture writes, a copy may have new counters beside old ones. */
+	if (t->in_capture || count_samples(&now, &counted))
+		counters_add(ret, &now);
 }
 
 uint64_t target_threads(const struct targets *ts, const struct target *t)

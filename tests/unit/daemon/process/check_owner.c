@@ -232,6 +232,21 @@ TEST(an_exec_is_a_change_even_with_the_same_key)
 	ck_assert(!owner_is_unchanged(&before, &after));
 }
 
+/* Of a set-user-ID program the unwind process of the program before must get nothing. */
+TEST_IF(a_mixed_process_has_another_key_after_an_exec, getuid() == 0)
+{
+	struct owner mixed, again;
+
+	owned_go(&process, 'c');
+	mixed = now();
+	ck_assert_int_eq(mixed.kind, OWNER_MIXED);
+	ck_assert_int_eq(write(process.to, "x", 1), 1);
+	await_exec(&mixed);
+	OK(owner_read_again(&mixed, &again));
+	again.kind = OWNER_MIXED;
+	ck_assert(!owner_is_same(&mixed, &again));
+}
+
 TEST_IF(a_mixed_process_may_be_another_kind_after_an_exec, getuid() == 0)
 {
 	struct owner mixed, again;

@@ -18,7 +18,7 @@ static void set_up(void)
 	b.parts.children.heartbeat = &heartbeat;
 	instance = (struct instance){.pid = 1};
 	run = build_run(&b, &instance, NULL);
-	run->was_attached = true;
+	run->was_attached = run->in_capture = true;
 	page = &heartbeat.slots[run->slot];
 	*page = (struct capture_counters){
 		.ticks = 10, .expected = 20, .captured = 20, .threads = 2, .refused = 1};
@@ -30,6 +30,7 @@ static void start_capture(uint64_t threads)
 {
 	*page = (struct capture_counters){.threads = threads};
 	run->capture_died_ns = 0;
+	run->in_capture = true;
 }
 
 TEST(counters_of_all_capture_processes_are_added)
@@ -42,6 +43,26 @@ TEST(counters_of_all_capture_processes_are_added)
 	totals_of_target(&b.parts.targets, run, &totals);
 	ck_assert_uint_eq(totals.capture.captured, 25);
 	ck_assert_uint_eq(totals.capture.ticks, 10);
+}
+
+/* A capture that was taken over can write anything into its page. */
+TEST(counters_that_do_not_add_up_are_dropped)
+{
+	uint64_t *const nonsense[] = {&page->captured, &page->filled, &page->missed[0]};
+
+	for (size_t n = 0; n < array_size(nonsense); n++) {
+		struct run_totals totals;
+
+		*page = (struct capture_counters){.ticks = 10, .expected = 20, .threads = 2};
+		*nonsense[n] = n == 0 ? 21 : UINT64_MAX - 5;
+		page->repeated = n == 0 ? 0 : 10;
+		run->capture_died_ns = 0;
+		targets_capture_died(&b.parts.targets, 0);
+		totals_of_target(&b.parts.targets, run, &totals);
+		ck_assert_uint_eq(totals.capture.expected, 0);
+		ck_assert_uint_eq(totals.capture.captured + totals.capture.filled, 0);
+		ck_assert_uint_eq(target_threads(&b.parts.targets, run), 0);
+	}
 }
 
 /* Not the sum over the capture processes. */
