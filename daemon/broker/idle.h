@@ -2,7 +2,7 @@
  * Ends unwind and ship processes that are no longer needed. A target or a section that needs one
  * later gets a new process.
  *
- * An unwind process stays for IDLE_NS after the last target of its uid has ended, so that a
+ * An unwind process stays for IDLE_NS after the last target of its key has ended, so that a
  * service that restarts finds its files already read. A ship stays as long as the configuration
  * has its DSN or a run of the profiler uses it. The ship of the options and the ship of
  * Spotlight always stay.

@@ -9,7 +9,7 @@
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_io.h"
 
-/* A ring for each uid whose processes are profiled. */
+/* A ring for each unwind process. */
 #define RINGS_MAX HEARTBEAT_SLOTS
 
 /*

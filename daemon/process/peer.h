@@ -40,8 +40,9 @@ struct peer {
 
 /*
  * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, which counts as an
- * operator. The caller sets user. Root does if its user and pid namespaces are the daemon's, and it
- * has CAP_SYS_PTRACE; or if the daemon has not. Returns 0, or an error of getsockopt(2), negative.
+ * operator. The caller sets user. A peer with uid 0 counts as one if its user and pid namespaces are
+ * the daemon's, and it has CAP_SYS_PTRACE; every such peer does if the daemon itself lacks that
+ * capability. Returns 0, or an error of getsockopt(2), negative.
  *
  * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between
  * connect(2) and this call, another process of the same user that gets its pid is taken for

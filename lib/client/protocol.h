@@ -16,9 +16,10 @@
  *
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
  * connect(2): a child that inherits a connection speaks for its parent. After an exec by that
- * process, requests about the client and about other users' processes are denied until the process
- * has the credentials that it had when it connected: Uid, Gid and CapPrm of /proc/PID/status, and
- * the owner of that file. Operators are root, the daemon's own user, and members of the group
+ * process, the daemon denies requests about the client itself, and those of a client that is no
+ * operator about other processes, unless the process has the credentials that it had when it
+ * connected: Uid, Gid and CapPrm of /proc/PID/status, and the owner of that file. Operators are
+ * root of the daemon's user and pid namespaces, the daemon's own user, and members of the group
  * sentry-profd.
  *
  *     request                                        permitted to
@@ -197,7 +198,7 @@ enum protocol_state {
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
 	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
 	PROTOCOL_DETACHING,	  /* "detaching": to be left out; the daemon still traces it */
-	PROTOCOL_WAITING,	  /* "waiting": until fewer processes are profiled */
+	PROTOCOL_WAITING,	  /* "waiting": for a limit, or its user's part of the CPU budget */
 };
 
 /*
@@ -236,8 +237,9 @@ struct protocol_answer {
  * it.
  *
  * The daemon does not wait for the client. It discards chunks, and counts them as lost, if the
- * client has read nothing for 5 s, if the chunks that wait for the clients of one user have more
- * than PROTOCOL_CHUNK_MAX bytes, or if eight chunks of a recording wait.
+ * client has not read the recording for 5 s, if the chunks and the unread messages of one user's
+ * recordings have more than PROTOCOL_CHUNK_MAX bytes, if eight chunks of a recording wait, or if a
+ * recording exceeds 4 MB a second by more than it has saved in a minute.
  *
  * The recording lasts until RECORD_END, until the connection that requested it is closed, until the
  * process ends, or until the client has closed the socket of the recording, which the daemon

@@ -1,6 +1,6 @@
 /*
  * The broker's child processes: what the broker knows of each, and the messages to and from it.
- * There is one capture, one unwind process for each uid that has targets (targets/targets.h), and
+ * There is one capture, one unwind process for each key of targets (daemon/process/owner.h), and
  * one ship for each DSN. children.h starts them, reap.h handles their ends.
  *
  * A struct child stands for one of these roles. Its process may die and be restarted; the struct

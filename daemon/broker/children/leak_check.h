@@ -3,16 +3,16 @@
  * in a traced process and would end it with an error. targets/leaks.h asks before capture attaches.
  *
  * A question goes through the files with code of the process: the program, and all that it has
- * mapped. The helper of files/ lists and opens them, an unwind process of the user looks at each in
- * its sandbox (MSG_FILE_LOOK), and a cache keeps what it has found, by the user and the identity of
- * the file. If a file has LeakSanitizer, the helper reads the environment of the process:
- * detect_leaks=0 switches it off. The broker itself parses neither files nor environment.
+ * mapped. The helper of files/ lists and opens them, the unwind process of the owner's key looks at
+ * each in its sandbox (MSG_FILE_LOOK), and a cache keeps what it has found, by the key and the
+ * identity of the file. If a file has LeakSanitizer, the helper reads the environment of the
+ * process: detect_leaks=0 switches it off. The broker itself parses neither files nor environment.
  *
  * A process whose files are all in the cache costs one request to the helper. Each file that is not
  * in it costs another request, and a message to the unwind process and back.
  *
  * An unwind process that a target has taken over can give wrong answers, about processes of its own
- * user only: the cache is by user.
+ * key only: the cache is by key.
  *
  * How to ask about a process that a target's exec has made, while it is held: leak_check_process()
  * with is_new_program and a timeout of 1 s; at every turn leak_question_answer(), until that is not

@@ -24,11 +24,11 @@
 struct targets;
 
 /*
- * How many processes are profiled or recorded because a user, and all users together, have asked
- * for that: those that they have added, and those of a section that would not be profiled
- * otherwise. The maximum of all targets is HEARTBEAT_SLOTS; so sections and operators have three
- * quarters of these. Operators (control/rights.h) have no such limit. struct peer has whose limit
- * counts.
+ * The maximum number of processes that are attached or recorded at the request of one user, and of
+ * all users who are no operators. Both count processes that these users have added, and processes
+ * of a section that would not be profiled without their request. Sections and operators have the
+ * rest of HEARTBEAT_SLOTS, three quarters. Operators (control/rights.h) have no such limit. struct
+ * peer has whose limit counts.
  */
 #define ADOPT_USER_MAX	8
 #define ADOPT_USERS_MAX 64

@@ -10,7 +10,7 @@
  * All operators count as one user (ALLOWANCE_OPERATORS).
  *
  * A recording belongs to an instance (targets/instance.h) and ends with the instance's process,
- * or, unless an operator requested it, when the process executes a set-user-ID program.
+ * or, unless an operator requested it, when the key of the process changes (targets/owners.h).
  * The recording goes on when a user stops or starts the profiling of that process, and when the
  * unwind process dies. If an instance is not profiled for Sentry, a target is started for its
  * recordings alone (target.is_for_recordings).

@@ -50,7 +50,7 @@ static bool is_older(const struct quarantine_file *f, const struct quarantine_fi
 	return best == NULL || f->last_death < best->last_death;
 }
 
-/* Returns a free entry, or the oldest: of the user, if it has QUARANTINE_OF_USER; else of all. */
+/* Returns a free entry, or the oldest: of the key, if it has QUARANTINE_OF_KEY; else of all. */
 static struct quarantine_file *find_place(struct quarantine_table *d, const struct owner_key *owner)
 {
 	struct quarantine_file *free = NULL, *oldest = NULL, *own = NULL;
@@ -71,7 +71,7 @@ static struct quarantine_file *find_place(struct quarantine_table *d, const stru
 		if (is_older(f, own))
 			own = f;
 	}
-	if (n_own >= QUARANTINE_OF_USER)
+	if (n_own >= QUARANTINE_OF_KEY)
 		return own;
 	return free != NULL ? free : oldest;
 }

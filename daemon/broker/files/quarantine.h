@@ -1,6 +1,6 @@
 /*
  * Quarantine: the broker sends no unwind process a file at which unwind processes of the same
- * user have died QUARANTINE_DEATHS times.
+ * key (daemon/process/owner.h) have died QUARANTINE_DEATHS times.
  *
  * With each program, library or debug file the broker sends the unwind process a number: a hash
  * of the file's identity under a key of this broker. While the unwind process reads the file, its
@@ -8,10 +8,10 @@
  * process dies, quarantine_unwind_died() counts a death for the number in the page, unless the
  * wait status shows that another process ended it.
  *
- * Deaths are counted per owner, because a profiled process that has taken over its unwind process
+ * Deaths are counted per key, because a profiled process that has taken over its unwind process
  * can write any number into the page. Numbers that no file had have no effect. So a hostile
- * process can quarantine only files that were sent to an unwind process of its own user, and only
- * for profiled processes of that user.
+ * process can quarantine only files that were sent to an unwind process of its own key, and only
+ * for profiled processes of that key.
  */
 #ifndef DAEMON_BROKER_FILES_QUARANTINE_H
 #define DAEMON_BROKER_FILES_QUARANTINE_H
@@ -31,11 +31,11 @@
 #define QUARANTINE_DEATHS 3
 
 /*
- * Limits of files with at least one death: of one user, and of all users. At a limit the entry
- * with the oldest last death is replaced, of the same user or of all users.
+ * Limits of files with at least one death: of one key, and of all keys. At a limit the entry
+ * with the oldest last death is replaced, of the same key or of all keys.
  */
-#define QUARANTINE_OF_USER 32
-#define QUARANTINE_MAX	   256
+#define QUARANTINE_OF_KEY 32
+#define QUARANTINE_MAX	  256
 
 struct quarantine_file {
 	struct owner_key owner;

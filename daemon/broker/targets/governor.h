@@ -60,7 +60,8 @@ struct governor_admission {
  * Admission of users' runs. A new run may cost what its user no longer has: its first seconds, in
  * which the cost is not known, and files that are new to unwind. So a user whose average use over
  * ten seconds is above an equal part of what is left for users gets no new run until it is not.
- * One with less use gets one new run in an interval of the governor.
+ * One with less use gets one new run in an interval of the governor; one without any use so far is
+ * not limited here.
  */
 #define GOVERNOR_USERS_MAX 64 /* of more users, the one with the least use is forgotten */
 struct governor_users {

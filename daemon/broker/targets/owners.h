@@ -6,9 +6,11 @@
  * OWNER_RUN_NS. A process that a user who is no operator has attached or recorded is left: this
  * user may not profile it any more.
  *
- * The key is read at each request of unwind, after each exec and attach, and once a second. Until
- * a change is seen, capture compares the owner of the process's files in /proc at each exec, and
- * the helper of files/ compares the whole key at each file.
+ * The broker reads the key at each request of unwind, after each attach and exec, and before each
+ * run. Once a second it compares the owners of /proc/PID and /proc/PID/stat, and reads the key if
+ * they differ; it reads the key of mixed targets every second. Until a change is seen, capture
+ * compares the owner of the process's files in /proc at each exec, and the helper of files/
+ * compares the whole key at each file.
  */
 #ifndef DAEMON_BROKER_TARGETS_OWNERS_H
 #define DAEMON_BROKER_TARGETS_OWNERS_H
