@@ -215,8 +215,14 @@ __attribute__((noreturn)) static void run_child(int fd, char **argv, const char 
 	 * permits the broker and its descendants. It stays in effect after execve(2).
 	 */
 	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
-	if (user != NULL)
+	if (user != NULL) {
 		change_user(user);
+		/*
+		 * Dumpable as the command will be, so that its owner does not change when it is
+		 * executed. The broker has read no secret yet.
+		 */
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	}
 	find_executable(argv[0], path, &file);
 	send_ready(fd, path, &file);
 	while (recv(fd, &go, 1, 0) != 1)

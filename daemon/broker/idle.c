@@ -92,10 +92,14 @@ static void check_ship(struct broker *b, struct ship *s)
 		(void)shutdown(s->child.fd, SHUT_WR);
 }
 
-void idle_check(struct broker *b, uint64_t now_ns)
+void idle_check_unwinds(struct broker *b, uint64_t now_ns)
 {
 	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
 		check_unwind(b, b->parts.children.unwinds[i], now_ns);
+}
+
+void idle_check_ships(struct broker *b)
+{
 	for (size_t i = 0; i < b->parts.children.n_ships; i++)
 		check_ship(b, b->parts.children.ships[i]);
 }

@@ -18,10 +18,9 @@ struct broker;
 
 #define IDLE_NS (60 * NS_PER_SEC)
 
-/*
- * Called about once a second, in service mode only: the command line names no processes. now_ns:
- * CLOCK_MONOTONIC.
- */
-void idle_check(struct broker *b, uint64_t now_ns);
+/* Called about once a second. now_ns: CLOCK_MONOTONIC. */
+void idle_check_unwinds(struct broker *b, uint64_t now_ns);
+/* The same, in service mode only: the command line names no processes. */
+void idle_check_ships(struct broker *b);
 
 #endif

@@ -43,8 +43,11 @@ static void each_second(struct broker *b)
 	loop_resume(b->parts.state.loop);
 	overdue_check(b);
 	owners_check_all(&b->parts.targets);
-	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
-		idle_check(b, now_ns);
+	if (b->parts.state.phase == PHASE_PROFILING) {
+		idle_check_unwinds(b, now_ns);
+		if (b->parts.discovery != NULL)
+			idle_check_ships(b);
+	}
 }
 
 /*

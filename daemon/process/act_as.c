@@ -2,9 +2,16 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+/* The capabilities that setfsuid(2) drops for a user (cap_task_fix_setuid()). */
+#define BYPASS_PERMISSIONS                                                                        \
+	(CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH) | \
+	 CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_FSETID) | CAPABILITY(CAP_LINUX_IMMUTABLE) |      \
+	 CAPABILITY(CAP_MKNOD) | CAPABILITY(CAP_MAC_OVERRIDE))
 
 /*
  * setfsuid(2) and setfsgid(2) return the former id and no error. The id -1 is never valid,
@@ -47,10 +54,16 @@ int act_as_owner(const struct owner *owner, struct act_as *ret)
 				setgroups(owner->n_groups, owner->groups) == 0;
 	int r = act_as(owner->uid, owner->gid, ret);
 
-	if (r == 0)
+	if (r == 0) {
 		ret->has_groups = has_groups;
-	else if (has_groups)
+		/* uid 0 of a user namespace has no capability here, and setfsuid(0) drops none. */
+		if (owner->kind != OWNER_ROOT && owner->uid == 0)
+			r = privileges_make_effective(ret->effective & ~BYPASS_PERMISSIONS);
+		if (r < 0)
+			act_as_restore(ret);
+	} else if (has_groups) {
 		(void)!setgroups(0, NULL);
+	}
 	return r;
 }
 

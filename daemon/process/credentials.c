@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
@@ -17,10 +18,12 @@ bool credentials_parse(const char *status, uint32_t owner, struct credentials *r
 
 bool credentials_read(int32_t pid, struct credentials *ret)
 {
-	char text[PROCFS_TEXT_MAX];
-	const uint32_t owner = process_owner(pid);
+	char text[PROCFS_STATUS_MAX];
+	/* The files of a leader that has exited belong to root. */
+	const int32_t tid = threads_find_living(pid);
+	const uint32_t owner = process_owner(tid);
 
-	return small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) ==
+	return small_file_read(AT_FDCWD, procfs_path(tid, "status").text, text, sizeof(text)) ==
 		       0 &&
 	       credentials_parse(text, owner, ret);
 }

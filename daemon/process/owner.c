@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/common/shortage.h"
 #include "daemon/process/credentials.h"
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
@@ -11,11 +12,8 @@
 #include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
 
-/* About 1.5 KB, more with many groups. */
-#define STATUS_MAX 16384
-
 /* Fields of proc_pid_stat(5). */
-enum { PARENT = 4, START_TICKS = 22, START_STACK = 28 };
+enum { PARENT = 4, START_TICKS = 22, MEMORY_SIZE = 23, START_STACK = 28 };
 
 /* Returns 0 if it cannot be read. */
 static uint64_t inode_of(const char *path)
@@ -90,17 +88,27 @@ static void read_credentials(const char *status, struct owner *ret)
 		ret->pool = 0;
 }
 
+/* Reads a file of a process. Returns 0, -ESRCH, or an error of a shortage. */
+static int read_text(int32_t tid, const char *name, char *ret, size_t size)
+{
+	const int r = small_file_read(AT_FDCWD, procfs_path(tid, "%s", name).text, ret, size);
+
+	return r == 0 || shortage_is(-r) ? r : -ESRCH;
+}
+
 int owner_read(int32_t pid, struct owner *ret)
 {
 	struct owner o = {.pid = pid};
-	char stat[PROCFS_TEXT_MAX], status[STATUS_MAX];
+	char stat[PROCFS_TEXT_MAX], status[PROCFS_STATUS_MAX];
+	int r;
 
 	/*
 	 * The program is read first. So what is read after an exec is never taken for a reading of
 	 * that program: the next reading shows another one.
 	 */
-	if (small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, stat, sizeof(stat)) < 0)
-		return -ESRCH;
+	r = read_text(pid, "stat", stat, sizeof(stat));
+	if (r < 0)
+		return r;
 	o.start_ticks = procfs_stat_number(stat, START_TICKS);
 	o.program = procfs_stat_number(stat, START_STACK);
 	/* Orphans have init as their parent, from whichever parent they come. */
@@ -108,14 +116,23 @@ int owner_read(int32_t pid, struct owner *ret)
 	o.pool = o.pool == 1 ? 0 : o.pool;
 	/* /proc/PID has no memory, and belongs to root, once the leader has exited. */
 	o.tid = o.program == 0 ? threads_find_living(pid) : pid;
-	if (o.tid != pid &&
-	    small_file_read(AT_FDCWD, procfs_path(o.tid, "stat").text, stat, sizeof(stat)) == 0)
+	if (o.tid != pid) {
+		r = read_text(o.tid, "stat", stat, sizeof(stat));
+		if (r < 0)
+			return r;
 		o.program = procfs_stat_number(stat, START_STACK);
+	}
+	/*
+	 * A process that exits has no memory for a while before it is a zombie, and its files
+	 * belong to root then.
+	 */
+	if (procfs_stat_number(stat, MEMORY_SIZE) == 0)
+		return -ESRCH;
 	o.files_uid = process_owner(o.tid);
 	o.user_namespace = inode_of(procfs_path(o.tid, "ns/user").text);
-	if (small_file_read(AT_FDCWD, procfs_path(o.tid, "status").text, status, sizeof(status)) <
-	    0)
-		return -ESRCH;
+	r = read_text(o.tid, "status", status, sizeof(status));
+	if (r < 0)
+		return r;
 	read_credentials(status, &o);
 	*ret = o;
 	return 0;
@@ -138,14 +155,13 @@ int owner_read_again(const struct owner *owner, struct owner *ret)
 
 struct owner_key owner_key(const struct owner *owner)
 {
-	struct owner_key key = {.kind = owner->kind};
+	struct owner_key key = {.kind = owner->kind, .uid = owner->uid};
 
 	if (owner->kind == OWNER_MIXED && owner->pool == 0) {
 		key.pid = owner->pid;
 		key.start_ticks = owner->start_ticks;
 		key.program = owner->program;
 	} else if (owner->kind == OWNER_PLAIN || owner->kind == OWNER_MIXED) {
-		key.uid = owner->uid;
 		key.gid = owner->gid;
 		key.all_groups = owner->all_groups;
 		key.user_namespace = owner->user_namespace;

@@ -49,14 +49,14 @@ struct owner {
 };
 
 /*
- * Reads whose process pid is. Returns 0 or -ESRCH. A process of which only a part can be read is
- * mixed.
+ * Reads whose process pid is. Returns 0; -ESRCH: it has ended, or is about to; or an error of a
+ * shortage (daemon/common/shortage.h). A process of which only a part can be read is mixed.
  */
 must_check int owner_read(int32_t pid, struct owner *ret);
 
 /*
  * Reads the process of *owner again. A mixed process that has only uids 0 now stays mixed, with the
- * ids of *owner, until an exec: it may change its uids all the time. Returns 0 or -ESRCH.
+ * ids of *owner, until an exec: it may change its uids all the time. Returns as owner_read().
  */
 must_check int owner_read_again(const struct owner *owner, struct owner *ret);
 
@@ -66,11 +66,12 @@ must_check int owner_read_again(const struct owner *owner, struct owner *ret);
  * mixed process only itself, until it executes a program.
  */
 struct owner_key {
-	uint32_t kind;	      /* enum owner_kind; the members below that do not count are 0 */
-	uint32_t uid, gid;    /* plain, or of a pool */
-	int32_t pid;	      /* mixed; of a pool the parent's */
-	uint64_t program;     /* mixed, or of a pool */
-	uint64_t start_ticks; /* mixed, not of a pool */
+	uint32_t kind; /* enum owner_kind; the members below that do not count are 0 */
+	uint32_t uid;
+	uint32_t gid;			     /* plain, or of a pool */
+	int32_t pid;			     /* mixed; of a pool the parent's */
+	uint64_t program;		     /* mixed, or of a pool */
+	uint64_t start_ticks;		     /* mixed, not of a pool */
 	uint64_t all_groups, user_namespace; /* plain, or of a pool */
 };
 struct owner_key owner_key(const struct owner *owner);

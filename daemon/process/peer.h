@@ -40,8 +40,8 @@ struct peer {
 
 /*
  * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, which counts as an
- * operator. The caller sets user. A peer with uid 0 counts as one if its user and pid namespaces are
- * the daemon's, and it has CAP_SYS_PTRACE; every such peer does if the daemon itself lacks that
+ * operator. The caller sets user. A peer with uid 0 counts as one if its user and pid namespaces
+ * are the daemon's, and it has CAP_SYS_PTRACE; every such peer does if the daemon itself lacks that
  * capability. Returns 0, or an error of getsockopt(2), negative.
  *
  * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between

@@ -12,9 +12,6 @@
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
-/* /proc/PID/status: about 1.5 KB, more with many groups. */
-#define STATUS_MAX 16384
-
 int process_root_open_regular(int fd, int *ret_fd)
 {
 	struct stat st;
@@ -92,7 +89,7 @@ int process_root_open_debug_link(const struct owner *owner, const char *path, co
 int process_root_open_perf_map(const struct owner *owner, int *ret_fd)
 {
 	uint64_t pids[PROCFS_NAMESPACES_MAX];
-	char status[STATUS_MAX], path[64];
+	char status[PROCFS_STATUS_MAX], path[64];
 	struct stat st;
 	size_t n;
 	int r;

@@ -12,6 +12,8 @@
 
 /* Size of a buffer for the text of stat or status, which is usually much shorter. */
 #define PROCFS_TEXT_MAX 4096
+/* The same for a status that may have a thousand supplementary groups before what is read of it. */
+#define PROCFS_STATUS_MAX 16384
 
 /* The most pids of a process, one for each namespace: MAX_PID_NS_LEVEL of the kernel, and one. */
 #define PROCFS_NAMESPACES_MAX 33

@@ -72,7 +72,8 @@ void capture_await_exec(struct capture *c, uint32_t target);
  * files in /proc, which is root while the process has other rights than its user (set-user-ID,
  * set-group-ID, file capabilities). If that owner is another one now, or after an exec, the process
  * has other rights than its unwinder may see: capture reports CAPTURE_OTHER_RIGHTS, and takes no
- * samples until an exec after which the owner is the one set here. Without this call nothing is
+ * samples until an exec after which the owner is the one set here. If uid and files_uid differ,
+ * this holds after each exec, since the owner would be the same. Without this call nothing is
  * compared. Call it before the target's first tick.
  */
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid);

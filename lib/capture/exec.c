@@ -1,6 +1,7 @@
 #include "lib/capture/exec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,9 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
+
+/* The owner of no file. */
+#define NO_USER UINT32_MAX
 
 /*
  * Reads the start of the auxiliary vector. Its size is 0 if the leader is dead and has released its
@@ -130,10 +134,15 @@ int exec_read_first(struct traced_process *t)
  */
 static bool has_other_rights(const struct traced_process *t)
 {
+	const struct thread *th = t->threads.awake != NULL ? t->threads.awake : t->threads.asleep;
+	char path[32] = "stat";
 	struct stat st;
 
+	/* The files of a leader that has exited belong to root. */
+	if (th != NULL)
+		(void)snprintf(path, sizeof(path), "task/%u/stat", th->tid);
 	return t->exec.user_known &&
-	       (fstatat(t->proc_fd, "stat", &st, 0) < 0 || st.st_uid != t->exec.files_uid);
+	       (fstatat(t->proc_fd, path, &st, 0) < 0 || st.st_uid != t->exec.files_uid);
 }
 
 bool exec_compare_rights(struct traced_process *t)
@@ -153,6 +162,10 @@ void exec_happened(struct traced_process *t)
 	t->exec.auxv_known = read_program(t, &t->exec.auxv) == PROC_READ && t->exec.auxv.size > 0;
 	t->exec.leader_dies = false;
 	t->crash = (struct traced_crash){0};
+	/* What root's files say of a process of a user does not change when it gets root's rights.
+	 */
+	if (t->exec.user_known && t->exec.uid != t->exec.files_uid)
+		t->exec.files_uid = NO_USER;
 	has_rights = exec_compare_rights(t);
 	t->reader.n_gone = 0;
 	/* Capture may not have attached to the leader yet. */

@@ -465,6 +465,7 @@ def test_as_another_user(box):
         ['su', '-s', '/bin/sh', 'daemon', '-c', script], capture_output=True,
         env=harness.environment(A_NAME='value'), check=True).stdout.decode()
     check(profd.stdout == expected, f'{profd.stdout}\n---\n{expected}')
+    check(profd.stats['rights_changes'] == 0, 'its rights are those of the user from the start')
     profd = command(box, 'true', options=['--user', 'no-such-user'], status=125)
     check('there is no user no-such-user' in profd.stderr, profd.stderr)
     profd = stranger.profd(box, [], '--user', 'daemon', '--', 'true').finish(125)

@@ -8,12 +8,14 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 
 import harness
 import stranger
 import test_broker
+import test_lifecycle
 from harness import Skip, check, wait_for
 from test_control import listening
 
@@ -219,6 +221,18 @@ def test_a_file_that_its_user_may_not_read(box):
     command = program(box)
     command[0].chmod(0o711)
     check_profiled(box, command, **stranger.options())
+
+
+def test_a_main_thread_that_has_exited(box):
+    """The kernel gives the files of such a thread to root."""
+    stranger.need_root()
+    target = stranger.target(box, 'leaderless')
+    target.signal(signal.SIGUSR1)
+    test_lifecycle.wait_main_thread_is_gone(target)
+    profd = box.profd([target], '--chunk-seconds', '1')
+    profd.wait_chunks()
+    profd.interrupt()
+    check(profd.stats['captured'] > 0 and profd.stats['rights_changes'] == 0, f'{profd.stats}')
 
 
 def test_a_rootless_container(box):

@@ -58,7 +58,7 @@ def test_watch_on_a_terminal(box):
                       '--socket', ctl.path], 200)
     try:
         watch.wait_for(rf'\x1b\[Jsentry-profd [^\n]*pid {profd.pid}.*'
-                       r'BYTES  LAST ERROR\r\n')
+                       r'BYTES  BY  LAST ERROR\r\n')
         watch.resize(80)
         watch.wait_for(r'BYTES  \r\n  LAST ERROR\r\n')
         profd.interrupt()

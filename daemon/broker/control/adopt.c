@@ -9,6 +9,7 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/common/log.h"
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
@@ -212,7 +213,13 @@ static struct instance *add_instance(struct targets *ts, const struct peer *peer
 		r = instance_add_attached(ts, p, origin, &i);
 		if (r == 0) {
 			set_asker(i, peer);
-			return i;
+			/* It may have executed another program since it was looked at. */
+			if (peer->is_operator ||
+			    (i->owner.kind != OWNER_MIXED && i->owner.uid == peer->uid))
+				return i;
+			instance_becomes(i, INSTANCE_REMOVED);
+			ret->m.result = PROTOCOL_DENIED;
+			return NULL;
 		}
 		control_refuse(ret, r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
 			       "cannot be attached: %s",
@@ -308,6 +315,11 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 	}
 	if (refuse_user(ts, peer, i, false, ret))
 		return NULL;
+	/* The owner of a process that has no run may have been read long ago. */
+	if (i->target == NULL && owners_look(ts, i) < 0) {
+		ret->m.result = instance_is_gone(i) ? PROTOCOL_DENIED : PROTOCOL_NO_PROCESS;
+		return NULL;
+	}
 	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
 		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", instance_obstacle_text(i));
 		return NULL;

@@ -92,13 +92,9 @@ static void send_end(struct recording *r)
  */
 static bool has_lost_right(const struct recording *r)
 {
-	const struct instance *i = r->instance;
 	/* An operator may record each process. */
-	if (r->peer == NULL || r->peer->identity.is_operator)
-		return false;
-	if (i->target != NULL)
-		(void)!owners_check(i->targets, i->target);
-	return i->owner_changes != r->owner_changes;
+	return r->peer != NULL && !r->peer->identity.is_operator &&
+	       r->instance->owner_changes != r->owner_changes;
 }
 
 static void end_recording(struct recording *r, enum protocol_record_end why)
@@ -119,6 +115,7 @@ static struct instance *find_named(struct recordings *rs, const struct peer *pee
 
 		if (instance_is_gone(i) || strcmp(i->config.name, name) != 0)
 			continue;
+		ret->work++;
 		if (!rights_may_control(peer, i)) {
 			n_denied++;
 			continue;
@@ -268,6 +265,8 @@ int recordings_chunk(const struct recordings *rs, const struct target *t, uint32
 		return -EPROTO;
 	if (r == NULL)
 		return 0;
+	if (r->instance->target != NULL)
+		(void)!owners_check(rs->targets, r->instance->target);
 	if (has_lost_right(r))
 		r->reader.lost++;
 	else

@@ -50,7 +50,10 @@ static bool is_older(const struct quarantine_file *f, const struct quarantine_fi
 	return best == NULL || f->last_death < best->last_death;
 }
 
-/* Returns a free entry, or the oldest: of the key, if it has QUARANTINE_OF_KEY; else of all. */
+/*
+ * Returns a free entry, or the oldest: of the user, if it has QUARANTINE_OF_USER; else of all. A
+ * user can have as many keys as processes.
+ */
 static struct quarantine_file *find_place(struct quarantine_table *d, const struct owner_key *owner)
 {
 	struct quarantine_file *free = NULL, *oldest = NULL, *own = NULL;
@@ -65,13 +68,13 @@ static struct quarantine_file *find_place(struct quarantine_table *d, const stru
 		}
 		if (is_older(f, oldest))
 			oldest = f;
-		if (!owner_key_equal(&f->owner, owner))
+		if (f->owner.uid != owner->uid)
 			continue;
 		n_own++;
 		if (is_older(f, own))
 			own = f;
 	}
-	if (n_own >= QUARANTINE_OF_KEY)
+	if (n_own >= QUARANTINE_OF_USER)
 		return own;
 	return free != NULL ? free : oldest;
 }

@@ -31,11 +31,11 @@
 #define QUARANTINE_DEATHS 3
 
 /*
- * Limits of files with at least one death: of one key, and of all keys. At a limit the entry
- * with the oldest last death is replaced, of the same key or of all keys.
+ * Limits of files with at least one death: of the keys of one user, and of all. At a limit the
+ * entry with the oldest last death is replaced, of the same user or of all.
  */
-#define QUARANTINE_OF_KEY 32
-#define QUARANTINE_MAX	  256
+#define QUARANTINE_OF_USER 32
+#define QUARANTINE_MAX	   256
 
 struct quarantine_file {
 	struct owner_key owner;

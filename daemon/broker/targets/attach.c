@@ -147,6 +147,7 @@ static void advance(struct targets *ts, struct target *t)
 	/* Asked early, while unwind opens the session. */
 	const enum leaks_verdict leaks = t->attach_due ? leaks_check(ts, t) : LEAKS_WAIT;
 	int32_t tracer;
+	int r;
 
 	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
 	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
@@ -168,10 +169,14 @@ static void advance(struct targets *ts, struct target *t)
 	}
 	if (t->retry_ns != 0)
 		t->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
-	leaks_forget(t);
 	/* It was not traced meanwhile, perhaps for seconds. */
-	if (owners_check(ts, t) == 0)
-		add_to_capture(ts, t);
+	r = owners_check(ts, t);
+	if (shortage_is(-r))
+		t->attach_due = true;
+	if (r < 0)
+		return;
+	leaks_forget(t);
+	add_to_capture(ts, t);
 }
 
 /*

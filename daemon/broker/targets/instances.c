@@ -333,12 +333,10 @@ static void start_run(struct targets *ts, struct instance *i)
 	i->obstacle = is_limit_reached(ts, i) ? INSTANCE_LIMIT_REACHED : INSTANCE_NO_OBSTACLE;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE || is_in_capture(ts, i))
 		return;
-	if (!is_admitted(ts, i))
-		return;
 	r = owners_begin(ts, i);
 	if (r == -ESRCH)
 		instance_becomes(i, INSTANCE_ENDED);
-	if (r < 0)
+	if (r < 0 || !is_admitted(ts, i))
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)

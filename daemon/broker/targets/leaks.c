@@ -28,12 +28,20 @@ static uint64_t program_of(const struct targets *ts, const struct target *t)
 /* Returns false if no question can be asked. */
 static bool ask(struct targets *ts, struct target *t)
 {
+	struct owner now;
 	int r;
 
 	leak_question_free(&t->leak_question);
 	if (t->leak_questions == QUESTIONS_MAX ||
 	    target_files_suspended(t, state_now_ns(ts->state)))
 		return false;
+	/*
+	 * The helper answers nothing about a program that was executed since the owner was read. If
+	 * the key has changed, attach.c ends the run.
+	 */
+	if (!is_held(ts, t) && owner_read_again(&t->owner, &now) == 0 &&
+	    owner_is_same(&t->owner, &now))
+		t->owner = now;
 	t->leak_questions++;
 	t->leak_program = program_of(ts, t);
 	if (is_held(ts, t))

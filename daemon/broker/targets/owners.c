@@ -32,8 +32,10 @@ int owners_check(struct targets *ts, struct target *t)
 	int r = owner_read_again(&t->owner, &now);
 
 	/* The pid belongs to the process as long as its pidfd says that it lives. */
-	if (r < 0 || !process_is_alive(t->pidfd))
-		return -ESRCH;
+	if (r == 0 && !process_is_alive(t->pidfd))
+		r = -ESRCH;
+	if (r < 0)
+		return r;
 	if (t->owner_has_changed)
 		return -EACCES;
 	t->instance->owner = now;
@@ -45,21 +47,32 @@ int owners_check(struct targets *ts, struct target *t)
 	return 0;
 }
 
+int owners_look(struct targets *ts, struct instance *i)
+{
+	struct owner now;
+	int r = owner_read_again(&i->owner, &now);
+	const bool is_same = r == 0 && owner_is_same(&i->owner, &now);
+
+	if (r == 0 && !process_is_alive(i->pidfd))
+		r = -ESRCH;
+	if (r < 0)
+		return r;
+	i->owner = now;
+	if (!is_same)
+		note_change(ts, i);
+	return instance_is_gone(i) ? -EACCES : 0;
+}
+
 int owners_begin(struct targets *ts, struct instance *i)
 {
 	const uint64_t now_ns = ts->state->clocks.mono();
-	const struct owner before = i->owner;
+	int r;
 
-	if (owner_read_again(&before, &i->owner) < 0 || !process_is_alive(i->pidfd)) {
-		i->owner = before;
-		return -ESRCH;
-	}
-	if (!owner_is_same(&before, &i->owner))
-		note_change(ts, i);
-	if (instance_is_gone(i))
-		return -EACCES;
-	if (!i->owner_has_changed)
-		return 0;
+	if (i->owner_has_changed && i->owner_run_ns != 0 && now_ns - i->owner_run_ns < OWNER_RUN_NS)
+		return -EAGAIN;
+	r = owners_look(ts, i);
+	if (r < 0 || !i->owner_has_changed)
+		return r;
 	if (i->owner_run_ns != 0 && now_ns - i->owner_run_ns < OWNER_RUN_NS)
 		return -EAGAIN;
 	i->owner_run_ns = now_ns;

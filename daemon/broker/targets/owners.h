@@ -23,8 +23,9 @@
 #define OWNER_RUN_NS (10 * NS_PER_SEC)
 
 /*
- * Reads whose the process of t is, and ends the run if the key has changed. Returns 0; -ESRCH: the
- * process has ended; -EACCES: the key has changed, now or earlier in this run.
+ * Reads whose the process of t is, and ends the run if the key has changed. Returns 0; -EACCES:
+ * the key has changed, now or earlier in this run; -ESRCH: the process has ended; or an error of a
+ * shortage.
  */
 must_check int owners_check(struct targets *ts, struct target *t);
 
@@ -32,9 +33,14 @@ must_check int owners_check(struct targets *ts, struct target *t);
 void owners_end_run(struct targets *ts, struct target *t);
 
 /*
- * Reads whose the process of i is, for a run that is about to begin. Returns 0; -ESRCH: the process
- * has ended; -EACCES: it is left, as above; -EAGAIN: the last run ended by a change of the key, and
- * the next one has to wait.
+ * Reads whose the process of i, which has no run, is. Returns 0; -EACCES: it is left, as above;
+ * -ESRCH; or an error of a shortage.
+ */
+must_check int owners_look(struct targets *ts, struct instance *i);
+
+/*
+ * The same for a run that is about to begin. Returns -EAGAIN, too: the last run ended by a change
+ * of the key, and the next one has to wait.
  */
 must_check int owners_begin(struct targets *ts, struct instance *i);
 

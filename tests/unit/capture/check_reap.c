@@ -123,6 +123,23 @@ TEST(no_sample_is_taken_of_a_program_with_other_rights)
 	ck_assert_uint_gt(l.records[RECORD_SAMPLE], samples);
 }
 
+/* One that is not dumpable: root's files do not show that it executes a set-user-ID program. */
+TEST(no_sample_is_taken_after_an_exec_of_a_process_whose_files_are_roots)
+{
+	uint64_t samples;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	capture_set_user(l.capture, LIVE_TARGET, geteuid() + 1, geteuid());
+	live_ticks(&l, 5);
+	ck_assert_uint_gt(l.records[RECORD_SAMPLE], 0);
+	ck_assert_uint_eq(l.other_rights, 0);
+	execute();
+	ck_assert_uint_eq(l.other_rights, 1);
+	samples = l.records[RECORD_SAMPLE];
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples);
+}
+
 /*
  * The parent's stop already reports the child, because the parent may end before the child has run.
  */

@@ -33,32 +33,38 @@ static bool has_ended(void)
 	return recv(end, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
+static void idle_check_both(uint64_t now_ns)
+{
+	idle_check_unwinds(&b, now_ns);
+	idle_check_ships(&b);
+}
+
 FIXTURE(set_up, NULL)
 
 TEST(an_unwind_process_with_a_target_stays)
 {
 	for (uint64_t t = 1; t < 5 * IDLE_NS; t += IDLE_NS / 4)
-		idle_check(&b, t);
+		idle_check_both(t);
 	ck_assert(!has_ended());
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 }
 
 TEST(an_unwind_process_ends_a_minute_after_its_last_target)
 {
-	idle_check(&b, 10);
+	idle_check_both(10);
 	b.parts.targets.table[3].id = 0;
-	idle_check(&b, 9 + IDLE_NS);
+	idle_check_both(9 + IDLE_NS);
 	ck_assert(!has_ended());
-	idle_check(&b, 10 + IDLE_NS);
+	idle_check_both(10 + IDLE_NS);
 	ck_assert(has_ended());
 	ck_assert(!child_is_wanted(&unwind->child));
 	/* The process was told to leave and has not ended yet. */
-	idle_check(&b, 20 + IDLE_NS);
+	idle_check_both(20 + IDLE_NS);
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 	children_sweep(&b.parts.children);
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 	unwind->child.pid = 0;
-	idle_check(&b, 30 + IDLE_NS);
+	idle_check_both(30 + IDLE_NS);
 	children_sweep(&b.parts.children);
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
 	ck_assert_double_eq(b.parts.children.unwinds_gone.cpu_s, 2);
@@ -66,13 +72,13 @@ TEST(an_unwind_process_ends_a_minute_after_its_last_target)
 
 TEST(a_target_that_comes_back_finds_its_unwind_process)
 {
-	idle_check(&b, 10);
+	idle_check_both(10);
 	b.parts.targets.table[3].id = 0;
-	idle_check(&b, IDLE_NS);
+	idle_check_both(IDLE_NS);
 	b.parts.targets.table[3].id = 2;
-	idle_check(&b, IDLE_NS + 5);
+	idle_check_both(IDLE_NS + 5);
 	b.parts.targets.table[3].id = 0;
-	idle_check(&b, 2 * IDLE_NS);
+	idle_check_both(2 * IDLE_NS);
 	ck_assert(!has_ended());
 }
 
@@ -131,10 +137,10 @@ TEST(a_ship_ends_when_no_section_has_its_dsn)
 	struct ship *s = add_ships();
 
 	configure(OLD);
-	idle_check(&b, 10);
+	idle_check_both(10);
 	ck_assert(!s->child.is_leaving);
 	configure(NEW);
-	idle_check(&b, 20);
+	idle_check_both(20);
 	ck_assert(s->child.is_leaving);
 	ck_assert(is_asked_to_finish());
 	/* The broker still reads the ship's messages. */
@@ -158,10 +164,10 @@ TEST(a_ship_that_an_instance_uses_stays)
 	b.parts.targets.instances = list;
 	b.parts.targets.n_instances = 1;
 	configure(NEW);
-	idle_check(&b, 10);
+	idle_check_both(10);
 	ck_assert(!s->child.is_leaving);
 	i.ship = NULL;
-	idle_check(&b, 20);
+	idle_check_both(20);
 	ck_assert(s->child.is_leaving);
 }
 
@@ -170,7 +176,7 @@ TEST(a_new_dsn_waits_until_another_ship_has_ended)
 	struct ship *s = add_ships(), *found;
 
 	configure(NEW);
-	idle_check(&b, 10);
+	idle_check_both(10);
 	ck_assert_int_eq(children_get_ship(&b.parts.children, OLD, &found), -EAGAIN);
 	for (size_t i = 2; i < SHIPS_MAX; i++)
 		b.parts.children.ships[b.parts.children.n_ships++] = b.parts.children.ships[0];

@@ -77,6 +77,23 @@ TEST_IF(act_as_takes_the_rights_of_the_user, getuid() == 0)
 	act_as_restore(&before);
 }
 
+/* Root of a user namespace has uid 0 and no capability outside of it. */
+TEST_IF(act_as_gives_root_of_a_container_no_capability, getuid() == 0)
+{
+	const struct owner container = {.kind = OWNER_PLAIN, .uid = 0, .gid = 0};
+	const struct owner root = {.kind = OWNER_ROOT, .uid = 0, .gid = 0};
+	struct act_as before;
+
+	OK(chown(path, USER, USER));
+	OK(act_as_owner(&container, &before));
+	ck_assert(!opens() && errno == EACCES);
+	act_as_restore(&before);
+	ck_assert(opens());
+	OK(act_as_owner(&root, &before));
+	ck_assert(opens());
+	act_as_restore(&before);
+}
+
 /* Without act_as_restore() the kernel would make permitted capabilities effective. */
 TEST_IF(restore_makes_no_further_capability_effective, getuid() == 0)
 {

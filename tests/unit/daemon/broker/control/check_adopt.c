@@ -35,8 +35,10 @@ static void set_up(void)
 	b.parts.targets.n_instances = 1;
 	i = (struct instance){.targets = &b.parts.targets,
 			      .pid = pid,
+			      .pidfd = -1,
 			      .config.lifecycle = LIFECYCLE_MANUAL,
 			      .is_sampled = true};
+	OK(owner_read(pid, &i.owner));
 	/* The test itself, as a user without rights. */
 	OK(ipc_pair(pair));
 	OK(peer_of(pair[0], UINT32_MAX, &no_groups, &user));

@@ -76,10 +76,10 @@ TEST(a_user_with_too_many_entries_loses_the_oldest)
 		(void)count(8, 1);
 		(void)count(7, 1);
 	}
-	for (uint64_t inode = 2; inode <= QUARANTINE_OF_KEY; inode++)
+	for (uint64_t inode = 2; inode <= QUARANTINE_OF_USER; inode++)
 		(void)count(7, inode);
 	ck_assert(has(7, 1));
-	(void)count(7, QUARANTINE_OF_KEY + 1);
+	(void)count(7, QUARANTINE_OF_USER + 1);
 	ck_assert(!has(7, 1));
 	ck_assert(has(8, 1));
 }
