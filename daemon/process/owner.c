@@ -96,10 +96,27 @@ static int read_text(int32_t tid, const char *name, char *ret, size_t size)
 	return r == 0 || shortage_is(-r) ? r : -ESRCH;
 }
 
-int owner_read(int32_t pid, struct owner *ret)
+/*
+ * Reads fields of the stat of a thread with memory. Returns -EAGAIN if it has none: the memory of a
+ * thread that exits is gone before it is a zombie, and its files belong to root then.
+ */
+static int read_program(int32_t tid, uint64_t *ret)
+{
+	char stat[PROCFS_TEXT_MAX];
+	int r = read_text(tid, "stat", stat, sizeof(stat));
+
+	if (r == 0 && procfs_stat_number(stat, MEMORY_SIZE) == 0)
+		r = -EAGAIN;
+	*ret = procfs_stat_number(stat, START_STACK);
+	return r == -ESRCH ? -EAGAIN : r;
+}
+
+/* Returns -EAGAIN if the process executes a program, or a thread of it exits, at this moment. */
+static int read_once(int32_t pid, struct owner *ret)
 {
 	struct owner o = {.pid = pid};
 	char stat[PROCFS_TEXT_MAX], status[PROCFS_STATUS_MAX];
+	uint64_t program;
 	int r;
 
 	/*
@@ -110,32 +127,44 @@ int owner_read(int32_t pid, struct owner *ret)
 	if (r < 0)
 		return r;
 	o.start_ticks = procfs_stat_number(stat, START_TICKS);
-	o.program = procfs_stat_number(stat, START_STACK);
 	/* Orphans have init as their parent, from whichever parent they come. */
 	o.pool = (int32_t)procfs_stat_number(stat, PARENT);
 	o.pool = o.pool == 1 ? 0 : o.pool;
+	o.tid = pid;
+	o.program = procfs_stat_number(stat, START_STACK);
 	/* /proc/PID has no memory, and belongs to root, once the leader has exited. */
-	o.tid = o.program == 0 ? threads_find_living(pid) : pid;
-	if (o.tid != pid) {
-		r = read_text(o.tid, "stat", stat, sizeof(stat));
-		if (r < 0)
-			return r;
-		o.program = procfs_stat_number(stat, START_STACK);
+	if (procfs_stat_number(stat, MEMORY_SIZE) == 0) {
+		o.tid = threads_find_living(pid);
+		r = read_program(o.tid, &o.program);
 	}
-	/*
-	 * A process that exits has no memory for a while before it is a zombie, and its files
-	 * belong to root then.
-	 */
-	if (procfs_stat_number(stat, MEMORY_SIZE) == 0)
-		return -ESRCH;
+	if (r < 0)
+		return r;
 	o.files_uid = process_owner(o.tid);
 	o.user_namespace = inode_of(procfs_path(o.tid, "ns/user").text);
 	r = read_text(o.tid, "status", status, sizeof(status));
 	if (r < 0)
-		return r;
+		return r == -ESRCH ? -EAGAIN : r;
 	read_credentials(status, &o);
+	/* A process that has exited meanwhile looks mixed, and so may one that has executed. */
+	if (o.kind == OWNER_MIXED) {
+		r = read_program(o.tid, &program);
+		if (r < 0 || program != o.program)
+			return r < 0 ? r : -EAGAIN;
+	}
 	*ret = o;
 	return 0;
+}
+
+/* An exec by another thread than the leader takes some ten microseconds. */
+#define TRIES 10
+
+int owner_read(int32_t pid, struct owner *ret)
+{
+	int r = -EAGAIN;
+
+	for (int n = 0; n < TRIES && r == -EAGAIN; n++)
+		r = read_once(pid, ret);
+	return r == -EAGAIN ? -ESRCH : r;
 }
 
 int owner_read_again(const struct owner *owner, struct owner *ret)
