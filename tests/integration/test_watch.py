@@ -60,7 +60,7 @@ def test_watch_on_a_terminal(box):
         watch.wait_for(rf'\x1b\[Jsentry-profd [^\n]*pid {profd.pid}.*'
                        r'BYTES  BY  LAST ERROR\r\n')
         watch.resize(80)
-        watch.wait_for(r'BYTES  \r\n  LAST ERROR\r\n')
+        watch.wait_for(r'BYTES  BY  \r\n  LAST ERROR\r\n')
         profd.interrupt()
         watch.wait_for('closed: the daemon is shutting down')
         other = box.profd([target], '--socket', ctl.path)
