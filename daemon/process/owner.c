@@ -136,9 +136,9 @@ static int read_once(int32_t pid, struct owner *ret)
 	if (procfs_stat_number(stat, MEMORY_SIZE) == 0) {
 		o.tid = threads_find_living(pid);
 		r = read_program(o.tid, &o.program);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	o.files_uid = process_owner(o.tid);
 	o.user_namespace = inode_of(procfs_path(o.tid, "ns/user").text);
 	r = read_text(o.tid, "status", status, sizeof(status));

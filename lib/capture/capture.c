@@ -183,40 +183,51 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 	}
 }
 
-void capture_await_exec(struct capture *c, uint32_t target)
+/* Returns the target of this id, or NULL: it has ended, and capture has forgotten it. */
+static struct traced_process *find_target(struct capture *c, uint32_t id)
 {
 	FOR_EACH_TARGET (t, c)
-		if (t->id == target && t->phase == TRACED_SAMPLED) {
-			t->phase = TRACED_AWAITS_EXEC;
-			plan_target(t);
-		}
+		if (t->id == id)
+			return t;
+	return NULL;
+}
+
+void capture_await_exec(struct capture *c, uint32_t target)
+{
+	struct traced_process *t = find_target(c, target);
+
+	if (t == NULL || t->phase != TRACED_SAMPLED)
+		return;
+	t->phase = TRACED_AWAITS_EXEC;
+	plan_target(t);
 }
 
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid)
 {
-	FOR_EACH_TARGET (t, c) {
-		if (t->id != target)
-			continue;
-		t->exec.uid = uid;
-		t->exec.files_uid = files_uid;
-		t->exec.user_known = true;
-		if (!exec_compare_rights(t))
-			c->options.event(c->options.ctx, t->id, CAPTURE_OTHER_RIGHTS);
-	}
+	struct traced_process *t = find_target(c, target);
+
+	if (t == NULL)
+		return;
+	t->exec.uid = uid;
+	t->exec.files_uid = files_uid;
+	t->exec.user_known = true;
+	if (!exec_compare_rights(t))
+		c->options.event(c->options.ctx, t->id, CAPTURE_OTHER_RIGHTS);
 }
 
 void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals)
 {
-	FOR_EACH_TARGET (t, c)
-		if (t->id == target)
-			t->crash.ignored = signals;
+	struct traced_process *t = find_target(c, target);
+
+	if (t != NULL)
+		t->crash.ignored = signals;
 }
 
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks)
 {
-	FOR_EACH_TARGET (t, c) {
-		if (t->id != target)
-			continue;
+	struct traced_process *t = find_target(c, target);
+
+	if (t != NULL) {
 		t->plan.rate_ticks = ticks;
 		t->plan.rate_of = of_ticks;
 	}
@@ -225,19 +236,20 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t o
 
 void capture_withhold(struct capture *c, uint32_t target, bool is_withheld)
 {
-	FOR_EACH_TARGET (t, c) {
-		if (t->id != target || t->is_withheld == is_withheld)
-			continue;
-		t->is_withheld = is_withheld;
-		tracees_give_up_samples(t, MISSED_BUDGET);
-	}
+	struct traced_process *t = find_target(c, target);
+
+	if (t == NULL || t->is_withheld == is_withheld)
+		return;
+	t->is_withheld = is_withheld;
+	tracees_give_up_samples(t, MISSED_BUDGET);
 }
 
 void capture_want_thread_pointers(struct capture *c, uint32_t target)
 {
-	FOR_EACH_TARGET (t, c)
-		if (t->id == target)
-			t->reader.wants_thread_pointers = true;
+	struct traced_process *t = find_target(c, target);
+
+	if (t != NULL)
+		t->reader.wants_thread_pointers = true;
 }
 
 int capture_realtime_priority(const struct capture *c)

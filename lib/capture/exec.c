@@ -162,7 +162,9 @@ void exec_happened(struct traced_process *t)
 	t->exec.auxv_known = read_program(t, &t->exec.auxv) == PROC_READ && t->exec.auxv.size > 0;
 	t->exec.leader_dies = false;
 	t->crash = (struct traced_crash){0};
-	/* What root's files say of a process of a user does not change when it gets root's rights.
+	/*
+	 * The files of a user's process that is not dumpable belong to root, and still do if the
+	 * new program has root's rights: the owner does not show it.
 	 */
 	if (t->exec.user_known && t->exec.uid != t->exec.files_uid)
 		t->exec.files_uid = NO_USER;

@@ -244,9 +244,7 @@ static void attach_known(struct targets *ts, struct instance *i, const struct pe
 	}
 	if (!instance_is_asked_by_user(i) && refuse_another(ts, peer, ret))
 		return;
-	if (i->obstacle == INSTANCE_LEFT_OUT)
-		i->obstacle = INSTANCE_NO_OBSTACLE;
-	i->last_error[0] = '\0';
+	instance_forget_error(i);
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
 	if (i->origin == INSTANCE_RECORDED)

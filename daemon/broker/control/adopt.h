@@ -3,11 +3,12 @@
  * of the configuration. Also finds the instance (targets/instance.h) of a process that is to be
  * recorded (recordings.h). detach.h is the opposite.
  *
- * What users who are no operators may have done with their processes is set by user_attach in
- * [sentry]: record, send, or no. With record they may record a process and not attach it, since an
- * attached one is sent with the DSN of the configuration, and with the release and environment that
- * its user chose. A process about which the administrator has decided is not concerned: one that a
- * section matches, the command line names, or an operator has attached.
+ * user_attach in [sentry] says what users who are no operators may do with their own processes.
+ * With `record` such a user may record a process and not attach it: an attached process is sent to
+ * the DSN of the configuration, with the release and environment that its user chose. With `send`
+ * the user may do both, with `no` neither. The setting does not apply to processes about which the
+ * administrator has decided: those that a section matches, that the command line names, or that an
+ * operator has attached.
  *
  * The request changes the instance only: targets/instances.h then starts a target, and capture
  * attaches by ptrace.
@@ -25,10 +26,10 @@ struct targets;
 
 /*
  * The maximum number of processes that are attached or recorded at the request of one user, and of
- * all users who are no operators. Both count processes that these users have added, and processes
- * of a section that would not be profiled without their request. Sections and operators have the
- * rest of HEARTBEAT_SLOTS, three quarters. Operators (control/rights.h) have no such limit. struct
- * peer has whose limit counts.
+ * all users who are no operators (control/rights.h). Both numbers count processes that these users
+ * have added, and processes of a section that would not be profiled without their request. Sections
+ * and operators have the rest of HEARTBEAT_SLOTS, three quarters. peer.user is the user whose limit
+ * a request counts for.
  */
 #define ADOPT_USER_MAX	8
 #define ADOPT_USERS_MAX 64

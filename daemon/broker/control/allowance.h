@@ -48,7 +48,7 @@
 #define ALLOWANCE_PER_SECOND 1000
 #define ALLOWANCE_AT_ONCE    1000
 
-/* Returns the uid whose allowance a peer uses. Other limits of a user go by it, too. */
+/* Returns the uid whose allowance a peer uses. The limits of recordings use this uid, too. */
 static inline uint32_t allowance_uid(const struct peer *p)
 {
 	return p->is_operator ? ALLOWANCE_OPERATORS : p->user;

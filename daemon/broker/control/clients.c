@@ -161,8 +161,8 @@ static struct lifecycle_result carry_out(struct client *c, enum protocol_type ty
 
 /*
  * Finds the client's instance: same pid and start time, if the connection speaks for it. Carries
- * out the last START or STOP that waited for it. An instance that was added for recordings is none
- * to its client, whose requests wait until a section matches the process.
+ * out the last START or STOP that waited for it. An instance that was added for recordings does
+ * not count: the requests of its client wait until a section matches the process.
  */
 static void find_instance(struct clients *cs, struct client *c)
 {

@@ -22,9 +22,9 @@
 #define WATCH_CHUNK_US	UINT64_C(1000000)
 
 /*
- * Recordings that have ended, and whose peers keep the socket open without reading the last
- * messages: of one user, and of all users that are not operators. Peers that read have none. With
- * more, a new recording is refused.
+ * The maximum number of recordings that have ended while the peer keeps the socket open and does
+ * not read the last messages: of one user, and of all users who are no operators. The daemon
+ * refuses a new recording beyond it.
  */
 #define UNREAD_USER_MAX 8
 #define UNREAD_MAX	256

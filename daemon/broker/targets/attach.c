@@ -385,10 +385,8 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 			return;
 		if (is_record_end_lost(t))
 			target_close(t);
-		else {
-			t->phase = TARGET_CLOSING;
-			t->closing_ns = t->closing_ns == 0 ? clock_mono_ns() : t->closing_ns;
-		}
+		else
+			target_begins_to_close(t, TARGET_CLOSING);
 		t->overdue_checks = 0;
 		return;
 	case TARGET_EXEC:
@@ -419,8 +417,7 @@ void target_stop(struct targets *ts, struct target *t)
 		target_close(t);
 		return;
 	}
-	t->phase = TARGET_STOPPING;
-	t->closing_ns = clock_mono_ns();
+	target_begins_to_close(t, TARGET_STOPPING);
 	t->capture_overdue_checks = 0;
 	child_send_id(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
 }

@@ -368,7 +368,8 @@ static void check_exceeded(struct targets *ts, bool all_lowest)
 	ts->governor->is_exceeded = exceeded;
 }
 
-/* Sets all rates if a rate is to be changed, or if a target whose rate is 0 fits again. */
+/* Sets the rates of all targets if one target needs another rate, or fits again after the rate 0.
+ */
 static void set_rates(struct targets *ts)
 {
 	static struct target *targets[HEARTBEAT_SLOTS];
@@ -413,7 +414,7 @@ static void restore_rates(struct targets *ts)
 			set_rate(ts, t, t->full_hz);
 }
 
-/* Detaches targets whose rate was 0 for too long. */
+/* Makes capture detach from targets that have had the rate 0 for GOVERNOR_WITHHELD_NS. */
 static void detach_withheld(struct targets *ts)
 {
 	FOR_EACH_TARGET (t, ts) {

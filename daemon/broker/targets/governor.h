@@ -28,7 +28,7 @@
 #include "daemon/broker/targets/targets.h"
 #include "lib/base/util.h"
 
-/* A target whose rate is 0 for so long is detached. */
+/* Capture detaches from a target that has had the rate 0 for this time. */
 #define GOVERNOR_WITHHELD_NS (60 * NS_PER_SEC)
 
 /*
@@ -57,11 +57,11 @@ struct governor_admission {
 };
 
 /*
- * Admission of users' runs. A new run may cost what its user no longer has: its first seconds, in
- * which the cost is not known, and files that are new to unwind. So a user whose average use over
- * ten seconds is above an equal part of what is left for users gets no new run until it is not.
- * One with less use gets one new run in an interval of the governor; one without any use so far is
- * not limited here.
+ * Admission of users' runs. A new run costs processor time before the governor knows its cost: in
+ * its first seconds, and for files that unwind reads for the first time. So a user whose average
+ * use over ten seconds is above an equal part of what is left for users gets no new run until the
+ * average is below it. A user with less use gets one new run in an interval of the governor; a user
+ * without any use so far has no limit here.
  */
 #define GOVERNOR_USERS_MAX 64 /* of more users, the one with the least use is forgotten */
 struct governor_users {

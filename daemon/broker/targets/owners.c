@@ -5,7 +5,7 @@
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
 
-/* Whoever has asked for the process may not profile it with its new rights. */
+/* A user who has asked for the process may not profile it with the rights that it has now. */
 static void note_change(struct targets *ts, struct instance *i)
 {
 	log_debug("process %d has other rights now", i->pid);
@@ -26,14 +26,19 @@ void owners_end_run(struct targets *ts, struct target *t)
 	target_stop(ts, t);
 }
 
+/* Reads the owner again. Returns -ESRCH if the process has ended: its pid may be another's. */
+static int read_again(const struct owner *before, int pidfd, struct owner *ret)
+{
+	int r = owner_read_again(before, ret);
+
+	return r == 0 && !process_is_alive(pidfd) ? -ESRCH : r;
+}
+
 int owners_check(struct targets *ts, struct target *t)
 {
 	struct owner now;
-	int r = owner_read_again(&t->owner, &now);
+	int r = read_again(&t->owner, t->pidfd, &now);
 
-	/* The pid belongs to the process as long as its pidfd says that it lives. */
-	if (r == 0 && !process_is_alive(t->pidfd))
-		r = -ESRCH;
 	if (r < 0)
 		return r;
 	if (t->owner_has_changed)
@@ -49,18 +54,23 @@ int owners_check(struct targets *ts, struct target *t)
 
 int owners_look(struct targets *ts, struct instance *i)
 {
+	const struct owner before = i->owner;
 	struct owner now;
-	int r = owner_read_again(&i->owner, &now);
-	const bool is_same = r == 0 && owner_is_same(&i->owner, &now);
+	int r = read_again(&before, i->pidfd, &now);
 
-	if (r == 0 && !process_is_alive(i->pidfd))
-		r = -ESRCH;
 	if (r < 0)
 		return r;
 	i->owner = now;
-	if (!is_same)
+	if (!owner_is_same(&before, &now))
 		note_change(ts, i);
 	return instance_is_gone(i) ? -EACCES : 0;
+}
+
+/* Returns true if the key has changed, and the last run that began after a change is too new. */
+static bool must_wait(const struct instance *i, uint64_t now_ns)
+{
+	return i->owner_has_changed && i->owner_run_ns != 0 &&
+	       now_ns - i->owner_run_ns < OWNER_RUN_NS;
 }
 
 int owners_begin(struct targets *ts, struct instance *i)
@@ -68,12 +78,12 @@ int owners_begin(struct targets *ts, struct instance *i)
 	const uint64_t now_ns = ts->state->clocks.mono();
 	int r;
 
-	if (i->owner_has_changed && i->owner_run_ns != 0 && now_ns - i->owner_run_ns < OWNER_RUN_NS)
+	if (must_wait(i, now_ns))
 		return -EAGAIN;
 	r = owners_look(ts, i);
 	if (r < 0 || !i->owner_has_changed)
 		return r;
-	if (i->owner_run_ns != 0 && now_ns - i->owner_run_ns < OWNER_RUN_NS)
+	if (must_wait(i, now_ns))
 		return -EAGAIN;
 	i->owner_run_ns = now_ns;
 	i->owner_has_changed = false;

@@ -164,6 +164,13 @@ void target_closed(struct targets *ts, struct target *t)
 	t->phase = TARGET_CLOSED;
 }
 
+void target_begins_to_close(struct target *t, enum target_phase phase)
+{
+	t->phase = phase;
+	if (t->closing_ns == 0)
+		t->closing_ns = clock_mono_ns();
+}
+
 void target_close(struct target *t)
 {
 	if (t->phase == TARGET_CLOSED)
@@ -177,9 +184,7 @@ void target_close(struct target *t)
 		t->phase = TARGET_CLOSED;
 		return;
 	}
-	t->phase = TARGET_CLOSING;
-	if (t->closing_ns == 0)
-		t->closing_ns = clock_mono_ns();
+	target_begins_to_close(t, TARGET_CLOSING);
 	t->overdue_checks = 0;
 	child_send_id(&t->unwind->child, MSG_SESSION_CLOSE, t->id);
 }

@@ -257,6 +257,12 @@ must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate
  */
 bool target_clocks_agree(const struct targets *ts, const struct target *t);
 
+/*
+ * Sets the phase, TARGET_STOPPING or TARGET_CLOSING. From the first call on, unwind gets files of
+ * the target for some more seconds (inbox.c).
+ */
+void target_begins_to_close(struct target *t, enum target_phase phase);
+
 /* Asks unwind to make the last chunk from the records that it has and to close the session. */
 void target_close(struct target *t);
 /*
