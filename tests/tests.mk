@@ -369,10 +369,11 @@ define run_set
 	$(Q)BUILD=$(B) tests/tools/run_tests.py '' $(TESTS)
 endef
 
-# Everything is compiled for aarch64; recorded samples are unwound with that build's rules.
+# Everything is compiled for aarch64, not optimized: nobody runs it. Recorded samples are unwound
+# with that build's rules.
 define aarch64_objects
 	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-objs B=$(B)/aarch64 \
-		CC='$(AARCH64_CC)' MACHINE=aarch64
+		CC='$(AARCH64_CC)' MACHINE=aarch64 CFLAGS=-O0
 endef
 
 $(SETS) check-all: SET = $@

@@ -28,7 +28,7 @@ from harness import BUILD, Failure, check, wait_for
 from upkeep import (CHILDREN, Arrivals, Log, operator, replace_config,
                     restarts)
 
-SHORT_S = 60
+SHORT_S = 20
 
 WORKERS, ALONE = 35, 6
 USERS = (0, stranger.UID, stranger.UID + 1)

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 """Runs the tests whose names contain PATTERN. Usage: run_tests.py PATTERN TEST...
 
-Prints a line per test, the output of those that fail, and the totals at the end. A
-test is a program: status 0 means passed, 77 skipped (its last line says why),
-anything else failed. $BUILD/log/NAME has the whole output.
+Prints a line per test with the time that it took and the CPU time of it and of its children
+that it waited for, the output of those that fail, and the totals at the end. A test is a
+program: status 0 means passed, 77 skipped (its last line says why), anything else failed.
+$BUILD/log/NAME has the whole output.
 
 A TEST of the form "DIRECTORY:PATH" runs with $BUILD set to DIRECTORY, and its name
 begins with it.
 
 Three tests run at a time for two processors, since tests also wait, or as many as $WORKERS
-says. Then the
-tests whose source has "Runs alone:" and a reason run one by one: they measure
+says. Then the tests whose source has "Runs alone:" and a reason run one by one: they measure
 something that others would disturb, or change the whole machine.
 
 With SECOND_TRY=1 a test that fails runs once more, alone; its first output is
@@ -95,10 +95,13 @@ class Test:
         self.limit = time.monotonic() + GRACE_S
 
     def has_ended(self):
-        if self.process.poll() is None:
+        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+        if pid == 0:
             return False
+        self.process.returncode = os.waitstatus_to_exitcode(status)
         os.close(self.pidfd)
         self.seconds = time.monotonic() - self.started
+        self.cpu_s = usage.ru_utime + usage.ru_stime
         return True
 
     def lines(self):
@@ -179,7 +182,7 @@ class Sum:
             print(f'FAIL  {test.name}{test.note()}; once more, later')
         else:
             self.count[word] += 1
-            print(f'{word:5} {test.name} ({test.seconds:.1f} s){test.note()}')
+            print(f'{word:5} {test.name} ({test.seconds:.1f} s, CPU {test.cpu_s:.1f} s){test.note()}')
         if word == 'FAIL':
             test.show()
             self.failures.append((test.name, test.reasons()))
