@@ -182,7 +182,8 @@ class Sum:
             print(f'FAIL  {test.name}{test.note()}; once more, later')
         else:
             self.count[word] += 1
-            print(f'{word:5} {test.name} ({test.seconds:.1f} s, CPU {test.cpu_s:.1f} s){test.note()}')
+            print(f'{word:5} {test.name} ({test.seconds:.1f} s, CPU {test.cpu_s:.1f} s)'
+                  f'{test.note()}')
         if word == 'FAIL':
             test.show()
             self.failures.append((test.name, test.reasons()))
