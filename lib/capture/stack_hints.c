@@ -11,11 +11,12 @@
 #define OTHER_STACK_MAX (128u * 1024)
 
 /*
- * The most bytes of the own stack as long as there is no hint. The first hint comes after the first
+ * The bytes of the own stack that are copied as long as there is no hint: this many, or more if the
+ * thread was last seen deeper than that on its own stack. The first hint comes after the first
  * samples.
  */
 #define OWN_STACK_GUESS (256u * 1024)
-/* The copy of the own stack begins this far below the stack pointer that was last seen on it. */
+/* Such a copy begins this far below the stack pointer that was last seen on the own stack. */
 #define OWN_STACK_SLACK (16u * 1024)
 
 void stack_hints_fini(struct stack_hints *s)
@@ -132,11 +133,14 @@ void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t
 /* Guesses the address from which the own stack is needed. */
 static uint64_t guess_second(const struct stack_hints *s)
 {
+	const uint64_t guess = s->own_end - min_u64(s->own_end, OWN_STACK_GUESS);
+
 	if (s->list != NULL)
 		return s->second;
+	/* The thread may have gone deeper since then, before it left its own stack. */
 	if (s->own_sp != 0)
-		return s->own_sp - min_u64(s->own_sp, OWN_STACK_SLACK);
-	return s->own_end - min_u64(s->own_end, OWN_STACK_GUESS);
+		return min_u64(guess, s->own_sp - min_u64(s->own_sp, OWN_STACK_SLACK));
+	return guess;
 }
 
 static void plan_second(const struct stack_hints *s, uint64_t addr, struct stack_plan *ret)
