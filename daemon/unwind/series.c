@@ -158,14 +158,14 @@ int series_exit(struct series *c, const struct record *record)
 	return aggregate_exit(c->aggregate, key, record->time_ns);
 }
 
-int series_waiting(struct series *c, const struct record *record)
+int series_ready(struct series *c, const struct record *record)
 {
 	const uint32_t key = thread_keys_of(&c->keys, record->tid);
 
 	if (key == 0)
 		return 0;
 	return c->open.cpu_only ? aggregate_missed(c->aggregate, key, record->time_ns)
-				: aggregate_waiting(c->aggregate, key, record->time_ns);
+				: aggregate_ready(c->aggregate, key, record->time_ns);
 }
 
 int series_exit_all(struct series *c, uint64_t time_ns)

@@ -271,7 +271,7 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	return 0;
 }
 
-int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
+int aggregate_ready(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *t;
 	int r = begin_record(a, tid, &time_ns, &t);

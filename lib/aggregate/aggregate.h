@@ -129,7 +129,7 @@ must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time
 				const struct unwind_stack *stack, bool running);
 
 /* From this tick on the thread waits for a processor, with the stack that it has. */
-must_check int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns);
+must_check int aggregate_ready(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* From this tick on the thread's stack is unknown. */
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);

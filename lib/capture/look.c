@@ -284,7 +284,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		return;
 	}
 	if (has_not_run(th)) {
-		record_waiting(th, covered->tick, covered->time_ns);
+		record_ready(th, covered->tick, covered->time_ns);
 		counters->repeated += covered->ticks;
 		return;
 	}

@@ -271,10 +271,10 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 			record_event(th->target, RECORD_MISSED, th->tid, tick, time_ns);
 }
 
-void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)
+void record_ready(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	if (th->reader.running)
-		(void)record_event(th->target, RECORD_WAITING, th->tid, tick, time_ns);
+		(void)record_event(th->target, RECORD_READY, th->tid, tick, time_ns);
 	th->reader.running = false;
 }
 

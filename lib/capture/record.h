@@ -73,10 +73,10 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t time_ns);
 
 /*
- * Call this if the thread waits for a processor from this tick on. Writes RECORD_WAITING if the
- * thread's last record says that it runs.
+ * Call this if the thread is runnable without a processor from this tick on. Writes RECORD_READY
+ * unless the thread's last record says so already.
  */
-void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
+void record_ready(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /* Returns true if the ring has room for a sample of the thread beside the samples under way. */
 bool record_has_room(const struct thread *th);

@@ -13,8 +13,9 @@
  * - A target whose threads all sleep is not looked at at each tick. What a look finds after skipped
  *   ticks is recorded with the first of the ticks that the look stands for (struct covered_ticks,
  *   state.h).
- * - RECORD_WAITING: the thread was on a processor at its sample's tick, and had no processor from
- *   this tick on until it was interrupted.
+ * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
+ *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
+ * - RECORD_READY: with the stack of its last sample the thread is ready from this tick on.
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
@@ -43,8 +44,7 @@ enum record_type {
 	RECORD_EXEC,  /* a new program: the memory and all threads but tid are gone */
 	RECORD_RESET, /* capture announces all threads of the target anew */
 	RECORD_END,   /* the target's last record */
-	/* The thread waits for a processor; its stack is unchanged. */
-	RECORD_WAITING,
+	RECORD_READY, /* the thread is ready; its stack is unchanged */
 };
 
 /* The start of every record. */
@@ -99,7 +99,6 @@ enum sample_arch {
 };
 
 enum sample_flags {
-	/* The thread was on a processor. Otherwise it waited for one, or was blocked. */
 	SAMPLE_RUNNING = 1 << 0,
 	/* The stack above the copied bytes was left out because of the limit. */
 	SAMPLE_CAPPED = 1 << 1,
@@ -110,6 +109,8 @@ enum sample_flags {
 	SAMPLE_REMEMBERED = 1 << 2,
 	/* SAMPLE_CAPPED for the second range. */
 	SAMPLE_SECOND_CAPPED = 1 << 3,
+	/* Not set with SAMPLE_RUNNING. */
+	SAMPLE_READY = 1 << 4,
 };
 
 /*

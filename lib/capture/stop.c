@@ -195,14 +195,14 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 }
 
 /*
- * Notes that the thread's last record says that it runs. Writes RECORD_WAITING if the thread has
+ * Notes that the thread's last record says that it runs. Writes RECORD_READY if the thread has
  * lost its processor since.
  */
 static void note_run(struct thread *th)
 {
 	th->reader.running = true;
 	if (th->pending.later_ns != 0 && !kept_its_processor(th))
-		record_waiting(th, th->pending.later_tick, th->pending.later_ns);
+		record_ready(th, th->pending.later_tick, th->pending.later_ns);
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,

@@ -131,8 +131,8 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 	case RECORD_MISSED:
 		r = aggregate_missed(a, record->tid, time_ns);
 		break;
-	case RECORD_WAITING:
-		r = aggregate_waiting(a, record->tid, time_ns);
+	case RECORD_READY:
+		r = aggregate_ready(a, record->tid, time_ns);
 		break;
 	case RECORD_EXIT:
 		r = aggregate_exit(a, record->tid, time_ns);

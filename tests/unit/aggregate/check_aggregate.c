@@ -40,7 +40,7 @@ TEST(runs_and_waits_with_the_same_stack)
 {
 	play("0 1:am!, 0, 10 1:am!, 10, 20 1:am, 20-50, 60 1:am, 60-70, "
 	     "80 1:am!, 80");
-	OK(aggregate_waiting(a, 1, 90 * MS));
+	OK(aggregate_ready(a, 1, 90 * MS));
 	play("90-110, 120 1:am!, 120");
 	CHUNK(130, "0 1:am, 10 1:am, 20 1:am, 70 1:am, 80 1:am, 90 1:am, "
 		   "110 1:am, 120 1:am, 130 1:am");
@@ -154,14 +154,14 @@ TEST(invalid_options)
 TEST(waits_for_a_processor)
 {
 	play("0 1:am!, 0-30");
-	OK(aggregate_waiting(a, 1, 10 * MS));
+	OK(aggregate_ready(a, 1, 10 * MS));
 	play("40 1:bm!, 40-60");
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
 	ck_assert_uint_eq(letters_times(a).running_ns, (10 + 20) * MS);
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
 	/* A record of a thread that has ended is ignored. */
 	exits(1, 70);
-	OK(aggregate_waiting(a, 1, 80 * MS));
+	OK(aggregate_ready(a, 1, 80 * MS));
 	tick(90);
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
 }

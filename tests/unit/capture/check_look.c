@@ -427,7 +427,7 @@ static void stop_late(uint64_t slices)
 TEST(a_late_stop_after_losing_the_processor_means_waiting)
 {
 	stop_late(1);
-	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	ck_assert_uint_eq(l.records[RECORD_READY], 1);
 	ck_assert(!th->reader.running);
 }
 
@@ -438,7 +438,7 @@ TEST(a_late_stop_after_losing_the_processor_means_waiting)
 TEST(a_late_stop_with_the_processor_kept_means_running)
 {
 	stop_late(0);
-	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
+	ck_assert_uint_eq(l.records[RECORD_READY], 0);
 	ck_assert(th->reader.running);
 }
 
@@ -463,7 +463,7 @@ TEST(a_thread_that_has_not_run_since_its_stop_is_not_stopped_again)
 	ck_assert(th->reader.running);
 	for (unsigned int i = 0; i < 10; i++)
 		ck_assert_uint_eq(stops_at_a_tick(), 0);
-	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	ck_assert_uint_eq(l.records[RECORD_READY], 1);
 	ck_assert(!th->reader.running);
 	add(NS_PER_MS, 9 * NS_PER_MS, 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);

@@ -569,7 +569,7 @@ static void see_tick(struct live *l, const struct record_tick *record)
 	l->settled_ns = record->settled_ns;
 }
 
-/* RECORD_WAITING: the thread's last sample must be marked as running. */
+/* RECORD_READY: the thread's last sample must be marked as running. */
 static void see_waiting(struct live *l, const struct record *record)
 {
 	const struct live_thread *th = known(l, record);
@@ -611,7 +611,7 @@ static void see(struct live *l, const struct record *record, size_t size)
 	case RECORD_END:
 		l->ended = true;
 		break;
-	case RECORD_WAITING:
+	case RECORD_READY:
 		see_waiting(l, record);
 		break;
 	}
