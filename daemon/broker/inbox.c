@@ -197,6 +197,8 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	r = owners_check(&b->parts.targets, t);
+	if (r == -EACCES)
+		files_count_other_owner(b->parts.files);
 	/* The helper compares the owner, too. */
 	if (shortage_is(-r))
 		r = 0;

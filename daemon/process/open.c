@@ -423,12 +423,12 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 			 ret_fd);
 }
 
-/* Reads the owner anew; ids are those of the order. Returns 0, -ESRCH, or -EACCES if it differs. */
+/* Reads the owner anew; ids are those of the order. Returns 0, -ESRCH or -OPEN_OTHER_OWNER. */
 static int read_unchanged(const struct owner *ordered, struct owner *ret)
 {
 	int r = owner_read_again(ordered, ret);
 
-	return r < 0 ? r : owner_is_unchanged(ordered, ret) ? 0 : -EACCES;
+	return r < 0 ? r : owner_is_unchanged(ordered, ret) ? 0 : -OPEN_OTHER_OWNER;
 }
 
 int open_now(int32_t pid, const struct open_order *order, int *ret_fd)
@@ -436,7 +436,9 @@ int open_now(int32_t pid, const struct open_order *order, int *ret_fd)
 	struct open_order of_pid = *order;
 	int r = owner_read(pid, &of_pid.owner);
 
-	return r < 0 ? r : open_by_order(&of_pid, ret_fd);
+	if (r == 0)
+		r = open_by_order(&of_pid, ret_fd);
+	return r == -OPEN_OTHER_OWNER ? -EACCES : r;
 }
 
 int open_by_order(const struct open_order *order, int *ret_fd)

@@ -41,8 +41,13 @@ struct open_order {
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * Carries out the order, with the rights of its owner. Returns 0 or -errno. -EACCES also if the
- * process is another owner's, or runs another program, before or after the file was opened.
+ * The process is another owner's, or runs another program, before or after the file was opened.
+ * No system call that opens or reads a file fails with this error.
+ */
+#define OPEN_OTHER_OWNER EOWNERDEAD
+
+/*
+ * Carries out the order, with the rights of its owner. Returns 0, -OPEN_OTHER_OWNER or -errno.
  * *ret_fd, which the caller owns, is open for reading with its offset at the start: a regular file,
  * or a memfd with a copy. For FILE_KIND_EXE_LINK it is a memfd with a text, the path with its
  * symbolic links resolved.
@@ -51,7 +56,7 @@ must_check int open_by_order(const struct open_order *order, int *ret_fd);
 
 /*
  * Carries out the order for process pid, whose owner is read now: for a program that has read
- * nothing of the process before.
+ * nothing of the process before. Returns -EACCES instead of -OPEN_OTHER_OWNER.
  */
 must_check int open_now(int32_t pid, const struct open_order *order, int *ret_fd);
 

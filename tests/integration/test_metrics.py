@@ -143,7 +143,7 @@ def test_what_others_see(box):
     hidden = {name for name, _ in set(alls) - set(theirs)}
     check({'sentry_profd_' + name for name in (
         'restarts_total', 'cpu_seconds_total', 'resident_bytes',
-        'files_refused_total')} <= hidden, f'{hidden}')
+        'files_refused_total', 'files_other_owner_total')} <= hidden, f'{hidden}')
     others = ctl.metrics(uid=stranger.UID + 1)
     check(total(others, 'samples_total') == 0 and
           total(others, 'samples_expected_total') == 0, f'{others}')

@@ -13,6 +13,7 @@ import struct
 import subprocess
 
 import harness
+import openmetrics
 import stranger
 import test_broker
 import test_lifecycle
@@ -113,6 +114,8 @@ def test_no_memory_of_a_program_with_other_rights(box):
                      ('IMAGE', '/ids')):
         answer = spy.ask(kind, *(mapping(shell.pid, at) if at else (0, 0)))
         check(answer == (EACCES, None), f'{kind} {at}: {answer}')
+    spy.profd.interrupt(status=3)
+    check(spy.profd.stats['files_other_owner'] == 5, f'{spy.profd.stats}')
 
 
 # Processes that change their ids.
@@ -174,6 +177,32 @@ def test_a_changed_key_ends_a_run_once_in_ten_seconds(box):
     see(profd, 'ids_busy')
     profd.interrupt()
     check(profd.stats['rights_changes'] <= 1, f'{profd.stats}')
+
+
+def test_a_run_that_waits_is_seen(box):
+    """After a second change within ten seconds the status says that the process waits, and the time
+    without a run is counted."""
+    stranger.need_root()
+    worker = start_ids(box, 'worker')
+    profd, ctl = listening(box, [worker])
+    profd.wait_attached()
+
+    def shown():
+        seen = ctl.target(worker.pid)
+        return seen['state'], seen['profiler_id'], seen['last_error']
+    first = shown()[1]
+    change(worker)
+    wait_for(lambda: shown()[1] not in (None, first), 'the next run')
+    change(worker)
+    wait_for(lambda: shown()[0] == 'waiting', 'a run that waits')
+    check(shown() == ('waiting', None, 'its rights change: it is profiled again after 10 s'),
+          f'{shown()}')
+    left_out = openmetrics.total(ctl.metrics(), 'processes_left_out', reason='rights')
+    check(left_out == 1, f'{left_out}')
+    wait_for(lambda: shown()[0] == 'profiling', 'the last run', 15)
+    profd.interrupt()
+    check(profd.stats['rights_changes'] == 2, f'{profd.stats}')
+    check(5 < profd.stats['rights_unsampled_s'] < 15, f'{profd.stats}')
 
 
 # Services go on working, and their functions have names.

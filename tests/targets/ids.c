@@ -2,14 +2,16 @@
  * A program that changes its user, and computes in ids_busy() all the time.
  *
  * Usage: ids MODE UID, started as root. "stay": never changes. "worker": takes all ids of the user
- * for good at a line from its input, without an exec, as servers do. "effective": takes the
- * effective uid at a line, and root's again at the next one. "flip": changes the effective uid some
- * thousand times a second. Says "ready PID" at first, and "done" after each line.
+ * for good at a line from its input, without an exec, as servers do, and becomes dumpable at the
+ * next one. "effective": takes the effective uid at a line, and root's again at the next one.
+ * "flip": changes the effective uid some thousand times a second. Says "ready PID" at first, and
+ * "done" after each line.
  */
 #include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "target.h"
 
@@ -30,7 +32,9 @@ static void check(int r)
 
 static void change(const char *mode)
 {
-	if (strcmp(mode, "worker") == 0) {
+	if (strcmp(mode, "worker") == 0 && getuid() == user) {
+		check(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+	} else if (strcmp(mode, "worker") == 0) {
 		check(setgroups(0, NULL));
 		check(setresgid(user, user, user));
 		check(setresuid(user, user, user));

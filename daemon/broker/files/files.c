@@ -39,7 +39,8 @@ struct files {
 	uint64_t since_ns; /* when it got the present request */
 	uint64_t idle_ns;  /* when it answered the last request */
 	bool busy;
-	uint64_t used_ns; /* processor time of helpers that were reaped */
+	uint64_t used_ns;     /* processor time of helpers that were reaped */
+	uint64_t other_owner; /* files_other_owner() */
 };
 
 struct answer {
@@ -92,6 +93,16 @@ uint64_t files_used_ns(const struct files *f)
 	if (f->pid != 0)
 		(void)!clock_process_ns(f->pid, &living_ns);
 	return f->used_ns + living_ns;
+}
+
+void files_count_other_owner(struct files *f)
+{
+	f->other_owner++;
+}
+
+uint64_t files_other_owner(const struct files *f)
+{
+	return f->other_owner;
 }
 
 static void free_request(struct request *r)
@@ -241,6 +252,10 @@ static void on_helper(void *ctx)
 		return;
 	}
 	error = -answer->error;
+	if (error == -OPEN_OTHER_OWNER) {
+		files_count_other_owner(f);
+		error = -EACCES;
+	}
 	/* The process still lives, so the pid was its own when the file was opened. */
 	if (error == 0 && f->first->pidfd >= 0 && !process_is_alive(f->first->pidfd)) {
 		close_fd(&fd);

@@ -81,6 +81,14 @@ void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 /* Returns the processor time of all helpers so far, in ns, the living one included. */
 uint64_t files_used_ns(const struct files *f);
 
+/*
+ * Counts a file that was not opened because its process has another owner, or runs another program,
+ * than when it was asked for. The helper's refusals are counted already: for those of the caller.
+ */
+void files_count_other_owner(struct files *f);
+/* Returns that count. */
+uint64_t files_other_owner(const struct files *f);
+
 /* Cancels the request with this ctx, if it has no answer yet: fn is not called. */
 void files_forget(struct files *f, const void *ctx);
 

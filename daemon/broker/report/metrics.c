@@ -83,7 +83,7 @@ static void put_processes(const struct text *t, struct parts *parts)
 /* The reasons why processes are not profiled although a section or a user wants it. */
 static void put_left_out(const struct text *t, const struct parts *parts)
 {
-	uint64_t limit = 0, budget = 0, leak_check = 0, other = 0;
+	uint64_t limit = 0, budget = 0, rights = 0, leak_check = 0, other = 0;
 
 	for (size_t k = 0; k < parts->targets.n_instances; k++) {
 		const struct instance *i = parts->targets.instances[k];
@@ -92,6 +92,7 @@ static void put_left_out(const struct text *t, const struct parts *parts)
 			continue;
 		limit += i->obstacle == INSTANCE_LIMIT_REACHED;
 		budget += i->obstacle == INSTANCE_OVER_BUDGET;
+		rights += i->obstacle == INSTANCE_RIGHTS_CHANGE;
 		leak_check += i->obstacle == INSTANCE_LEFT_OUT && i->has_leak_check;
 		other += i->obstacle == INSTANCE_LEFT_OUT && !i->has_leak_check;
 	}
@@ -99,6 +100,7 @@ static void put_left_out(const struct text *t, const struct parts *parts)
 	       "Processes that are to be profiled and are not, by reason.");
 	labeled(t, "processes_left_out", "reason", "limit", limit);
 	labeled(t, "processes_left_out", "reason", "budget", budget);
+	labeled(t, "processes_left_out", "reason", "rights", rights);
 	labeled(t, "processes_left_out", "reason", "leak_check", leak_check);
 	labeled(t, "processes_left_out", "reason", "other", other);
 }
@@ -181,6 +183,16 @@ static void put_crashes(const struct text *t, const struct run_totals *f)
 	family(t, "crashes", COUNTER, NULL, "Crashes of profiled processes with a handler.");
 	labeled(t, "crashes_total", "outcome", "left", f->crashes_left);
 	labeled(t, "crashes_total", "outcome", "traced", f->crashes_traced);
+}
+
+static void put_rights(const struct text *t, const struct run_totals *f)
+{
+	family(t, "rights_changes", COUNTER, NULL, "Changes of the rights of processes.");
+	plain(t, "rights_changes_total", f->rights_changes);
+	family(t, "rights_unsampled_seconds", COUNTER, "seconds",
+	       "Time without samples between two runs, because rights had changed.");
+	fprintf(t->out, "sentry_profd_rights_unsampled_seconds_total %.3f\n",
+		(double)f->rights_unsampled_ns / 1e9);
 }
 
 /* One bucket per octave. --stats has percentiles and rates. */
@@ -391,6 +403,9 @@ static void put_inside(const struct text *t, struct parts *parts)
 	family(t, "files_refused", COUNTER, NULL,
 	       "Requests of sentry-profd-unwind for a file by an invalid name or range.");
 	plain(t, "files_refused_total", parts->quarantine.refused);
+	family(t, "files_other_owner", COUNTER, NULL,
+	       "Files that were not opened because the rights of their process had changed.");
+	plain(t, "files_other_owner_total", files_other_owner(parts->files));
 	put_own(t, parts);
 	put_restarts(t, parts);
 	put_limits(t, parts);
@@ -414,6 +429,7 @@ int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmet
 	put_left_out(&t, parts);
 	put_samples(&t, &f);
 	put_crashes(&t, &f);
+	put_rights(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
 	put_chunks(&t, parts, &f);

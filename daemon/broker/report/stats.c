@@ -125,9 +125,9 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 		(double)counters_pause_percentile(c, 0.99) / 1e3, (double)c->pause_max_ns / 1e3);
 	fprintf(out,
 		"  \"crashes\": {\"left\": %llu, \"traced\": %llu},\n"
-		"  \"rights_changes\": %llu,\n",
+		"  \"rights_changes\": %llu, \"rights_unsampled_s\": %.1f,\n",
 		(unsigned long long)f->crashes_left, (unsigned long long)f->crashes_traced,
-		(unsigned long long)f->rights_changes);
+		(unsigned long long)f->rights_changes, (double)f->rights_unsampled_ns / 1e9);
 	put_governor(out, parts, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);
@@ -248,6 +248,8 @@ int stats_write(const struct parts *parts, int fd)
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
 		quarantine_count_files(&parts->quarantine),
 		(unsigned long long)parts->quarantine.refused);
+	fprintf(out, "  \"files_other_owner\": %llu,\n",
+		(unsigned long long)files_other_owner(parts->files));
 	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
 	totals_of_all(&parts->targets, &one);
 	put_totals(out, parts, &one, parts->state.options.config.rate_hz);

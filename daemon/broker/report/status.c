@@ -112,8 +112,6 @@ static const char *error_of(const struct instance *i, char *buffer, size_t size)
 		return obstacle;
 	if (i->wish == INSTANCE_WISH_DETACHED)
 		return "detached";
-	if (i->owner_has_changed && i->target == NULL)
-		return "its rights change: it is profiled again after 10 s";
 	if (instance_budget_text(i) != NULL)
 		return instance_budget_text(i);
 	return i->released_until_ns != 0 ? release_text(i, buffer, size) : i->last_error;

@@ -38,6 +38,33 @@ void instance_release(struct instance *i, uint64_t length_ns)
 		max_u64(i->released_until_ns, i->targets->state->clocks.mono() + length_ns);
 }
 
+/* Returns the time by state_now_ns(), until sampling has ended. */
+static uint64_t sampling_ns(const struct instance *i)
+{
+	const struct state *s = i->targets->state;
+
+	return s->ended_ns != 0 ? s->ended_ns : s->clocks.mono() - s->suspended_ns;
+}
+
+void instance_unsampled_begins(struct instance *i)
+{
+	if (i->unsampled_since_ns == 0)
+		i->unsampled_since_ns = sampling_ns(i);
+}
+
+void instance_unsampled_ends(struct instance *i)
+{
+	i->unsampled_ns = instance_unsampled_ns(i);
+	i->unsampled_since_ns = 0;
+}
+
+uint64_t instance_unsampled_ns(const struct instance *i)
+{
+	const uint64_t since_ns = i->unsampled_since_ns;
+
+	return i->unsampled_ns + (since_ns == 0 ? 0 : sampling_ns(i) - since_ns);
+}
+
 const char *instance_obstacle_text(const struct instance *i)
 {
 	switch (i->obstacle) {
@@ -47,6 +74,8 @@ const char *instance_obstacle_text(const struct instance *i)
 		return "max_instances processes, or the maximum of sentry-profd, are profiled";
 	case INSTANCE_OVER_BUDGET:
 		return "not attached yet: its user's part of the CPU budget is used up";
+	case INSTANCE_RIGHTS_CHANGE:
+		return "its rights change: it is profiled again after 10 s";
 	case INSTANCE_LEFT_OUT:
 		return i->last_error;
 	}

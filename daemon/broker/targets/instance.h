@@ -58,6 +58,7 @@ enum instance_obstacle {
 	INSTANCE_NO_OBSTACLE,
 	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of targets, is reached */
 	INSTANCE_OVER_BUDGET,	/* its user's part of the CPU budget is used up (governor.h) */
+	INSTANCE_RIGHTS_CHANGE, /* its rights change too often (owners.h) */
 	INSTANCE_LEFT_OUT,	/* cannot be profiled, and is not tried again */
 };
 
@@ -98,6 +99,7 @@ struct instance {
 	uint64_t owner_changes;
 	bool owner_has_changed;
 	uint64_t owner_run_ns;
+	uint64_t unsampled_ns, unsampled_since_ns; /* instance_unsampled_ns() */
 
 	/*
 	 * A copy of its section, which a reload does not change. config.name finds the section
@@ -243,6 +245,15 @@ void instance_becomes(struct instance *i, enum instance_life life);
 
 /* Releases the process for this time from now on, or longer if it was released for longer. */
 void instance_release(struct instance *i, uint64_t length_ns);
+
+/*
+ * Returns how long the process has had no run, although one was wanted, because its rights had
+ * changed: since instance_unsampled_begins(), which a second call does not change, until
+ * instance_unsampled_ends() or the end of sampling.
+ */
+uint64_t instance_unsampled_ns(const struct instance *i);
+void instance_unsampled_begins(struct instance *i);
+void instance_unsampled_ends(struct instance *i);
 
 /*
  * A run of the instance has failed, and another may succeed. The next run starts at once after

@@ -336,6 +336,8 @@ static void start_run(struct targets *ts, struct instance *i)
 	r = owners_begin(ts, i);
 	if (r == -ESRCH)
 		instance_becomes(i, INSTANCE_ENDED);
+	if (r == -EAGAIN)
+		i->obstacle = INSTANCE_RIGHTS_CHANGE;
 	if (r < 0 || !is_admitted(ts, i))
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
@@ -404,8 +406,13 @@ static void check_instance(struct targets *ts, struct instance *i)
 	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
 		 i->obstacle != INSTANCE_LEFT_OUT)
 		start_run(ts, i);
+	/* Or there is no run for another reason than a change of its rights. */
+	if (!wanted || i->life != INSTANCE_LIVES ||
+	    (i->obstacle != INSTANCE_NO_OBSTACLE && i->obstacle != INSTANCE_RIGHTS_CHANGE))
+		instance_unsampled_ends(i);
 	/* It waits for nothing. */
-	if (!wanted && i->obstacle == INSTANCE_LIMIT_REACHED)
+	if (!wanted &&
+	    (i->obstacle == INSTANCE_LIMIT_REACHED || i->obstacle == INSTANCE_RIGHTS_CHANGE))
 		i->obstacle = INSTANCE_NO_OBSTACLE;
 }
 

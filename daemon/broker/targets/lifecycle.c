@@ -125,8 +125,7 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_IS_LEFT_OUT;
 	if (limit_stops_sampling(i->ship))
 		return PROTOCOL_LIMITED;
-	if ((i->obstacle == INSTANCE_LIMIT_REACHED || i->obstacle == INSTANCE_OVER_BUDGET) &&
-	    lifecycle_wants(i))
+	if (i->obstacle != INSTANCE_NO_OBSTACLE && lifecycle_wants(i))
 		return PROTOCOL_WAITING;
 	if (i->target != NULL && i->target->crash.tid != 0)
 		return PROTOCOL_CRASHED;

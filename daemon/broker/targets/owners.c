@@ -22,6 +22,7 @@ void owners_end_run(struct targets *ts, struct target *t)
 	if (t->owner_has_changed)
 		return;
 	t->owner_has_changed = true;
+	instance_unsampled_begins(t->instance);
 	note_change(ts, t->instance);
 	target_stop(ts, t);
 }
@@ -73,9 +74,9 @@ static bool must_wait(const struct instance *i, uint64_t now_ns)
 	       now_ns - i->owner_run_ns < OWNER_RUN_NS;
 }
 
-int owners_begin(struct targets *ts, struct instance *i)
+/* Returns as owners_begin(). */
+static int begin(struct targets *ts, struct instance *i, uint64_t now_ns)
 {
-	const uint64_t now_ns = ts->state->clocks.mono();
 	int r;
 
 	if (must_wait(i, now_ns))
@@ -88,6 +89,17 @@ int owners_begin(struct targets *ts, struct instance *i)
 	i->owner_run_ns = now_ns;
 	i->owner_has_changed = false;
 	return 0;
+}
+
+int owners_begin(struct targets *ts, struct instance *i)
+{
+	int r = begin(ts, i, ts->state->clocks.mono());
+
+	if (r == 0)
+		instance_unsampled_ends(i);
+	else if (r == -EAGAIN)
+		instance_unsampled_begins(i);
+	return r;
 }
 
 /*

@@ -44,10 +44,11 @@ struct run_totals {
 	uint64_t payload_bytes; /* of chunks that went on to ship */
 	/* Crashes (crash.h) before which capture has detached, or could not. */
 	uint64_t crashes_left, crashes_traced;
-	uint64_t rights_changes; /* runs that have ended since the process's rights changed */
-	uint32_t lowest_hz;	 /* the lowest rate but 0; 0: never profiled */
-	uint64_t lowered_ns;	 /* how long the rate was lowered */
-	uint64_t exceeded_ns;	 /* how long even the lowest rates exceeded the budget */
+	uint64_t rights_changes;      /* runs that have ended since the process's rights changed */
+	uint64_t rights_unsampled_ns; /* between the end of such a run and the next one */
+	uint32_t lowest_hz;	      /* the lowest rate but 0; 0: never profiled */
+	uint64_t lowered_ns;	      /* how long the rate was lowered */
+	uint64_t exceeded_ns;	      /* how long even the lowest rates exceeded the budget */
 };
 
 enum target_phase {

@@ -176,6 +176,7 @@ void totals_add(struct run_totals *sum, const struct run_totals *more)
 	sum->crashes_left += more->crashes_left;
 	sum->crashes_traced += more->crashes_traced;
 	sum->rights_changes += more->rights_changes;
+	sum->rights_unsampled_ns += more->rights_unsampled_ns;
 	if (sum->lowest_hz == 0 || (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))
 		sum->lowest_hz = more->lowest_hz;
 	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
@@ -193,6 +194,7 @@ void totals_of_instance(const struct targets *ts, const struct instance *i, stru
 	ret->crashes_left = i->crashes.left;
 	ret->crashes_traced = i->crashes.traced;
 	ret->rights_changes = i->owner_changes;
+	ret->rights_unsampled_ns = instance_unsampled_ns(i);
 	for (size_t k = 0; k < array_size(runs); k++) {
 		if (runs[k] == NULL)
 			continue;

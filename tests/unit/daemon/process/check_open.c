@@ -93,7 +93,7 @@ TEST(an_order_from_before_an_exec_is_refused)
 	do
 		OK(owner_read(process.pid, &o));
 	while (o.program == order.owner.program);
-	ck_assert_int_eq(carry_out(&order), -EACCES);
+	ck_assert_int_eq(carry_out(&order), -OPEN_OTHER_OWNER);
 }
 
 TEST(an_order_from_before_a_change_of_rights_is_refused)
@@ -101,7 +101,7 @@ TEST(an_order_from_before_a_change_of_rights_is_refused)
 	const struct open_order order = order_of(FILE_KIND_MAPS);
 
 	owned_go(&process, 'd');
-	ck_assert_int_eq(carry_out(&order), -EACCES);
+	ck_assert_int_eq(carry_out(&order), -OPEN_OTHER_OWNER);
 }
 
 /* Stops the helper before this system call, for the first time. Its exit status is the error. */
@@ -144,7 +144,7 @@ TEST_IF(a_change_in_the_middle_of_an_order_is_seen, getuid() == 0)
 	pid_t helper = stop_helper_at(&order, SYS_memfd_create);
 
 	owned_go(&process, 'd');
-	ck_assert_int_eq(error_of(helper), EACCES);
+	ck_assert_int_eq(error_of(helper), OPEN_OTHER_OWNER);
 	owned_go(&process, 'p');
 	helper = stop_helper_at(&order, SYS_memfd_create);
 	ck_assert_int_eq(error_of(helper), 0);

@@ -141,6 +141,23 @@ TEST(a_program_comes_with_its_environment)
 	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
 
+/* Of the test itself the start of another program was read. */
+TEST(a_refusal_because_of_another_owner_is_counted)
+{
+	const struct msg_file_request request = {.kind = FILE_KIND_MAPS};
+	struct owner other;
+
+	OK(ask(one));
+	await(1);
+	ck_assert_uint_eq(files_other_owner(files), 0);
+	OK(owner_read(getpid(), &other));
+	other.program++;
+	OK(files_request(files, &request, &other, pidfd, false, on_answer, one));
+	await(2);
+	ck_assert_int_eq(answer.error, -EACCES);
+	ck_assert_uint_eq(files_other_owner(files), 1);
+}
+
 /* files_request() never calls fn itself, since fn could free what the caller still uses. */
 TEST(requests_wait_while_no_helper_can_be_started)
 {

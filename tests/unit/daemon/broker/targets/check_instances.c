@@ -17,6 +17,7 @@
 
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
@@ -350,6 +351,25 @@ TEST(a_process_with_leak_sanitizer_is_left_out_until_it_executes_another_program
 	many[0]->leak_program++;
 	instance_has_executed(many[0]);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+TEST(a_process_whose_rights_change_waits)
+{
+	struct instance *const i = many[0];
+
+	i->is_started = true;
+	i->owner_has_changed = true;
+	i->owner_run_ns = b.parts.state.clocks.mono() - OWNER_RUN_NS / 2;
+	turn();
+	ck_assert_ptr_null(i->target);
+	ck_assert_int_eq(lifecycle_state(i), PROTOCOL_WAITING);
+	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(i), "rights"));
+	ck_assert_uint_ne(i->unsampled_since_ns, 0);
+	/* One that is stopped waits for nothing. */
+	i->is_started = false;
+	turn();
+	ck_assert_str_eq(instance_obstacle_text(i), "");
+	ck_assert_uint_eq(i->unsampled_since_ns, 0);
 }
 
 TEST(a_section_has_at_most_max_instances_runs)

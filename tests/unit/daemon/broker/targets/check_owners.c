@@ -134,6 +134,46 @@ TEST_IF(runs_end_by_a_change_once_in_ten_seconds, getuid() == 0)
 	OK(check());
 }
 
+static uint64_t unsampled_s(void)
+{
+	return instance_unsampled_ns(&i) / NS_PER_SEC;
+}
+
+/* Until the next run begins, or none is wanted. */
+TESTS(the_time_without_a_run_is_counted, getuid() == 0 ? 2 : 0)
+{
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	mono_ns += 2 * NS_PER_SEC;
+	ck_assert_uint_eq(unsampled_s(), 2);
+	OK(begin_again());
+	mono_ns += NS_PER_SEC;
+	ck_assert_uint_eq(unsampled_s(), 2);
+	owned_go(&process, 'd');
+	ck_assert_int_eq(check(), -EACCES);
+	mono_ns += 8 * NS_PER_SEC;
+	ck_assert_int_eq(begin_again(), -EAGAIN);
+	ck_assert_uint_eq(unsampled_s(), 10);
+	if (_i == 0) {
+		mono_ns += NS_PER_SEC;
+		OK(begin_again());
+		ck_assert_uint_eq(unsampled_s(), 11);
+	} else {
+		instance_unsampled_ends(&i);
+	}
+	mono_ns += 50 * NS_PER_SEC;
+	ck_assert_uint_eq(unsampled_s(), _i == 0 ? 11 : 10);
+}
+
+TEST_IF(sampling_that_has_ended_is_no_time_without_a_run, getuid() == 0)
+{
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	b.parts.state.ended_ns = mono_ns + NS_PER_SEC;
+	mono_ns += 50 * NS_PER_SEC;
+	ck_assert_uint_eq(unsampled_s(), 1);
+}
+
 /* As a server that takes the ids of its clients in turn. */
 TEST_IF(a_mixed_process_has_one_run, getuid() == 0)
 {
