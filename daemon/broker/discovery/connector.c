@@ -37,7 +37,7 @@
 #define IF_X(yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, (yes), (no))
 
 /*
- * Lets pass the kernel's answer, every exec, and the forks and changes of user or name of
+ * Lets pass the kernel's answer, every exec, and the forks and changes of ids or name of
  * processes. An event is about a process and not about a thread if the pid in it is the tgid.
  */
 static int set_filter(int fd)
@@ -45,9 +45,10 @@ static int set_filter(int fd)
 #define IF(what, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(what), (yes), (no))
 	struct sock_filter code[] = {
 		LOAD(EVENT + offsetof(struct proc_event, what)),
-		IF(0, 4, 0), /* PROC_EVENT_NONE: the kernel's answer */
-		IF(PROC_EVENT_EXEC, 3, 0),
-		IF(PROC_EVENT_UID, 8, 0),
+		IF(0, 5, 0), /* PROC_EVENT_NONE: the kernel's answer */
+		IF(PROC_EVENT_EXEC, 4, 0),
+		IF(PROC_EVENT_UID, 9, 0),
+		IF(PROC_EVENT_GID, 8, 0),
 		IF(PROC_EVENT_COMM, 7, 0),
 		IF(PROC_EVENT_FORK, 1, 10),
 		TAKE,
@@ -170,7 +171,8 @@ bool connector_parse(const void *message, size_t n, struct connector_event *ret)
 	ret->pid = event.event_data.exec.process_tgid;
 	if (event.what == PROC_EVENT_EXEC)
 		return true;
-	return (event.what == PROC_EVENT_UID || event.what == PROC_EVENT_COMM) &&
+	return (event.what == PROC_EVENT_UID || event.what == PROC_EVENT_GID ||
+		event.what == PROC_EVENT_COMM) &&
 	       event.event_data.id.process_pid == ret->pid;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The kernel's proc connector (CONFIG_PROC_EVENTS; include/uapi/linux/cn_proc.h): a netlink
- * socket on which the kernel reports every fork, exec and change of user or name on the machine
+ * socket on which the kernel reports every fork, exec and change of ids or name on the machine
  * as it happens. Discovery uses it to see new processes at once. A socket filter removes the
  * events of threads and the ends of processes before they reach the broker.
  *
@@ -21,7 +21,7 @@ enum connector_what {
 	CONNECTOR_ANSWER, /* the kernel confirms that it sends events; pid is 0 */
 	CONNECTOR_FORK,	  /* pid is a new process */
 	CONNECTOR_EXEC,	  /* pid runs a new program */
-	CONNECTOR_CHANGE, /* the user or the name of pid changed */
+	CONNECTOR_CHANGE, /* ids or the name of pid changed */
 };
 
 struct connector_event {

@@ -12,6 +12,7 @@
 #include "daemon/broker/discovery/recheck_queue.h"
 #include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/instances.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/common/log.h"
 #include "daemon/config/config.h"
@@ -202,8 +203,11 @@ static void queue_check(struct discovery *d, int32_t pid, enum recheck_cause cau
 {
 	struct recheck s = {
 		.pid = pid, .cause = cause, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
-	/* A process that is an instance already may run another program now: check it at once. */
-	const bool is_known = cause == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL;
+	/*
+	 * A process that is an instance already may run another program, or have other rights, now:
+	 * check it at once.
+	 */
+	const bool is_known = cause != RECHECK_FORK && instance_of_pid(d->targets, pid) != NULL;
 
 	if (is_known)
 		s.due_ns = born_ns;
@@ -453,7 +457,7 @@ static bool is_own(const struct process *p)
 
 static void check_process(struct discovery *d, const struct recheck *s)
 {
-	const struct instance *known = instance_of_pid(d->targets, s->pid);
+	struct instance *known = instance_of_pid(d->targets, s->pid);
 	struct process process;
 	enum process_fault fault;
 	bool is_there, is_known;
@@ -468,6 +472,8 @@ static void check_process(struct discovery *d, const struct recheck *s)
 	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
 		postpone(d, s);
 	close_fd(&process.pidfd);
+	if (is_known && known->target != NULL && target_is_open(known->target))
+		(void)!owners_check(d->targets, known->target);
 }
 
 static void check_due(struct discovery *d, uint64_t now_ns)

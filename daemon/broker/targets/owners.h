@@ -8,7 +8,9 @@
  *
  * The broker reads the key at each request of unwind, after each attach and exec, and before each
  * run. Once a second it compares the owners of /proc/PID and /proc/PID/stat, and reads the key if
- * they differ; it reads the key of mixed targets every second. Until a change is seen, capture
+ * they differ; it reads the key of mixed targets every second. If the kernel reports a change of
+ * ids (discovery/connector.h), the broker reads the key within some 100 ms, at most ten times a
+ * second for a process; no protection depends on these reports. Until a change is seen, capture
  * compares the owner of the process's files in /proc at each exec, and the helper of files/
  * compares the whole key at each file.
  */

@@ -73,6 +73,9 @@ TEST(a_change_is_parsed)
 	m.event.what = PROC_EVENT_UID;
 	ck_assert(parse(sizeof(m.bytes)));
 	ck_assert_int_eq(said.what, CONNECTOR_CHANGE);
+	m.event.what = PROC_EVENT_GID;
+	ck_assert(parse(sizeof(m.bytes)));
+	ck_assert_int_eq(said.what, CONNECTOR_CHANGE);
 	m.event.what = PROC_EVENT_COMM;
 	ck_assert(parse(sizeof(m.bytes)));
 	ck_assert_int_eq(said.what, CONNECTOR_CHANGE);
@@ -95,7 +98,7 @@ TEST(other_events_are_skipped)
 {
 	m.event.what = PROC_EVENT_EXIT;
 	ck_assert(!parse(sizeof(m.bytes)));
-	m.event.what = PROC_EVENT_GID;
+	m.event.what = PROC_EVENT_PTRACE;
 	ck_assert(!parse(sizeof(m.bytes)));
 }
 

@@ -1,0 +1,112 @@
+/* Events of the kernel about a target: a process of the test that takes other ids. */
+#include "daemon/broker/discovery/discovery.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/process/process.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/suite.h"
+
+#define USER 60001
+
+static struct broker b;
+static struct instance i;
+static struct instance *list[] = {&i};
+static struct owned process;
+
+static int take(char step)
+{
+	switch (step) {
+	case 'n': /* as a container of the user's */
+		return setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 ||
+		       setresuid(USER, USER, USER) != 0 || unshare(CLONE_NEWUSER) != 0;
+	case 'g': /* to the second group of the container */
+		return setresgid(1, 1, 1) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0;
+	case 'u':
+		return setresuid(USER, USER, USER);
+	default:
+		return 1;
+	}
+}
+
+static void write_map(const char *name, const char *text)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", process.pid, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	(void)close(fd);
+}
+
+static void set_up(void)
+{
+	build_broker(&b);
+	OK(loop_new(&b.parts.state.loop));
+	OK(discovery_new(&b.parts.targets, &b.parts.discovery));
+	OK(discovery_start(b.parts.discovery));
+	owned_start(&process, take);
+	b.parts.targets.instances = list;
+	b.parts.targets.n_instances = 1;
+}
+
+static void tear_down(void)
+{
+	owned_end(&process);
+	close_fd(&i.pidfd);
+	discovery_free(b.parts.discovery);
+	loop_free(b.parts.state.loop);
+}
+
+static void begin_run(void)
+{
+	struct process_identity now;
+
+	ck_assert(process_identity(process.pid, &now));
+	i = (struct instance){.pid = process.pid, .start_ticks = now.start_ticks};
+	i.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
+	(void)build_run(&b, &i, NULL);
+}
+
+/* Waits until the run has ended. The scans of /proc are a minute apart. */
+static void wait_ms(uint64_t ms)
+{
+	const uint64_t end_ns = clock_mono_ns() + ms * NS_PER_MS;
+
+	do {
+		(void)usleep(10000);
+		discovery_check(b.parts.discovery);
+	} while (target_is_open(i.target) && clock_mono_ns() < end_ns);
+}
+
+FIXTURE(set_up, tear_down)
+
+/* The ids of a user, or only another group. */
+static const char steps[] = "ug";
+
+TESTS(a_change_of_ids_is_looked_at_at_once, getuid() == 0 ? sizeof(steps) - 1 : 0)
+{
+	if (!discovery_has_connector(b.parts.discovery))
+		return;
+	if (steps[_i] == 'g') {
+		owned_go(&process, 'n');
+		write_map("uid_map", "0 60001 1");
+		write_map("gid_map", "0 60001 1\n1 60011 1");
+	}
+	begin_run();
+	wait_ms(500);
+	ck_assert(target_is_open(i.target));
+	owned_go(&process, steps[_i]);
+	wait_ms(10000);
+	ck_assert(!target_is_open(i.target));
+}
