@@ -36,14 +36,15 @@ static bool ask(struct targets *ts, struct target *t)
 	    target_files_suspended(t, state_now_ns(ts->state)))
 		return false;
 	/*
-	 * The helper answers nothing about a program that was executed since the owner was read. If
-	 * the key has changed, attach.c ends the run.
+	 * The helper answers nothing about a program that was executed since the owner was read. So
+	 * the program of the question is read before, and an exec in between leads to another
+	 * question. If the key has changed, attach.c ends the run.
 	 */
+	t->leak_program = program_of(ts, t);
 	if (!is_held(ts, t) && owner_read_again(&t->owner, &now) == 0 &&
 	    owner_is_same(&t->owner, &now))
 		t->owner = now;
 	t->leak_questions++;
-	t->leak_program = program_of(ts, t);
 	if (is_held(ts, t))
 		r = leak_check_file(ts->leak_check, t->unwind, ts->held_file, &ts->held_options,
 				    LEAKS_ANSWER_NS, &t->leak_question);

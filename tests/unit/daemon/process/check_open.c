@@ -11,14 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process_root.h"
 #include "lib/base/procfs.h"
 #include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/daemon/process/stopped.h"
 #include "tests/unit/suite.h"
 
 #define USER   60001
@@ -104,50 +103,22 @@ TEST(an_order_from_before_a_change_of_rights_is_refused)
 	ck_assert_int_eq(carry_out(&order), -OPEN_OTHER_OWNER);
 }
 
-/* Stops the helper before this system call, for the first time. Its exit status is the error. */
-static pid_t stop_helper_at(const struct open_order *order, long call)
+static int carry_out_order(const void *order)
 {
-	struct __ptrace_syscall_info info;
-	pid_t helper = fork();
-	int status;
-
-	if (helper == 0) {
-		if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0 || raise(SIGSTOP) != 0)
-			_exit(1);
-		_exit(-carry_out(order));
-	}
-	ck_assert_int_eq(waitpid(helper, &status, 0), helper);
-	OK(ptrace(PTRACE_SETOPTIONS, helper, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
-	do {
-		OK(ptrace(PTRACE_SYSCALL, helper, 0, 0));
-		ck_assert_int_eq(waitpid(helper, &status, 0), helper);
-		ck_assert_msg(WIFSTOPPED(status), "the call was not made: status %x", status);
-		ck_assert_int_ge(ptrace(PTRACE_GET_SYSCALL_INFO, helper, sizeof(info), &info), 0);
-	} while (info.op != PTRACE_SYSCALL_INFO_ENTRY || info.entry.nr != (uint64_t)call);
-	return helper;
-}
-
-static int error_of(pid_t helper)
-{
-	int status;
-
-	OK(ptrace(PTRACE_DETACH, helper, 0, 0));
-	ck_assert_int_eq(waitpid(helper, &status, 0), helper);
-	ck_assert(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	return carry_out(order);
 }
 
 /* The helper makes the memfd of the copy after it has read whose the process is. */
 TEST_IF(a_change_in_the_middle_of_an_order_is_seen, getuid() == 0)
 {
 	const struct open_order order = order_of(FILE_KIND_MAPS);
-	pid_t helper = stop_helper_at(&order, SYS_memfd_create);
+	pid_t helper = stopped_at(carry_out_order, &order, SYS_memfd_create);
 
 	owned_go(&process, 'd');
-	ck_assert_int_eq(error_of(helper), OPEN_OTHER_OWNER);
+	ck_assert_int_eq(stopped_result(helper), -OPEN_OTHER_OWNER);
 	owned_go(&process, 'p');
-	helper = stop_helper_at(&order, SYS_memfd_create);
-	ck_assert_int_eq(error_of(helper), 0);
+	helper = stopped_at(carry_out_order, &order, SYS_memfd_create);
+	OK(stopped_result(helper));
 }
 
 /* Memory of a fork of this process has the same addresses. */

@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 
 #include "daemon/common/privileges.h"
+#include "daemon/process/process.h"
+#include "tests/unit/daemon/full.h"
 #include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/daemon/process/stopped.h"
 #include "tests/unit/suite.h"
 
 #define USER  60001
@@ -258,6 +261,70 @@ TEST_IF(a_mixed_process_may_be_another_kind_after_an_exec, getuid() == 0)
 	await_exec(&mixed);
 	OK(owner_read_again(&mixed, &again));
 	ck_assert_int_eq(again.kind, OWNER_ROOT);
+}
+
+static void kill_process(void)
+{
+	siginfo_t info;
+
+	OK(kill(process.pid, SIGKILL));
+	OK(waitid(P_PID, (id_t)process.pid, &info, WEXITED | WNOWAIT));
+}
+
+/* As one that is about to exit: its files belong to root then. */
+TESTS(a_process_without_memory_has_no_owner, getuid() == 0 ? 2 : 1)
+{
+	struct owner o;
+
+	if (_i == 1)
+		owned_go(&process, 'u');
+	kill_process();
+	ck_assert_int_eq(owner_read(process.pid, &o), -ESRCH);
+}
+
+/* It is alive, and has no memory either. In a container pid 2 is another process. */
+TEST(a_kernel_thread_has_no_owner)
+{
+	struct process look;
+	struct owner o;
+
+	if (process_look(2, &look) == PROCESS_KERNEL_THREAD)
+		ck_assert_int_eq(owner_read(2, &o), -ESRCH);
+	close_fd(&look.pidfd);
+}
+
+static int read_owner(const void *pid)
+{
+	struct owner o;
+
+	return owner_read(*(const int32_t *)pid, &o);
+}
+
+/* The files are looked at after the first reading of the process. */
+TEST_IF(a_process_that_exits_in_the_middle_has_no_owner, getuid() == 0)
+{
+	pid_t reader;
+
+	owned_go(&process, 'u');
+	reader = stopped_at(read_owner, &process.pid, SYS_newfstatat);
+	kill_process();
+	ck_assert_int_eq(stopped_result(reader), -ESRCH);
+}
+
+/* Of descriptors: neither the end of the process nor another owner. */
+TEST(a_shortage_is_an_error_of_its_own)
+{
+	const struct owner before = now();
+	struct full full;
+	struct owner o;
+	int r, again;
+
+	full_but(&full, 0);
+	r = owner_read(process.pid, &o);
+	again = owner_read_again(&before, &o);
+	full_end(&full);
+	ck_assert_int_eq(r, -EMFILE);
+	ck_assert_int_eq(again, -EMFILE);
 }
 
 TEST(a_process_that_does_not_exist_has_no_owner)

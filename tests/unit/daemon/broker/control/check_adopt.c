@@ -1,7 +1,9 @@
 #include "daemon/broker/control/adopt.h"
 
+#include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,7 +11,11 @@
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/daemon/process/stopped.h"
 #include "tests/unit/suite.h"
+
+#define USER 60001
 
 static struct broker b;
 static struct instance i;
@@ -98,4 +104,54 @@ TEST(what_an_operator_wants_does_not_wait_for_the_users_part)
 	instance_wait_for_budget(&i);
 	ck_assert_uint_eq(attach(&admin), PROTOCOL_RUNS_ALREADY);
 	ck_assert_int_eq(i.obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+/* A process of the peer's that takes the ids of another user. */
+static int take(char step)
+{
+	(void)step;
+	return setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 ||
+	       setresuid(USER, USER, USER) != 0;
+}
+
+/* Returns -EACCES if the user may not record the process. */
+static int record(const void *pid)
+{
+	static struct instance *instances[1];
+
+	b.parts.targets.instances = instances;
+	b.parts.targets.n_instances = 0;
+	b.parts.targets.instances_size = 1;
+	(void)adopt_for_recording(&b.parts.targets, &user, *(const int32_t *)pid, &answer);
+	return answer.m.result == PROTOCOL_DENIED ? -EACCES : 0;
+}
+
+/* The id of a new instance is made after the look at the rights, before that at the owner. */
+TEST_IF(a_process_that_changes_during_the_request_is_refused, getuid() == 0)
+{
+	struct owned process;
+	pid_t helper;
+
+	owned_start(&process, take);
+	helper = stopped_at(record, &process.pid, SYS_getrandom);
+	OK(stopped_result(helper));
+	helper = stopped_at(record, &process.pid, SYS_getrandom);
+	owned_go(&process, 'u');
+	ck_assert_int_eq(stopped_result(helper), -EACCES);
+	owned_end(&process);
+}
+
+/* It belonged to another user when that user recorded it. */
+TEST_IF(a_process_without_a_run_is_looked_at_again, getuid() == 0)
+{
+	i.origin = INSTANCE_RECORDED;
+	i.owner.uid = USER;
+	i.owner.kind = OWNER_PLAIN;
+	i.asker = (struct instance_asker){.is_set = true};
+	i.n_recordings = 1;
+	i.pidfd = (int)syscall(SYS_pidfd_open, i.pid, 0);
+	ck_assert_ptr_null(adopt_for_recording(&b.parts.targets, &user, i.pid, &answer));
+	ck_assert_uint_eq(answer.m.result, PROTOCOL_DENIED);
+	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
+	close_fd(&i.pidfd);
 }

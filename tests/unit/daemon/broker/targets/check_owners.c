@@ -7,6 +7,7 @@
 #include "daemon/broker/targets/instances.h"
 #include "daemon/process/process.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/full.h"
 #include "tests/unit/daemon/process/owned.h"
 #include "tests/unit/suite.h"
 
@@ -172,6 +173,23 @@ TEST_IF(sampling_that_has_ended_is_no_time_without_a_run, getuid() == 0)
 	b.parts.state.ended_ns = mono_ns + NS_PER_SEC;
 	mono_ns += 50 * NS_PER_SEC;
 	ck_assert_uint_eq(unsampled_s(), 1);
+}
+
+/* Of descriptors: each second, and before the next run. */
+TEST(a_shortage_is_no_change)
+{
+	struct full full;
+	int checked, begun;
+
+	full_but(&full, 0);
+	checked = check();
+	begun = owners_begin(&b.parts.targets, &i);
+	full_end(&full);
+	ck_assert_int_eq(checked, -EMFILE);
+	ck_assert_int_eq(begun, -EMFILE);
+	ck_assert(target_is_open(i.target));
+	ck_assert_uint_eq(i.owner_changes, 0);
+	ck_assert_int_eq(i.life, INSTANCE_LIVES);
 }
 
 /* As a server that takes the ids of its clients in turn. */

@@ -1,0 +1,112 @@
+/* When a process is asked about LeakSanitizer. The test takes the part of the unwind process. */
+#include "daemon/broker/targets/leaks.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/process/process.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/process/owned.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind u;
+static struct instance i;
+static struct owned process;
+static int unwind_fd;
+
+static int take(char step)
+{
+	(void)step;
+	return execl("/bin/sleep", "sleep", "1000", NULL);
+}
+
+static void set_up(void)
+{
+	owned_start(&process, take);
+	build_broker(&b);
+	OK(loop_new(&b.parts.state.loop));
+	OK(files_new(b.parts.state.loop, &b.parts.files));
+	quarantine_init(&b.parts.quarantine);
+	leak_check_init(&b.parts.leak_check, b.parts.files, &b.parts.quarantine);
+	b.parts.targets.leak_check = &b.parts.leak_check;
+	unwind_fd = build_unwind(&b, &u);
+	OK(fcntl(unwind_fd, F_SETFL, O_NONBLOCK));
+	i = (struct instance){.pid = process.pid};
+	i.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
+	(void)build_run(&b, &i, &u);
+}
+
+static void tear_down(void)
+{
+	leaks_forget(i.target);
+	files_free(b.parts.files);
+	quarantine_clear(&b.parts.quarantine);
+	loop_free(b.parts.state.loop);
+	close_fd(&unwind_fd);
+	close_fd(&u.child.fd);
+	close_fd(&i.pidfd);
+	owned_end(&process);
+}
+
+/* Answers the next look at a file, if one has come. */
+static void answer_look(enum file_leaks leaks)
+{
+	struct msg_file_seen seen = {
+		.h = MSG_HEADER(MSG_FILE_SEEN), .verdict = FILE_READ, .leaks = leaks};
+	struct msg_file_look look;
+	struct ipc_message m;
+
+	if (ipc_recv(unwind_fd, &m) != 1)
+		return;
+	ipc_close_fds(&m);
+	memcpy(&look, m.bytes, sizeof(look));
+	seen.id = look.id;
+	OK(leak_check_seen(&b.parts.leak_check, &u, &seen));
+}
+
+/* Returns the verdict. Each file that is looked at has what leaks says. */
+static enum leaks_verdict await(enum file_leaks leaks)
+{
+	enum leaks_verdict verdict;
+
+	while ((verdict = leaks_check(&b.parts.targets, i.target)) == LEAKS_WAIT) {
+		leak_check_turn(&b.parts.leak_check);
+		files_check(b.parts.files);
+		OK(loop_run_once(b.parts.state.loop, 10));
+		answer_look(leaks);
+	}
+	return verdict;
+}
+
+static void execute(void)
+{
+	const struct owner before = i.target->owner;
+	struct owner now;
+
+	ck_assert_int_eq(write(process.to, "x", 1), 1);
+	do
+		OK(owner_read(process.pid, &now));
+	while (now.program == before.program);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_process_is_attached_or_left_by_its_files)
+{
+	ck_assert_int_eq(await(FILE_LEAKS_NONE), LEAKS_ATTACH);
+	ck_assert_uint_eq(i.target->leak_questions, 1);
+	leaks_forget(i.target);
+	execute();
+	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
+}
+
+/* The helper answers nothing about another program than the one of the question. */
+TEST(after_an_exec_the_new_program_is_asked_about)
+{
+	ck_assert_int_eq(leaks_check(&b.parts.targets, i.target), LEAKS_WAIT);
+	execute();
+	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
+	ck_assert_uint_eq(i.target->leak_questions, 2);
+}
