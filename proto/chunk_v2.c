@@ -71,6 +71,8 @@ int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *o
 	json_out_member(&o, ",\"version\":", p->sdk_version);
 	json_out_raw(&o, "},\"debug_meta\":");
 	debug_meta_write(p->images, p->n_images, for_file, &o);
+	if (for_file)
+		json_out_raw(&o, ",\"" PROFILE_READY_KNOWN "\":true");
 	write_measurements(p, &o);
 	json_out_raw(&o, ",");
 	r = profile_json_write(p, PROFILE_JSON_UNIX, for_file, &o);

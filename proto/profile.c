@@ -224,6 +224,17 @@ enum profile_fault profile_check(const struct profile *p)
 	return PROFILE_OK;
 }
 
+const char *profile_state_name(enum profile_state state)
+{
+	static const char *const names[PROFILE_STATES] = {
+		[PROFILE_RUNNING] = "running",
+		[PROFILE_READY] = "ready",
+		[PROFILE_WAITING] = "waiting",
+	};
+
+	return names[state];
+}
+
 const char *profile_fault_name(enum profile_fault fault)
 {
 	static const char *const names[PROFILE_FAULT_N] = {

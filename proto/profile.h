@@ -52,15 +52,28 @@ struct profile_node {
 	uint32_t frame;
 };
 
+/* What a thread does at a tick (lib/capture/sample.h). */
+enum profile_state {
+	PROFILE_RUNNING, /* on a processor */
+	PROFILE_READY,	 /* runnable, but without a processor */
+	PROFILE_WAITING, /* blocked */
+	PROFILE_STATES
+};
+
 struct profile_sample {
 	uint64_t time_us; /* Unix time */
 	uint32_t tid;
 	uint32_t node; /* of the stack; PROFILE_NONE: an empty stack, the thread is idle */
 	/*
-	 * From this sample to its next one the thread is blocked or waits for a processor. Only
-	 * payloads for files have that.
+	 * The thread's state from this sample to its next one. PROFILE_RUNNING if the stack is
+	 * empty. Only payloads for files have it.
 	 */
-	bool is_waiting;
+	enum profile_state state;
+	/*
+	 * The sample only separates a ready time from a wait with the same stack. A payload for
+	 * the server has no states, so the sample is left out of it.
+	 */
+	bool is_for_files;
 };
 
 struct profile_thread {
@@ -157,12 +170,22 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_ESCAPE_BYTES	  6
 
 /*
- * The state of a sample (is_waiting) in a payload for a file. Only samples that wait have one. If
- * no sample waits, the first sample has the state running, which tells a reader that the payload
- * has states at all.
+ * The state of a sample in a payload for a file. Running samples have none, with one exception: if
+ * all samples are running, the first one has its state, which tells a reader that the payload has
+ * states at all.
  */
-#define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
 #define PROFILE_STATE_RUNNING ",\"state\":\"running\""
+#define PROFILE_STATE_READY   ",\"state\":\"ready\""
+#define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
+
+/*
+ * A member of a payload for a file: the profiler told ready from waiting. Without it a sample with
+ * the state waiting may be ready.
+ */
+#define PROFILE_READY_KNOWN "ready_known"
+
+/* Returns the name of a state, as in a payload: "running", "ready" or "waiting". */
+const char *profile_state_name(enum profile_state state);
 
 /* Returns the number of decimal digits. */
 static inline size_t profile_digits(uint64_t value)
@@ -184,15 +207,17 @@ static inline size_t profile_index_bytes(uint32_t frame)
  * Returns an upper bound of the bytes of one sample in a payload, without PROFILE_STATE_RUNNING,
  * which the first sample may have in addition. thread_id is the id in the payload:
  * profile_thread.id or the tid. For a payload for a file the bound exceeds the real size only by
- * digits of stack_id, trailing zeros of the time, and the comma of the first sample. Samples are
- * most of a chunk, and PROFILE_SAMPLE_BYTES is 1.5 times the length of most of them.
+ * digits of stack_id, trailing zeros of the time, the comma of the first sample, and the letters by
+ * which "ready" is shorter than "waiting". Samples are most of a chunk, and PROFILE_SAMPLE_BYTES
+ * is 1.5 times the length of most of them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s, uint64_t thread_id)
 {
 	return sizeof(",{\"timestamp\":.123456,\"thread_id\":\"\",\"stack_id\":"
 		      "}") -
 	       1 + profile_digits(s->time_us / 1000000) + profile_digits(thread_id) +
-	       profile_digits(s->node) + (s->is_waiting ? sizeof(PROFILE_STATE_WAITING) - 1 : 0);
+	       profile_digits(s->node) +
+	       (s->state == PROFILE_RUNNING ? 0 : sizeof(PROFILE_STATE_WAITING) - 1);
 }
 
 #endif

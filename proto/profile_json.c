@@ -147,6 +147,17 @@ static void write_stacks(const struct profile *p, const struct used *u, struct j
 	json_out_raw(o, "]");
 }
 
+const char *profile_json_state(enum profile_state state)
+{
+	static const char *const members[PROFILE_STATES] = {
+		[PROFILE_RUNNING] = PROFILE_STATE_RUNNING,
+		[PROFILE_READY] = PROFILE_STATE_READY,
+		[PROFILE_WAITING] = PROFILE_STATE_WAITING,
+	};
+
+	return members[state];
+}
+
 void profile_json_thread_id(const struct profile_thread *thread, struct json_out *o)
 {
 	json_out_u64(o, thread->id != 0 ? thread->id : thread->tid);
@@ -169,34 +180,36 @@ static void write_time(const struct profile *p, const struct profile_sample *s,
 	json_out_raw(o, "\"");
 }
 
-static bool has_waiting_sample(const struct profile *p)
+static bool all_are_running(const struct profile *p)
 {
 	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].is_waiting)
-			return true;
-	return false;
+		if (p->samples[i].state != PROFILE_RUNNING)
+			return false;
+	return true;
 }
 
 static void write_samples(const struct profile *p, const struct used *u,
 			  enum profile_json_clock clock, bool with_states, struct json_out *o)
 {
-	const bool first_is_running = with_states && !has_waiting_sample(p);
+	const bool first_says = with_states && all_are_running(p);
+	const char *comma = "";
 
 	json_out_raw(o, ",\"samples\":[");
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		bool empty = s->node == PROFILE_NONE;
 
-		json_out_raw(o, i > 0 ? "," : "");
+		if (s->is_for_files && !with_states)
+			continue;
+		json_out_raw(o, comma);
+		comma = ",";
 		write_time(p, s, clock, o);
 		json_out_raw(o, ",\"thread_id\":\"");
 		profile_json_thread_id(&p->threads[profile_find_thread(p, s->tid)], o);
 		json_out_raw(o, "\",\"stack_id\":");
 		json_out_u64(o, empty ? u->n_stacks : u->stacks[s->node]);
-		if (with_states && s->is_waiting)
-			json_out_raw(o, PROFILE_STATE_WAITING);
-		else if (first_is_running && i == 0)
-			json_out_raw(o, PROFILE_STATE_RUNNING);
+		if (with_states && (s->state != PROFILE_RUNNING || (first_says && i == 0)))
+			json_out_raw(o, profile_json_state(s->state));
 		json_out_raw(o, "}");
 	}
 	json_out_raw(o, "]");

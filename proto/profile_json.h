@@ -1,6 +1,6 @@
 /*
  * Writes the "profile" object, which both sample formats have: frames, stacks, samples and
- * thread_metadata. For chunk_v2.c and profile_v1.c only.
+ * thread_metadata. For files of proto/ only.
  *
  * Source: Sentry's profiles specification 2.5.0, "Profile Data".
  */
@@ -23,11 +23,14 @@ enum profile_json_clock {
 
 /*
  * Writes "profile":{...} without frames, nodes and threads that no sample uses. with_states: writes
- * PROFILE_STATE_WAITING and PROFILE_STATE_RUNNING, which the server would drop. The profile must
- * have passed profile_check(). Returns 0 or -ENOMEM; errors of writing stay in o.
+ * the states of samples, which the server would drop, and the samples that are only for files. The
+ * profile must have passed profile_check(). Returns 0 or -ENOMEM; errors of writing stay in o.
  */
 int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool with_states,
 		       struct json_out *o) __attribute__((warn_unused_result));
+
+/* Returns the member of a sample that names its state: PROFILE_STATE_RUNNING and so on. */
+const char *profile_json_state(enum profile_state state);
 
 /* Writes the thread_id of the payload, as digits without quotes. */
 void profile_json_thread_id(const struct profile_thread *thread, struct json_out *o);

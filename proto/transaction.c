@@ -58,7 +58,7 @@ struct thread_time {
 
 static bool is_running(const struct profile_sample *s)
 {
-	return s->node != PROFILE_NONE && !s->is_waiting;
+	return s->node != PROFILE_NONE && s->state == PROFILE_RUNNING;
 }
 
 int transaction_busiest(const struct profile *p, uint32_t *ret_tid)

@@ -119,7 +119,7 @@ static void print_thread(const struct import_chunk *c, const struct import_sampl
 		process_name((int32_t)tid, name);
 	printf("thread %s ", t->id);
 	escape_write(tid <= INT32_MAX ? name : t->name, stdout);
-	printf(s->is_waiting ? " (waiting)\n" : " (running)\n");
+	printf(" (%s)\n", profile_state_name(s->state));
 	for (size_t i = start; i < end; i++)
 		print_frame(c, i - start, &c->frames[c->stack_frames[i]]);
 }

@@ -126,6 +126,13 @@ int series_thread(struct series *c, const struct record_thread *record, uint64_t
 				sizeof(record->comm));
 }
 
+static enum profile_state state_of(uint32_t flags)
+{
+	if (flags & SAMPLE_RUNNING)
+		return PROFILE_RUNNING;
+	return flags & SAMPLE_READY ? PROFILE_READY : PROFILE_WAITING;
+}
+
 int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t time_ns,
 		  const struct unwind_stack *stack)
 {
@@ -136,8 +143,7 @@ int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t
 		return r;
 	if (stack == NULL)
 		return aggregate_missed(c->aggregate, key, sample->time_ns);
-	return aggregate_sample(c->aggregate, key, sample->time_ns, stack,
-				sample->flags & SAMPLE_RUNNING);
+	return aggregate_sample(c->aggregate, key, sample->time_ns, stack, state_of(sample->flags));
 }
 
 /* Ignores a thread without a key: another thread has its number now. */

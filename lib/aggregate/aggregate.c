@@ -99,9 +99,9 @@ void aggregate_free(struct aggregate *a)
 
 /* Adds a sample at time_ns of a tick. */
 static int emit(struct open_chunk *c, struct thread *t, uint64_t time_ns, uint32_t node,
-		bool is_waiting)
+		enum profile_state state)
 {
-	return open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), node, is_waiting);
+	return open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), node, state);
 }
 
 /* Copies the thread t of the chunk from, with its stack, into c. */
@@ -119,7 +119,7 @@ static int copy_thread(struct open_chunk *c, const struct open_chunk *from, cons
 	copy->node = node;
 	copy->last = PROFILE_NONE;
 	copy->since_ns = max_u64(t->since_ns, c->period.start_ns);
-	return emit(c, copy, c->period.start_ns, node, !t->running);
+	return emit(c, copy, c->period.start_ns, node, t->state);
 }
 
 int aggregate_new_beside(const struct aggregate *from, const struct aggregate_options *options,
@@ -165,6 +165,22 @@ static int begin_record(struct aggregate *a, uint32_t tid, uint64_t *time_ns, st
 	return 0;
 }
 
+/* Adds the thread's last sample at the tick before its exit; exit: the sample at the exit. */
+static int end_before_exit(struct open_chunk *c, const struct thread *t,
+			   const struct profile_sample *exit)
+{
+	for (uint32_t i = t->last; i-- > 0;) {
+		if (c->samples[i].tid != t->tid)
+			continue;
+		if (c->samples[i].time_us != t->before_us)
+			break;
+		/* Only payloads for files have the sample so far. */
+		c->samples[i].is_for_files = false;
+		return 0;
+	}
+	return open_chunk_append(c, t, t->before_us, exit->node, exit->state);
+}
+
 /*
  * Marks a thread that had exited as alive: the kernel has given its tid to a new thread, or
  * a new capture process has found the thread. The copy of the stack at the exit must not
@@ -180,9 +196,9 @@ static int revive(struct open_chunk *c, struct thread *t)
 		const struct profile_sample last = c->samples[t->last];
 
 		if (t->before_us != 0)
-			r = open_chunk_append(c, t, t->before_us, last.node, last.is_waiting);
+			r = end_before_exit(c, t, &last);
 		c->samples[t->last].node = PROFILE_NONE;
-		c->samples[t->last].is_waiting = false;
+		c->samples[t->last].state = PROFILE_RUNNING;
 	}
 	t->exited = false;
 	return r;
@@ -216,6 +232,22 @@ int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id)
 	return r;
 }
 
+/* Adds the samples by which the thread changes to this stack and state at time_ns. */
+static int change(struct open_chunk *c, struct thread *t, uint64_t time_ns, uint32_t node,
+		  enum profile_state state)
+{
+	const bool same_stack = node == t->node;
+	const bool off_cpu = state != PROFILE_RUNNING && t->state != PROFILE_RUNNING;
+	int r;
+
+	if (same_stack && (node == PROFILE_NONE || (off_cpu && state == t->state)))
+		return 0;
+	if (same_stack && off_cpu)
+		return open_chunk_change_state(c, t, time_ns, state);
+	r = open_chunk_end_run(c, t, time_ns);
+	return r < 0 ? r : emit(c, t, time_ns, node, state);
+}
+
 /*
  * Adds the thread's new stack and returns its node and its number of frames.
  * The frames that the unwinder found equal to those of the thread's last stack
@@ -240,33 +272,26 @@ static int add_stack(struct open_chunk *c, const struct thread *t, const struct 
 }
 
 int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
-		     const struct unwind_stack *stack, bool running)
+		     const struct unwind_stack *stack, enum profile_state state)
 {
 	struct thread *t;
 	size_t depth = 0;
 	uint32_t node;
-	bool goes_on;
 	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r == 0)
 		r = add_stack(&a->chunk, t, stack, &node, &depth);
 	if (r == 0)
 		r = revive(&a->chunk, t);
+	if (r == 0)
+		r = change(&a->chunk, t, time_ns, node, state);
 	if (r != 0)
 		return r;
-	goes_on = node == t->node && (node == PROFILE_NONE || (!running && !t->running));
-	if (!goes_on) {
-		r = open_chunk_end_run(&a->chunk, t, time_ns);
-		if (r == 0)
-			r = emit(&a->chunk, t, time_ns, node, !running);
-		if (r < 0)
-			return r;
-	}
 	open_chunk_charge(&a->chunk, t, time_ns);
 	t->node = node;
 	t->depth = depth;
 	t->stack_id = stack->id;
-	t->running = running;
+	t->state = state;
 	t->seen_ns = time_ns;
 	return 0;
 }
@@ -276,15 +301,12 @@ int aggregate_ready(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	struct thread *t;
 	int r = begin_record(a, tid, &time_ns, &t);
 
-	if (r == 0 && t->running && t->node != PROFILE_NONE) {
-		r = open_chunk_end_run(&a->chunk, t, time_ns);
-		if (r == 0)
-			r = emit(&a->chunk, t, time_ns, t->node, true);
-	}
+	if (r == 0)
+		r = change(&a->chunk, t, time_ns, t->node, PROFILE_READY);
 	if (r < 0)
 		return r;
 	open_chunk_charge(&a->chunk, t, time_ns);
-	t->running = false;
+	t->state = PROFILE_READY;
 	t->seen_ns = time_ns;
 	return 0;
 }
@@ -298,7 +320,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 		return r;
 	r = open_chunk_end_run(&a->chunk, t, time_ns);
 	if (r == 0)
-		r = emit(&a->chunk, t, time_ns, PROFILE_NONE, false);
+		r = emit(&a->chunk, t, time_ns, PROFILE_NONE, PROFILE_RUNNING);
 	if (r < 0)
 		return r;
 	open_chunk_charge(&a->chunk, t, time_ns);
@@ -306,16 +328,20 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	return 0;
 }
 
-/* Returns the tick before time_ns if the thread's run has no sample there; else 0. */
+/*
+ * Returns the tick before time_ns if the thread has no sample there, or one that is only for files;
+ * else 0.
+ */
 static uint64_t tick_without_sample(const struct open_chunk *c, const struct thread *t,
 				    uint64_t time_ns)
 {
 	uint64_t us = open_chunk_unix_us(c, period_tick_before(&c->period, time_ns));
+	const struct profile_sample *last;
 
-	return t->node != PROFILE_NONE && t->last != PROFILE_NONE &&
-			       c->samples[t->last].time_us < us
-		       ? us
-		       : 0;
+	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE)
+		return 0;
+	last = &c->samples[t->last];
+	return last->time_us < us || (last->time_us == us && last->is_for_files) ? us : 0;
 }
 
 int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
@@ -325,11 +351,11 @@ int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 
 	if (r < 0 || t->exited)
 		return r;
-	if (t->running)
+	if (t->state == PROFILE_RUNNING)
 		r = open_chunk_end_run(&a->chunk, t, time_ns);
 	t->before_us = tick_without_sample(&a->chunk, t, time_ns);
 	if (r == 0 && t->node != PROFILE_NONE)
-		r = emit(&a->chunk, t, time_ns, t->node, !t->running);
+		r = emit(&a->chunk, t, time_ns, t->node, t->state);
 	if (r < 0)
 		return r;
 	open_chunk_charge(&a->chunk, t, time_ns);

@@ -28,8 +28,9 @@
  * - a chunk begins with the current stacks of its threads, and ends with a copy of them
  *   at the first timestamp of the next chunk, so that no time is lost between two
  *   chunks.
- * A wait has two samples, at its first and at its last tick. So a reader that counts
- * samples has at most two for a wait of any length: it cannot measure waiting time.
+ * A wait has two samples, at its first and at its last tick, and so has a time in which
+ * the thread is ready. So a reader that counts samples has at most two for such a time of
+ * any length: it cannot measure waiting or ready time.
  *
  * A gap is a time of more than 5 s without a tick: the daemon was stopped, or the machine
  * slept. What the threads did meanwhile is unknown. So the chunk ends at the last tick
@@ -121,14 +122,11 @@ must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
  */
 must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id);
 
-/*
- * From this tick on the thread has this stack. The stack is copied. running: the thread
- * was on a processor, neither blocked nor waiting for one.
- */
+/* From this tick on the thread has this stack and this state. The stack is copied. */
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
-				const struct unwind_stack *stack, bool running);
+				const struct unwind_stack *stack, enum profile_state state);
 
-/* From this tick on the thread waits for a processor, with the stack that it has. */
+/* From this tick on the thread is ready, with the stack that it has. */
 must_check int aggregate_ready(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* From this tick on the thread's stack is unknown. */

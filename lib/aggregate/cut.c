@@ -43,7 +43,7 @@ static void drop_empty_starts(struct open_chunk *c)
 }
 
 /*
- * Moves the samples from end_us on to cut->ahead, and sets carry, carry_waits,
+ * Moves the samples from end_us on to cut->ahead, and sets carry, carry_state,
  * ahead and has_ended of each thread.
  */
 static int separate_ahead(struct cut *cut, struct open_chunk *c, uint64_t end_us)
@@ -56,7 +56,7 @@ static int separate_ahead(struct cut *cut, struct open_chunk *c, uint64_t end_us
 		t->ahead = false;
 		t->has_ended = false;
 		t->carry = t->node;
-		t->carry_waits = !t->running;
+		t->carry_state = t->state;
 	}
 	sort_samples(c->samples, c->n_samples);
 	while (n > 0 && c->samples[n - 1].time_us >= end_us)
@@ -86,7 +86,7 @@ static int separate_ahead(struct cut *cut, struct open_chunk *c, uint64_t end_us
 		if (!t->ahead)
 			continue;
 		t->carry = c->samples[i].node;
-		t->carry_waits = c->samples[i].is_waiting;
+		t->carry_state = c->samples[i].state;
 	}
 	return 0;
 }
@@ -96,7 +96,7 @@ static int end_runs(struct open_chunk *c, uint64_t end_ns)
 {
 	for (size_t i = 0; i < c->n_threads; i++) {
 		struct thread *t = &c->threads[i];
-		int r = t->running ? open_chunk_end_run(c, t, end_ns) : 0;
+		int r = t->state == PROFILE_RUNNING ? open_chunk_end_run(c, t, end_ns) : 0;
 
 		if (r < 0)
 			return r;
@@ -116,7 +116,7 @@ static int add_closing(struct open_chunk *c, uint64_t end_us)
 		if (t->carry == PROFILE_NONE)
 			continue;
 		t->last = PROFILE_NONE;
-		r = open_chunk_emit(c, t, end_us, t->carry, t->carry_waits);
+		r = open_chunk_emit(c, t, end_us, t->carry, t->carry_state);
 		if (r < 0)
 			return r;
 		if (t->has_ended)
@@ -174,18 +174,21 @@ static int start_samples(const struct cut *cut, struct open_chunk *c)
 
 		t->last = PROFILE_NONE;
 		t->since_ns = max_u64(t->since_ns, cut->next_ns);
-		r = open_chunk_emit(c, t, start_us, t->carry, t->carry_waits);
+		r = open_chunk_emit(c, t, start_us, t->carry, t->carry_state);
 		if (r < 0)
 			return r;
 	}
 	for (size_t i = 0; i < cut->n_ahead; i++) {
 		const struct profile_sample *s = &cut->ahead[i];
 		struct thread *t = open_chunk_find(c, s->tid);
-		int r = open_chunk_emit(c, t, max_u64(s->time_us, start_us), s->node,
-					s->is_waiting);
+		const size_t n = c->n_samples;
+		int r = open_chunk_emit(c, t, max_u64(s->time_us, start_us), s->node, s->state);
 
 		if (r < 0)
 			return r;
+		/* Unless it replaced the thread's first sample. */
+		if (c->n_samples > n)
+			c->samples[n].is_for_files = s->is_for_files;
 	}
 	return 0;
 }

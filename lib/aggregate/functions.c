@@ -13,6 +13,9 @@
 /* Width of the name column. A longer name moves its module to the right. */
 #define NAME_COLUMNS 32
 
+/* A shorter time is shown as 0.00 s. */
+#define SHOWN_NS (5 * NS_PER_MS)
+
 void functions_init(struct functions *f, uint64_t hash_seed)
 {
 	*f = (struct functions){0};
@@ -73,8 +76,8 @@ static int row_of_frame(struct functions *f, const struct profile_frame *frame, 
 static int compare_weight(const void *a, const void *b)
 {
 	const struct functions_row *x = a, *y = b;
-	uint64_t of_x = x->total_ns + x->waiting_ns;
-	uint64_t of_y = y->total_ns + y->waiting_ns;
+	uint64_t of_x = x->total_ns + x->ready_ns + x->waiting_ns;
+	uint64_t of_y = y->total_ns + y->ready_ns + y->waiting_ns;
 
 	return of_x > of_y ? -1 : of_x < of_y;
 }
@@ -89,7 +92,9 @@ static int drop_smallest_rows(struct functions *f)
 	functions_init(&kept, f->by_name.seed);
 	kept.n_stacks = f->n_stacks;
 	kept.others_self_ns = f->others_self_ns;
+	kept.others_ready_ns = f->others_ready_ns;
 	kept.others_waiting_ns = f->others_waiting_ns;
+	kept.hides_ready = f->hides_ready;
 	kept.n_others = f->n_others;
 	for (size_t i = 0; i < f->n && r == 0; i++) {
 		const struct functions_row *row = &f->rows[i];
@@ -98,6 +103,7 @@ static int drop_smallest_rows(struct functions *f)
 
 		if (i >= FUNCTIONS_MAX / 2) {
 			kept.others_self_ns += row->self_ns;
+			kept.others_ready_ns += row->ready_ns;
 			kept.others_waiting_ns += row->waiting_ns;
 			kept.n_others++;
 			continue;
@@ -129,14 +135,15 @@ static void add_stack(struct functions *f, const struct stacks *s, const uint32_
 	uint32_t node = time->node;
 	struct functions_row *leaf = &f->rows[row_of[s->nodes[node].frame]];
 
-	leaf->self_ns += time->running_ns;
-	leaf->waiting_ns += time->waiting_ns;
+	leaf->self_ns += time->ns[PROFILE_RUNNING];
+	leaf->ready_ns += time->ns[PROFILE_READY];
+	leaf->waiting_ns += time->ns[PROFILE_WAITING];
 	f->n_stacks++;
 	for (; node != PROFILE_NONE; node = s->nodes[node].parent) {
 		struct functions_row *row = &f->rows[row_of[s->nodes[node].frame]];
 
 		if (row->stamp != f->n_stacks)
-			row->total_ns += time->running_ns;
+			row->total_ns += time->ns[PROFILE_RUNNING];
 		row->stamp = f->n_stacks;
 	}
 }
@@ -158,10 +165,11 @@ int functions_add(struct functions *f, struct stacks *s, const struct profile_fr
 	for (size_t i = 0; i < s->n_times && r == 0; i++) {
 		struct stacks_time *time = &s->times[i];
 
-		if (time->running_ns == 0 && time->waiting_ns == 0)
+		if (time->ns[PROFILE_RUNNING] == 0 && time->ns[PROFILE_READY] == 0 &&
+		    time->ns[PROFILE_WAITING] == 0)
 			continue;
 		add_stack(f, s, row_of, time);
-		time->running_ns = time->waiting_ns = 0;
+		memset(time->ns, 0, sizeof(time->ns));
 	}
 	free(row_of);
 	return r;
@@ -174,6 +182,8 @@ static int compare_shown(const void *a, const void *b)
 
 	if (x->self_ns != y->self_ns)
 		return x->self_ns > y->self_ns ? -1 : 1;
+	if (x->ready_ns != y->ready_ns)
+		return x->ready_ns > y->ready_ns ? -1 : 1;
 	if (x->waiting_ns != y->waiting_ns)
 		return x->waiting_ns > y->waiting_ns ? -1 : 1;
 	if (x->total_ns != y->total_ns)
@@ -216,16 +226,41 @@ size_t functions_write_name(const char *s, FILE *out)
 	return columns;
 }
 
-/* A time of 0 is "-", without a percentage. */
-static void write_time(uint64_t ns, uint64_t whole_ns, FILE *out)
+/* A time of 0 is "-". */
+static void write_time(uint64_t ns, FILE *out)
 {
 	if (ns == 0)
-		(void)fprintf(out, "%11s  %6s", "-", "");
+		(void)fprintf(out, "%11s", "-");
 	else
-		(void)fprintf(out, "%9.2f s  %5.1f%%", seconds(ns), percent(ns, whole_ns));
+		(void)fprintf(out, "%9.2f s", seconds(ns));
 }
 
-static void write_row(const struct functions_row *row, uint64_t running_ns, FILE *out)
+/* A time of 0 has no percentage. */
+static void write_share(uint64_t ns, uint64_t whole_ns, FILE *out)
+{
+	write_time(ns, out);
+	if (ns == 0)
+		(void)fprintf(out, "  %6s", "");
+	else
+		(void)fprintf(out, "  %5.1f%%", percent(ns, whole_ns));
+}
+
+/* What the rows have in common. */
+struct shown {
+	uint64_t running_ns, ready_ns, waiting_ns; /* sums over all functions */
+	bool with_ready;			   /* there is a column READY */
+};
+
+static void write_times(const struct functions_row *row, const struct shown *shown, FILE *out)
+{
+	write_share(row->self_ns, shown->running_ns, out);
+	write_share(row->total_ns, shown->running_ns, out);
+	if (shown->with_ready)
+		write_time(row->ready_ns, out);
+	write_time(row->waiting_ns, out);
+}
+
+static void write_row(const struct functions_row *row, const struct shown *shown, FILE *out)
 {
 	char demangled[NAME_SIZE];
 	const char *name = row->name;
@@ -233,12 +268,7 @@ static void write_row(const struct functions_row *row, uint64_t running_ns, FILE
 
 	if (unwind_demangle(name, false, demangled, sizeof(demangled)))
 		name = demangled;
-	write_time(row->self_ns, running_ns, out);
-	write_time(row->total_ns, running_ns, out);
-	if (row->waiting_ns == 0)
-		(void)fprintf(out, "%11s", "-");
-	else
-		(void)fprintf(out, "%9.2f s", seconds(row->waiting_ns));
+	write_times(row, shown, out);
 	(void)fputs("  ", out);
 	columns = functions_write_name(name, out);
 	if (row->module[0] != '\0') {
@@ -250,44 +280,42 @@ static void write_row(const struct functions_row *row, uint64_t running_ns, FILE
 }
 
 static void write_others(const struct functions *f, const struct functions_row *hidden,
-			 size_t n_hidden, uint64_t running_ns, FILE *out)
+			 size_t n_hidden, const struct shown *shown, FILE *out)
 {
 	struct functions_row sum = {
 		.name = "",
 		.module = "",
 		.self_ns = f->others_self_ns,
+		.ready_ns = f->others_ready_ns,
 		.waiting_ns = f->others_waiting_ns,
 	};
 	uint64_t n = f->n_others + n_hidden;
 
 	for (size_t i = 0; i < n_hidden; i++) {
 		sum.self_ns += hidden[i].self_ns;
+		sum.ready_ns += hidden[i].ready_ns;
 		sum.waiting_ns += hidden[i].waiting_ns;
 	}
 	if (n == 0)
 		return;
-	write_time(sum.self_ns, running_ns, out);
-	write_time(0, 0, out);
-	if (sum.waiting_ns == 0)
-		(void)fprintf(out, "%11s", "-");
-	else
-		(void)fprintf(out, "%9.2f s", seconds(sum.waiting_ns));
+	write_times(&sum, shown, out);
 	(void)fprintf(out, "  (%" PRIu64 " other function%s)\n", n, n == 1 ? "" : "s");
 }
 
-static int compare_waiting(const void *a, const void *b)
+static int compare_off_cpu(const void *a, const void *b)
 {
 	const struct functions_row *x = a, *y = b;
+	uint64_t of_x = x->ready_ns + x->waiting_ns, of_y = y->ready_ns + y->waiting_ns;
 
-	if (x->waiting_ns != y->waiting_ns)
-		return x->waiting_ns > y->waiting_ns ? -1 : 1;
+	if (of_x != of_y)
+		return of_x > of_y ? -1 : 1;
 	return compare_shown(a, b);
 }
 
 /*
  * Moves the rows that are shown to the front: three quarters of them are those with the
- * most self time, one quarter those with the most waiting time. So the table of a busy
- * program also shows where the program waits.
+ * most self time, one quarter those with the most ready and waiting time. So the table of
+ * a busy program also shows where the program waits.
  */
 static void move_shown_to_front(struct functions_row *rows, size_t n, size_t max_rows)
 {
@@ -296,16 +324,42 @@ static void move_shown_to_front(struct functions_row *rows, size_t n, size_t max
 	qsort(rows, n, sizeof(rows[0]), compare_shown);
 	if (n <= max_rows)
 		return;
-	qsort(rows + hottest, n - hottest, sizeof(rows[0]), compare_waiting);
+	qsort(rows + hottest, n - hottest, sizeof(rows[0]), compare_off_cpu);
 	qsort(rows, max_rows, sizeof(rows[0]), compare_shown);
+}
+
+/* Writes the lines above the rows. */
+static void write_head(const struct functions *f, const struct shown *shown, FILE *out)
+{
+	(void)fprintf(out, "Hottest functions. CPU time %.2f s, ", seconds(shown->running_ns));
+	if (shown->with_ready)
+		(void)fprintf(out, "ready %.2f s, ", seconds(shown->ready_ns));
+	(void)fprintf(out,
+		      "waiting %.2f s (sum over all threads).\n"
+		      "SELF: CPU time in the function itself; TOTAL: with the functions that it "
+		      "called;\n",
+		      seconds(shown->waiting_ns));
+	if (shown->with_ready)
+		(void)fputs("READY: time in the function, runnable but without a processor;\n",
+			    out);
+	(void)fprintf(out, "WAITING: time in the function, %s.\n\n",
+		      f->hides_ready ? "blocked or without a processor (waiting or ready)"
+				     : "blocked");
+	(void)fprintf(out, "%11s  %6s%11s  %6s", "SELF", "", "TOTAL", "");
+	if (shown->with_ready)
+		(void)fprintf(out, "%11s", "READY");
+	(void)fprintf(out, "%11s  %-*s  %s\n", "WAITING", NAME_COLUMNS, "FUNCTION", "MODULE");
 }
 
 int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 {
 	struct functions_row *rows = calloc(f->n + 1, sizeof(rows[0]));
-	uint64_t running_ns = f->others_self_ns;
-	uint64_t waiting_ns = f->others_waiting_ns;
-	size_t n = 0, shown;
+	struct shown shown = {
+		.running_ns = f->others_self_ns,
+		.ready_ns = f->others_ready_ns,
+		.waiting_ns = f->others_waiting_ns,
+	};
+	size_t n = 0, n_shown;
 
 	if (rows == NULL)
 		return -ENOMEM;
@@ -313,25 +367,20 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 		const struct functions_row *row = &f->rows[i];
 
 		/* A function that only called functions that waited has no time. */
-		if (row->total_ns == 0 && row->waiting_ns == 0)
+		if (row->total_ns == 0 && row->ready_ns == 0 && row->waiting_ns == 0)
 			continue;
 		rows[n++] = *row;
-		running_ns += row->self_ns;
-		waiting_ns += row->waiting_ns;
+		shown.running_ns += row->self_ns;
+		shown.ready_ns += row->ready_ns;
+		shown.waiting_ns += row->waiting_ns;
 	}
-	shown = min_size(n, max_rows);
+	shown.with_ready = shown.ready_ns >= SHOWN_NS;
+	n_shown = min_size(n, max_rows);
 	move_shown_to_front(rows, n, max_rows);
-	(void)fprintf(
-		out,
-		"Hottest functions. CPU time %.2f s, waiting %.2f s (sum over all threads).\n"
-		"SELF: CPU time in the function itself; TOTAL: with the functions that it called;\n"
-		"WAITING: time in the function, blocked or without a processor.\n\n",
-		seconds(running_ns), seconds(waiting_ns));
-	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "", "TOTAL", "", "WAITING",
-		      NAME_COLUMNS, "FUNCTION", "MODULE");
-	for (size_t i = 0; i < shown; i++)
-		write_row(&rows[i], running_ns, out);
-	write_others(f, rows + shown, n - shown, running_ns, out);
+	write_head(f, &shown, out);
+	for (size_t i = 0; i < n_shown; i++)
+		write_row(&rows[i], &shown, out);
+	write_others(f, rows + n_shown, n - n_shown, &shown, out);
 	free(rows);
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

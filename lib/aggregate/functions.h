@@ -10,6 +10,7 @@
 #ifndef LIB_AGGREGATE_FUNCTIONS_H
 #define LIB_AGGREGATE_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ struct functions_row {
 	const char *module;  /* the file's path; "": none */
 	uint64_t self_ns;    /* running time in the function itself: it is the leaf */
 	uint64_t total_ns;   /* running time of stacks that contain the function */
-	uint64_t waiting_ns; /* waiting time in the function itself */
+	uint64_t ready_ns;   /* time in the function itself, ready */
+	uint64_t waiting_ns; /* time in the function itself, waiting */
 	uint64_t stamp;	     /* number of the last stack that was added to total_ns: a stack with
 				recursion is added once */
 };
@@ -47,8 +49,10 @@ struct functions {
 	struct table by_name; /* hash of name and module to row */
 	uint64_t n_stacks;    /* number of stacks added so far (functions_row.stamp) */
 	/* Sums and number of the functions whose rows were not kept. */
-	uint64_t others_self_ns, others_waiting_ns;
+	uint64_t others_self_ns, others_ready_ns, others_waiting_ns;
 	uint64_t n_others;
+	/* Set by the caller: the waiting times may be ready times (import_chunk.hides_ready). */
+	bool hides_ready;
 };
 
 /* Initialises an empty table. Does not allocate. */
@@ -67,8 +71,9 @@ must_check int functions_add(struct functions *f, struct stacks *s,
 /*
  * Writes the table: at most max_rows functions, and a row for all others. If there are more
  * functions, three quarters of the rows show those with the most self time, and one quarter
- * those with the most waiting time. The rows are sorted by self time, then waiting time,
- * then total time, largest first. Returns 0, -ENOMEM or -EIO.
+ * those with the most ready and waiting time. The rows are sorted by self time, then ready,
+ * waiting and total time, largest first. The column of ready times is left out if their sum
+ * would be shown as 0.00 s. Returns 0, -ENOMEM or -EIO.
  */
 must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
 

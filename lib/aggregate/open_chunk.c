@@ -77,7 +77,7 @@ int open_chunk_drop_exited(struct open_chunk *c)
 }
 
 int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us, uint32_t node,
-		      bool is_waiting)
+		      enum profile_state state)
 {
 	if (array_grow(c->samples, c->n_samples, c->cap_samples) < 0)
 		return -ENOMEM;
@@ -85,7 +85,7 @@ int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t tim
 		.time_us = time_us,
 		.tid = t->tid,
 		.node = node,
-		.is_waiting = is_waiting,
+		.state = state,
 	};
 	c->sample_bytes +=
 		profile_sample_bytes(&c->samples[c->n_samples++], t->id != 0 ? t->id : t->tid);
@@ -93,34 +93,40 @@ int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t tim
 }
 
 int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us, uint32_t node,
-		    bool is_waiting)
+		    enum profile_state state)
 {
 	int r;
 
-	is_waiting = is_waiting && node != PROFILE_NONE;
+	if (node == PROFILE_NONE)
+		state = PROFILE_RUNNING;
 	if (t->last == PROFILE_NONE && node == PROFILE_NONE)
 		return 0;
 	if (t->last != PROFILE_NONE && c->samples[t->last].time_us >= time_us) {
 		c->samples[t->last].node = node;
-		c->samples[t->last].is_waiting = is_waiting;
+		c->samples[t->last].state = state;
+		c->samples[t->last].is_for_files = false;
 		return 0;
 	}
-	r = open_chunk_append(c, t, time_us, node, is_waiting);
+	r = open_chunk_append(c, t, time_us, node, state);
 	if (r == 0)
 		t->last = (uint32_t)(c->n_samples - 1);
 	return r;
 }
 
-/* Adds the last sample of a wait, at the tick before time_ns. */
-static int end_wait(struct open_chunk *c, struct thread *t, uint64_t time_ns)
+/* Adds the last sample of a ready or waiting time, at the tick before time_ns. */
+static int end_off_cpu(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 {
 	uint64_t last_ns =
 		max_u64(period_tick_before(&c->period, time_ns), min_u64(t->seen_ns, time_ns));
 	uint64_t last_us = open_chunk_unix_us(c, last_ns);
 
-	if (last_ns == time_ns || last_us <= c->samples[t->last].time_us)
+	if (last_ns == time_ns)
 		return 0;
-	return open_chunk_emit(c, t, last_us, t->node, true);
+	if (last_us <= c->samples[t->last].time_us) {
+		c->samples[t->last].is_for_files = false;
+		return 0;
+	}
+	return open_chunk_emit(c, t, last_us, t->node, t->state);
 }
 
 /*
@@ -141,7 +147,7 @@ static int fill_ticks(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 		if (next_ns == 0)
 			break;
 		at_us = open_chunk_unix_us(c, next_ns);
-		r = open_chunk_emit(c, t, at_us, t->node, false);
+		r = open_chunk_emit(c, t, at_us, t->node, PROFILE_RUNNING);
 	}
 	return r;
 }
@@ -150,7 +156,24 @@ int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 {
 	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE)
 		return 0;
-	return t->running ? fill_ticks(c, t, time_ns) : end_wait(c, t, time_ns);
+	return t->state == PROFILE_RUNNING ? fill_ticks(c, t, time_ns) : end_off_cpu(c, t, time_ns);
+}
+
+int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,
+			    enum profile_state state)
+{
+	const size_t n = c->n_samples;
+	const uint32_t last = t->last;
+	const bool was_for_files = last != PROFILE_NONE && c->samples[last].is_for_files;
+	int r = open_chunk_end_run(c, t, time_ns);
+
+	if (r == 0)
+		r = open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), t->node, state);
+	if (last != PROFILE_NONE)
+		c->samples[last].is_for_files = was_for_files;
+	for (size_t i = n; i < c->n_samples; i++)
+		c->samples[i].is_for_files = true;
+	return r;
 }
 
 void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns)
@@ -158,7 +181,7 @@ void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 	uint64_t ns = period_between(&c->period, t->since_ns, time_ns);
 
 	if (t->node != PROFILE_NONE && ns > 0)
-		stacks_charge(&c->stacks, t->node, ns, t->running);
+		stacks_charge(&c->stacks, t->node, ns, t->state);
 	t->since_ns = max_u64(t->since_ns, time_ns);
 }
 

@@ -33,7 +33,7 @@ struct thread {
 	/* Valid unless node is PROFILE_NONE: the stack's number of frames, and unwind_stack.id. */
 	size_t depth;
 	uint64_t stack_id;
-	bool running;
+	enum profile_state state;
 	uint64_t since_ns; /* the thread's time is charged to its stacks up to here */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
@@ -45,9 +45,9 @@ struct thread {
 	uint64_t before_us;
 
 	/* Set by cut_end(). */
-	uint32_t carry;	  /* the thread's stack at the end of the chunk */
-	bool carry_waits; /* the thread waits at the end of the chunk */
-	bool ahead;	  /* the thread has samples later than the end */
+	uint32_t carry; /* the thread's stack at the end of the chunk */
+	enum profile_state carry_state;
+	bool ahead; /* the thread has samples later than the end */
 	/*
 	 * At the end of the chunk the thread has exited, or its stack is unknown: the next chunk
 	 * does not begin with its stack.
@@ -104,24 +104,31 @@ must_check int open_chunk_drop_exited(struct open_chunk *c);
  * use open_chunk_emit().
  */
 must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
-				 uint32_t node, bool is_waiting);
+				 uint32_t node, enum profile_state state);
 
 /*
  * Adds a sample of the thread and sets t->last. node is the stack; PROFILE_NONE: an empty
- * stack. is_waiting is as in struct profile_sample, and ignored for an empty stack. If
+ * stack. state is ignored for an empty stack. If
  * the last sample of the thread is at time_us or later, the new stack replaces its stack,
- * because a thread has one sample at a time. An empty stack is left out if the thread has
- * no sample in the chunk yet.
+ * because a thread has one sample at a time; the sample is then no longer only for files. An empty
+ * stack is left out if the thread has no sample in the chunk yet.
  */
 must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us,
-			       uint32_t node, bool is_waiting);
+			       uint32_t node, enum profile_state state);
 
 /*
- * Called when the thread's present state (its stack, running or waiting) ends at time_ns.
- * Adds the samples that the state still lacks: of a running thread one at each tick before
- * time_ns, of a waiting thread the last one of its wait, at the tick before time_ns.
+ * Called when the thread's present state, or its stack, ends at time_ns. Adds the samples
+ * that the thread still lacks: if it is running, one at each tick before time_ns; if it is
+ * ready or waiting, the last one in this state, at the tick before time_ns.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
+
+/*
+ * Called when the thread changes from ready to waiting or back at time_ns, and keeps its stack.
+ * The samples of the change are only for files (struct profile_sample).
+ */
+must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,
+				       enum profile_state state);
 
 /*
  * Adds the time from t->since_ns to time_ns to the thread's stack (stacks_charge()), and

@@ -122,12 +122,7 @@ int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node, uint
 	return stacks_add(s, PROFILE_NONE, frames, n, ret_node);
 }
 
-void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, bool running)
+void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, enum profile_state state)
 {
-	struct stacks_time *time = &s->times[s->time_of[node]];
-
-	if (running)
-		time->running_ns += ns;
-	else
-		time->waiting_ns += ns;
+	s->times[s->time_of[node]].ns[state] += ns;
 }

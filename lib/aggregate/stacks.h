@@ -1,7 +1,7 @@
 /*
  * The stacks of one chunk, as a trie: each node is a frame and the node of its caller. A
  * frame is an address, together with whether it is a leaf; each such pair exists once.
- * Each stack also has the sums of the time that threads spent in it, running and waiting.
+ * Each stack also has the sums of the time that threads spent in it, by state.
  *
  * The open chunk adds the stack of every sample here. When the chunk is closed, the nodes
  * become those of the profile (struct profile_node), unchanged. Names are looked up by
@@ -36,8 +36,7 @@ struct stacks_frame {
 /* A node that is a thread's whole stack, and the time that threads spent there. */
 struct stacks_time {
 	uint32_t node;
-	uint64_t running_ns;
-	uint64_t waiting_ns;
+	uint64_t ns[PROFILE_STATES]; /* by enum profile_state */
 };
 
 struct stacks {
@@ -86,9 +85,9 @@ must_check int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t
 			   uint32_t *ret_node);
 
 /*
- * Adds ns to the running or the waiting time of a stack. node is one that stacks_add() or
- * stacks_copy() returned, not PROFILE_NONE.
+ * Adds ns to the time of a stack in a state. node is one that stacks_add() or stacks_copy()
+ * returned, not PROFILE_NONE.
  */
-void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, bool running);
+void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, enum profile_state state);
 
 #endif

@@ -342,7 +342,7 @@ static uint64_t interval_ns(const struct merge *m)
 	uint64_t ns = 0, n = 0;
 
 	for (size_t i = 0; i < m->n_bars; i++) {
-		if (m->bars[i].is_waiting)
+		if (m->bars[i].state != PROFILE_RUNNING)
 			continue;
 		ns += m->bars[i].duration_ns;
 		n++;
@@ -377,7 +377,7 @@ static void write_meta(struct writer *w, const char *version)
 
 static uint64_t running_us(const struct merge_bar *bar)
 {
-	return bar->is_waiting ? 0 : bar->duration_ns / NS_PER_US;
+	return bar->state == PROFILE_RUNNING ? bar->duration_ns / NS_PER_US : 0;
 }
 
 static void write_samples(struct writer *w, const struct merge_thread *t)

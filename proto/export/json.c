@@ -2,6 +2,7 @@
 
 #include "proto/export/export.h"
 #include "proto/export/points.h"
+#include "proto/profile_json.h"
 
 /* The frames and stacks that one process uses, numbered in the order of first use. */
 struct used {
@@ -129,9 +130,9 @@ static void write_sample(const struct merge *m, const struct used *u, const stru
 	json_out_raw(o, "}");
 }
 
-static bool is_waiting_point(const struct export_point *p)
+static bool is_off_cpu_point(const struct export_point *p)
 {
-	return p->is_waiting && p->node != PROFILE_NONE;
+	return p->state != PROFILE_RUNNING && p->node != PROFILE_NONE;
 }
 
 static void write_samples(const struct merge *m, const struct used *u,
@@ -141,15 +142,13 @@ static void write_samples(const struct merge *m, const struct used *u,
 	bool first_says = m->has_states;
 
 	for (size_t i = 0; i < n && first_says; i++)
-		first_says = !is_waiting_point(&points[i]);
+		first_says = !is_off_cpu_point(&points[i]);
 	json_out_raw(o, "\"samples\":[");
 	for (size_t i = 0; i < n; i++) {
 		const char *state = "";
 
-		if (m->has_states && is_waiting_point(&points[i]))
-			state = PROFILE_STATE_WAITING;
-		else if (first_says && i == 0)
-			state = PROFILE_STATE_RUNNING;
+		if (m->has_states && (is_off_cpu_point(&points[i]) || (first_says && i == 0)))
+			state = profile_json_state(points[i].state);
 		json_out_raw(o, separator(list, i));
 		write_sample(m, u, &points[i], state, o);
 	}

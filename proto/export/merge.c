@@ -250,7 +250,7 @@ static int add_bar(struct merge *m, const struct merge_bar *bar)
 /* Adds the bar to the sum of the same thread, stack and state. */
 static int add_sum(struct merge *m, const struct merge_bar *bar)
 {
-	uint64_t key = mix((uint64_t)bar->thread << 32 | bar->node, bar->is_waiting);
+	uint64_t key = mix((uint64_t)bar->thread << 32 | bar->node, bar->state);
 	struct merge_bar sum = *bar;
 	uint32_t i;
 	int r;
@@ -259,8 +259,7 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 	for (; table_get(&m->by_sum, key, &i); key++) {
 		struct merge_bar *b = &m->bars[i];
 
-		if (b->thread != bar->thread || b->node != bar->node ||
-		    b->is_waiting != bar->is_waiting)
+		if (b->thread != bar->thread || b->node != bar->node || b->state != bar->state)
 			continue;
 		b->duration_ns += bar->duration_ns;
 		if (b->samples < UINT32_MAX)
@@ -333,7 +332,7 @@ static int add_sample(struct merge *m, const struct import_chunk *c, struct numb
 		.start_ns = s->time_ns,
 		.duration_ns = s->duration_ns,
 		.samples = 1,
-		.is_waiting = s->is_waiting,
+		.state = s->state,
 	};
 	int r = 0;
 
@@ -433,6 +432,7 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 		p->end_ns = max_u64(p->end_ns, c->samples[c->n_samples - 1].time_ns);
 	}
 	m->has_states |= c->has_states;
+	m->hides_ready |= c->hides_ready;
 	m->lacks_states |= !c->has_states && c->n_samples > 0;
 	numbers.threads = new_numbers(c->n_threads);
 	numbers.frames = new_numbers(c->n_frames);

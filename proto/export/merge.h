@@ -33,6 +33,7 @@
 enum merge_states {
 	MERGE_ALL,
 	MERGE_RUNNING,
+	MERGE_READY,
 	MERGE_WAITING,
 };
 
@@ -107,7 +108,7 @@ struct merge_bar {
 	uint32_t node; /* never PROFILE_NONE */
 	uint32_t thread;
 	uint32_t samples; /* of a sum: saturates at UINT32_MAX */
-	bool is_waiting;
+	enum profile_state state;
 };
 
 struct merge_thread {
@@ -167,6 +168,8 @@ struct merge {
 	uint64_t overlap_ns; /* what was cut off from overlapping bars */
 	/* Some chunks tell running from waiting; some do not. */
 	bool has_states, lacks_states;
+	/* Of some chunks a waiting bar may be ready (import_chunk.hides_ready). */
+	bool hides_ready;
 
 	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
 };

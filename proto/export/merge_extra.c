@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "proto/profile.h"
+
 static double time_of(const json_t *point)
 {
 	return json_number_value(json_object_get(point, "timestamp"));
@@ -93,8 +95,12 @@ int merge_extra_add(json_t **extra, json_t *payload)
 {
 	json_t *shallow;
 
-	if (*extra != NULL)
+	if (*extra != NULL) {
+		/* Stays only if all payloads have it. */
+		if (!json_is_true(json_object_get(payload, PROFILE_READY_KNOWN)))
+			(void)json_object_del(*extra, PROFILE_READY_KNOWN);
 		return add_curves(*extra, payload);
+	}
 	shallow = json_copy(payload);
 	if (shallow == NULL)
 		return -ENOMEM;

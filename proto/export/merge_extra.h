@@ -13,7 +13,8 @@
 /*
  * Adds a payload to *extra. The first payload (*extra is NULL) gives all members but "profile"
  * and "debug_meta"; each further payload adds only its points to the curves, which stay sorted
- * by time. The caller releases *extra by json_decref(). Returns 0 or -ENOMEM.
+ * by time. PROFILE_READY_KNOWN stays only if all payloads have it. The caller releases *extra by
+ * json_decref(). Returns 0 or -ENOMEM.
  */
 must_check int merge_extra_add(json_t **extra, json_t *payload);
 

@@ -10,12 +10,26 @@
 /* Room for a name, an id and a profiler_id. Longer ones are truncated. */
 #define LABEL_SIZE 4400
 
+static bool has_wanted_state(enum merge_states wanted, enum profile_state state)
+{
+	switch (wanted) {
+	case MERGE_ALL:
+		return true;
+	case MERGE_RUNNING:
+		return state == PROFILE_RUNNING;
+	case MERGE_READY:
+		return state == PROFILE_READY;
+	case MERGE_WAITING:
+		return state == PROFILE_WAITING;
+	}
+	return true;
+}
+
 static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
 {
 	const uint32_t all = (UINT32_C(1) << m->options.n_filters) - 1;
 
-	if ((m->options.states == MERGE_RUNNING && bar->is_waiting) ||
-	    (m->options.states == MERGE_WAITING && !bar->is_waiting))
+	if (!has_wanted_state(m->options.states, bar->state))
 		return false;
 	return ((m->node_matches[bar->node] | m->threads[bar->thread].matches) & all) == all;
 }
@@ -91,7 +105,7 @@ static int compare_sums(const void *a, const void *b)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
-	return (int)x->is_waiting - (int)y->is_waiting;
+	return (int)x->state - (int)y->state;
 }
 
 static int compare_times(const void *a, const void *b)

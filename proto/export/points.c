@@ -12,10 +12,10 @@ size_t export_points(const struct merge *m, uint32_t thread, struct export_point
 	for (size_t i = 0; i < t->n_bars; i++) {
 		const struct merge_bar *bar = &m->bars[t->first_bar + i];
 
-		ret[n++] = (struct export_point){bar->start_ns, thread, bar->node, bar->is_waiting};
+		ret[n++] = (struct export_point){bar->start_ns, thread, bar->node, bar->state};
 		if (i + 1 == t->n_bars || export_end(bar) < bar[1].start_ns)
 			ret[n++] = (struct export_point){export_end(bar), thread, PROFILE_NONE,
-							 bar->is_waiting};
+							 bar->state};
 	}
 	return n;
 }

@@ -12,7 +12,7 @@ struct export_point {
 	uint64_t time_ns;
 	uint32_t thread; /* an index in merge.threads */
 	uint32_t node;	 /* PROFILE_NONE: no stack */
-	bool is_waiting;
+	enum profile_state state;
 };
 
 /*

@@ -228,7 +228,7 @@ static void write_sample(struct writer *w, const struct merge_bar *bar)
 	const struct merge_thread *t = &w->m->threads[bar->thread];
 	const struct merge_process *p = &w->m->processes[t->process];
 	int64_t values[VALUES] = {bar->samples, (int64_t)bar->duration_ns,
-				  bar->is_waiting ? 0 : (int64_t)bar->duration_ns};
+				  bar->state == PROFILE_RUNNING ? (int64_t)bar->duration_ns : 0};
 	Pprof__Label labels[LABELS_MAX], *label_list[LABELS_MAX];
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list = &sample;
 	Pprof__Profile part = PPROF__PROFILE__INIT;

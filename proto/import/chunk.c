@@ -255,19 +255,22 @@ static int read_time(const json_t *v, const struct element *at, uint64_t *ret_ns
 }
 
 static int read_state(const json_t *v, const struct element *at, struct import_chunk *c,
-		      bool *ret_is_waiting)
+		      enum profile_state *ret)
 {
-	const char *state;
-	int r = get_text(v, "state", at, &state);
+	const char *name;
+	int r = get_text(v, "state", at, &name);
 
-	*ret_is_waiting = false;
-	if (r < 0 || state == NULL)
+	*ret = PROFILE_RUNNING;
+	if (r < 0 || name == NULL)
 		return r;
 	c->has_states = true;
-	*ret_is_waiting = strcmp(state, "waiting") == 0;
-	if (!*ret_is_waiting && strcmp(state, "running") != 0)
-		return fail(at, "state", "is neither running nor waiting");
-	return 0;
+	for (enum profile_state state = 0; state < PROFILE_STATES; state++) {
+		if (strcmp(name, profile_state_name(state)) != 0)
+			continue;
+		*ret = state;
+		return 0;
+	}
+	return fail(at, "state", "is neither running, ready nor waiting");
 }
 
 static int read_sample(const json_t *v, const struct element *at, struct import_chunk *c,
@@ -285,7 +288,7 @@ static int read_sample(const json_t *v, const struct element *at, struct import_
 	if (r == 0 && get_index(json_object_get(v, "stack_id"), c->n_stacks, &s->stack) < 0)
 		r = fail(at, "stack_id", "is not an index of profile.stacks");
 	if (r == 0)
-		r = read_state(v, at, c, &s->is_waiting);
+		r = read_state(v, at, c, &s->state);
 	if (r == 0)
 		r = find_thread(c, numbers, metadata, json_string_value(id), &s->thread);
 	return r;
@@ -333,6 +336,14 @@ static int measure_samples(struct import_chunk *c)
 	free(next);
 	free(has_next);
 	return next == NULL || has_next == NULL ? -ENOMEM : 0;
+}
+
+static bool has_waiting_sample(const struct import_chunk *c)
+{
+	for (size_t i = 0; i < c->n_samples; i++)
+		if (c->samples[i].state == PROFILE_WAITING)
+			return true;
+	return false;
 }
 
 static int read_samples(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
@@ -440,6 +451,8 @@ static int read_all(struct import_chunk *c, struct import_fault *fault)
 		r = read_stacks(profile, c, fault);
 	if (r == 0)
 		r = read_samples(profile, c, fault);
+	if (r == 0 && !json_is_true(json_object_get(c->payload, PROFILE_READY_KNOWN)))
+		c->hides_ready = has_waiting_sample(c);
 	return r;
 }
 

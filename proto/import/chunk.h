@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/profile.h"
+
 /* In the year 2262: up to then a time in nanoseconds fits an int64_t. */
 #define IMPORT_TIME_MAX_S 9223372036.0
 
@@ -58,9 +60,9 @@ struct import_sample {
 	 * a thread has no duration: is_last is set and duration_ns is 0.
 	 */
 	uint64_t duration_ns;
-	uint32_t thread; /* index */
-	uint32_t stack;	 /* index */
-	bool is_waiting; /* "state" is "waiting"; else the thread runs */
+	uint32_t thread;	  /* index */
+	uint32_t stack;		  /* index */
+	enum profile_state state; /* of the thread up to its next sample */
 	bool is_last;
 };
 
@@ -85,6 +87,11 @@ struct import_chunk {
 	size_t n_samples;
 	/* Some sample has a state. If none has, all samples count as running. */
 	bool has_states;
+	/*
+	 * A sample is waiting, and the profiler did not tell ready from waiting
+	 * (PROFILE_READY_KNOWN): the sample may be ready.
+	 */
+	bool hides_ready;
 
 	/* The parsed payload: it owns the strings, and has the members that the structs lack. */
 	json_t *payload;

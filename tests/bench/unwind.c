@@ -126,7 +126,8 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 	case RECORD_SAMPLE:
 		walk(sample);
 		r = aggregate_sample(a, record->tid, time_ns, &stack,
-				     sample->flags & SAMPLE_RUNNING);
+				     sample->flags & SAMPLE_RUNNING ? PROFILE_RUNNING
+								    : PROFILE_WAITING);
 		break;
 	case RECORD_MISSED:
 		r = aggregate_missed(a, record->tid, time_ns);

@@ -101,7 +101,7 @@ static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick, 
 		.duration_ns = tick == ticks ? 0 : TICK_NS,
 		.thread = thread,
 		.stack = stack,
-		.is_waiting = stack == 3 || stack == 5,
+		.state = stack == 3 || stack == 5 ? PROFILE_WAITING : PROFILE_RUNNING,
 		.is_last = tick == ticks,
 	};
 }
@@ -229,7 +229,7 @@ static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint6
 				       tick_time(i / threads, tick_ns),
 			.thread = (uint32_t)(i % threads),
 			.stack = a < b ? a : b, /* some are hot */
-			.is_waiting = draw(4) == 0,
+			.state = draw(4) == 0 ? PROFILE_WAITING : PROFILE_RUNNING,
 			.is_last = i / threads == ticks - 1,
 		};
 		if (c->samples[i].is_last)
@@ -262,7 +262,7 @@ static void print_json(const struct import_chunk *c)
 		       i > 0 ? "," : "", c->samples[i].time_ns / NS_PER_SEC,
 		       c->samples[i].time_ns % NS_PER_SEC / NS_PER_US,
 		       c->threads[c->samples[i].thread].id, c->samples[i].stack,
-		       c->samples[i].is_waiting ? ",\"state\":\"waiting\"" : "");
+		       c->samples[i].state == PROFILE_WAITING ? ",\"state\":\"waiting\"" : "");
 	printf("]}}\n");
 }
 

@@ -75,12 +75,14 @@ static const char *time_word(enum merge_states states)
 	switch (states) {
 	case MERGE_RUNNING:
 		return "ran";
+	case MERGE_READY:
+		return "were ready";
 	case MERGE_WAITING:
 		return "waited";
 	case MERGE_ALL:
 		break;
 	}
-	return "ran or waited";
+	return "ran, were ready or waited";
 }
 
 static void write_head(const struct compare_table *t, const struct compare *c, FILE *out)

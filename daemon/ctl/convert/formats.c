@@ -25,11 +25,8 @@ static int add_times(const struct merge *m, const struct profile_frame *frames,
 	for (size_t i = 0; i < m->n_bars; i++) {
 		const struct merge_bar *bar = &m->bars[i];
 
-		times[i] = (struct stacks_time){
-			.node = bar->node,
-			.running_ns = bar->is_waiting ? 0 : bar->duration_ns,
-			.waiting_ns = bar->is_waiting ? bar->duration_ns : 0,
-		};
+		times[i].node = bar->node;
+		times[i].ns[bar->state] = bar->duration_ns;
 	}
 	return functions_add(f, &stacks, frames);
 }
@@ -47,6 +44,7 @@ static int write_summary(const struct merge *m, const struct export_options *o, 
 
 	(void)o;
 	functions_init(&f, m->options.hash_seed);
+	f.hides_ready = m->hides_ready;
 	for (size_t i = 0; i < m->n_frames && frames != NULL; i++) {
 		frames[i].function = m->frames[i].function;
 		frames[i].package = m->frames[i].package;

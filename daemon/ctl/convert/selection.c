@@ -24,6 +24,7 @@ static bool set_state(struct merge_options *o, const char *command, const char *
 	static const char *const names[] = {
 		[MERGE_ALL] = "all",
 		[MERGE_RUNNING] = "running",
+		[MERGE_READY] = "ready",
 		[MERGE_WAITING] = "waiting",
 	};
 
@@ -33,7 +34,7 @@ static bool set_state(struct merge_options *o, const char *command, const char *
 		o->states = (enum merge_states)i;
 		return true;
 	}
-	return selection_fault(command, "state", value, "not all, running or waiting");
+	return selection_fault(command, "state", value, "not all, running, ready or waiting");
 }
 
 static bool add_filter(struct merge_options *o, const char *command, const char *value)
@@ -152,6 +153,9 @@ int selection_finish(struct merge *m)
 			    "time%s counts as running",
 			    m->has_states ? " of some chunks" : "",
 			    m->has_states ? " of those" : "");
+	if (m->hides_ready && m->options.states != MERGE_RUNNING)
+		log_warning("waiting means waiting or ready (without a processor): an older "
+			    "sentry-profd, which did not tell them apart, made some chunks");
 	if (m->overlap_ns > 0)
 		log_warning("chunks of one process overlap in time: %.6f s, summed over all "
 			    "threads, are counted only once",

@@ -176,7 +176,7 @@ static int find_cell(struct top_model *m, uint32_t thread, uint32_t function, ui
 
 static void add_time(struct top_time *t, const struct merge_bar *bar, bool is_leaf, bool is_new)
 {
-	if (bar->is_waiting) {
+	if (bar->state != PROFILE_RUNNING) {
 		t->waiting_ns += is_leaf ? bar->duration_ns : 0;
 		t->waiting_total_ns += is_new ? bar->duration_ns : 0;
 	} else {

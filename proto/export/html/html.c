@@ -220,7 +220,7 @@ static void put_comparison(struct writer *w)
 struct bar {
 	uint64_t start_us, end_us;
 	uint64_t node; /* the node plus 1; 0: a gap */
-	bool is_waiting;
+	enum profile_state state;
 };
 
 /* Iterates over the bars of a thread, with equal neighbours joined, and over the gaps. */
@@ -238,14 +238,14 @@ static bool bars_next(struct bars *b, struct bar *ret)
 	ret->start_us = b->at_us;
 	ret->end_us = first->start_ns / NS_PER_US;
 	ret->node = 0;
-	ret->is_waiting = false;
+	ret->state = PROFILE_RUNNING;
 	if (ret->end_us <= b->at_us) {
 		ret->node = (uint64_t)first->node + 1;
-		ret->is_waiting = first->is_waiting;
+		ret->state = first->state;
 		do {
 			ret->end_us = export_end(b->next++) / NS_PER_US;
 		} while (b->next < b->end && b->next->start_ns / NS_PER_US == ret->end_us &&
-			 b->next->node == first->node && b->next->is_waiting == first->is_waiting);
+			 b->next->node == first->node && b->next->state == first->state);
 	}
 	b->at_us = ret->end_us;
 	return true;
@@ -281,7 +281,7 @@ static void put_bars(struct writer *w, uint32_t thread)
 		put_number(w, bar.end_us - bar.start_us);
 	bars = bars_of(w->merge, t);
 	while (bars_next(&bars, &bar)) {
-		put_number(w, 2 * zigzag(node, bar.node) + (bar.is_waiting ? 1 : 0));
+		put_number(w, 2 * zigzag(node, bar.node) + (bar.state == PROFILE_RUNNING ? 0 : 1));
 		node = bar.node;
 	}
 }

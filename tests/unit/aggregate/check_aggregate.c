@@ -46,6 +46,38 @@ TEST(runs_and_waits_with_the_same_stack)
 		   "110 1:am, 120 1:am, 130 1:am");
 }
 
+/* A ready time has two samples, its first and its last, as a wait has. */
+TEST(ready_and_waiting_times_have_their_own_samples)
+{
+	play("0 1:am!, 0, 10 1:am?, 10-40, 50 1:am, 50-80, 90 1:bm?, 90-100, 110 1:bm!, 110");
+	CHUNK_STATES(120, "0 1:am!, 10 1:am?, 40 1:am~?, 50 1:am~, 80 1:am, 90 1:bm?, 100 1:bm?, "
+			  "110 1:bm!, 120 1:bm!");
+	ck_assert_uint_eq(letters_times(a).running_ns, 20 * MS);
+	ck_assert_uint_eq(letters_times(a).ready_ns, 60 * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 40 * MS);
+}
+
+/* Also if a wait, a ready time and a second wait follow each other, one of them for one tick. */
+TEST(a_wait_that_ends_without_a_processor)
+{
+	play("0 1:am, 0-40");
+	OK(aggregate_ready(a, 1, 20 * MS));
+	play("30 1:am, 50, 60 1:bm!, 60");
+	CHUNK_STATES(70, "0 1:am, 10 1:am~, 20 1:am~?, 30 1:am~, 50 1:am, 60 1:bm!, 70 1:bm!");
+}
+
+/* The next chunk begins in the state in which the last one ended, also after late records. */
+TEST(chunks_begin_ready)
+{
+	play("0 1:am?, 0 2:am, 0-40");
+	CHUNK_STATES(30, "0 1:am?, 0 2:am, 30 1:am?, 30 2:am");
+	play("50 1:am, 50 2:am?, 50-80");
+	CHUNK_STATES(40, "30 1:am?, 30 2:am, 40 1:am?, 40 2:am");
+	play("90 1:bm!, 90 2:bm!, 90");
+	CHUNK_STATES(100, "40 1:am?, 40 2:am, 50 1:am~, 50 2:am~?, 80 1:am, 80 2:am?, 90 1:bm!, "
+			  "90 2:bm!, 100 1:bm!, 100 2:bm!");
+}
+
 /*
  * Capture skipped ticks because all threads slept. A thread that it then finds running counts as
  * running from one of those ticks on, and gets a sample at each.
@@ -150,28 +182,29 @@ TEST(invalid_options)
 	aggregate_free(NULL);
 }
 
-/* A thread that waits for a processor keeps its stack, and its time counts as waiting. */
-TEST(waits_for_a_processor)
+/* A thread without a processor keeps its stack, and its time counts as ready. */
+TEST(a_preempted_thread_is_ready)
 {
 	play("0 1:am!, 0-30");
 	OK(aggregate_ready(a, 1, 10 * MS));
 	play("40 1:bm!, 40-60");
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
 	ck_assert_uint_eq(letters_times(a).running_ns, (10 + 20) * MS);
-	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
+	ck_assert_uint_eq(letters_times(a).ready_ns, 30 * MS);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, 0);
 	/* A record of a thread that has ended is ignored. */
 	exits(1, 70);
 	OK(aggregate_ready(a, 1, 80 * MS));
 	tick(90);
-	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
+	ck_assert_uint_eq(letters_times(a).ready_ns, 30 * MS);
 }
 
 /* A thread's time counts as running until a record says that the thread waits. */
 TEST(times_in_the_table)
 {
-	OK(aggregate_sample(a, 1, 0, letters_stack("am"), true));
+	OK(aggregate_sample(a, 1, 0, letters_stack("am"), PROFILE_RUNNING));
 	tick(0);
-	OK(aggregate_sample(a, 1, 30 * MS, letters_stack("am"), false));
+	OK(aggregate_sample(a, 1, 30 * MS, letters_stack("am"), PROFILE_WAITING));
 	play("10-100, 110 1:-, 150 1:am!, 170 1:.");
 	ck_assert_uint_eq(letters_times(a).running_ns, 50 * MS);
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 80 * MS);

@@ -115,7 +115,7 @@ TESTS(largest_load, array_size(shapes))
 		time_ns = NS_PER_SEC + tick * NS_PER_SEC / HZ;
 		for (uint32_t tid = 1; tid <= THREADS; tid++) {
 			make_stack(&shapes[_i], &state, tick);
-			OK(aggregate_sample(a, tid, time_ns, &stack, true));
+			OK(aggregate_sample(a, tid, time_ns, &stack, PROFILE_RUNNING));
 		}
 		if (!aggregate_tick(a, time_ns, time_ns, 1))
 			continue;

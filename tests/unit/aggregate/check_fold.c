@@ -106,7 +106,7 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 		for (size_t i = 0; i < stack.n; i++)
 			stack.frames[i] = (struct unwind_frame){
 				0x10001 + random_next(&seed) % (N_FUNCTIONS * 256 - 1), i == 0, 0};
-		OK(aggregate_sample(a, 1, t * NS_PER_MS, &stack, true));
+		OK(aggregate_sample(a, 1, t * NS_PER_MS, &stack, PROFILE_RUNNING));
 		(void)!aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS, 1);
 	}
 	OK(aggregate_close(a, TICKS * NS_PER_MS, &p));
@@ -149,10 +149,10 @@ TEST(equal_frames_and_stacks_are_merged)
 		{PROFILE_NONE, 0}, {PROFILE_NONE, 1}, {0, 2}, {1, 2}, {3, 7}, {2, 0}, {0, 3},
 	};
 	struct profile_sample samples[] = {
-		{1, 1, 4, false},
-		{2, 1, 5, false},
-		{3, 1, PROFILE_NONE, true},
-		{4, 1, 6, false},
+		{1, 1, 4, PROFILE_RUNNING, false},
+		{2, 1, 5, PROFILE_RUNNING, false},
+		{3, 1, PROFILE_NONE, PROFILE_WAITING, false},
+		{4, 1, 6, PROFILE_RUNNING, false},
 	};
 	struct profile p = {
 		.frames = frames,

@@ -41,13 +41,13 @@ static void name_frames(void)
 	}
 }
 
-static void spend(const char *word, uint64_t ns, bool running)
+static void spend(const char *word, uint64_t ns, enum profile_state state)
 {
 	const struct unwind_stack *stack = letters_stack(word);
 	uint32_t node;
 
 	OK(stacks_add(&stacks, PROFILE_NONE, stack->frames, stack->n, &node));
-	stacks_charge(&stacks, node, ns, running);
+	stacks_charge(&stacks, node, ns, state);
 }
 
 static void count(void)
@@ -82,9 +82,9 @@ FIXTURE(set_up, tear_down)
 
 TEST(shares)
 {
-	spend("am", 7 * S, true);
-	spend("bm", 3 * S, true);
-	spend("pm", 20 * S, false);
+	spend("am", 7 * S, PROFILE_RUNNING);
+	spend("bm", 3 * S, PROFILE_RUNNING);
+	spend("pm", 20 * S, PROFILE_WAITING);
 	count();
 	check_table(10, "shares");
 }
@@ -92,34 +92,83 @@ TEST(shares)
 /* A recursive function counts once in the total. */
 TEST(recursion)
 {
-	spend("aabam", 4 * S, true);
-	spend("ba", S, true);
+	spend("aabam", 4 * S, PROFILE_RUNNING);
+	spend("ba", S, PROFILE_RUNNING);
 	count();
 	check_table(10, "recursion");
 }
 
 TEST(sums_over_chunks)
 {
-	spend("am", S, true);
+	spend("am", S, PROFILE_RUNNING);
 	count();
 	/* Times that were added once are not added again. */
 	count();
 	stacks_fini(&stacks);
-	spend("xam", 2 * S, true);
-	spend("am", S, true);
+	spend("xam", 2 * S, PROFILE_RUNNING);
+	spend("am", S, PROFILE_RUNNING);
 	count();
 	check_table(10, "sums_over_chunks");
 }
 
 TEST(other_functions_in_one_row)
 {
-	spend("am", 5 * S, true);
-	spend("bm", 3 * S, true);
-	spend("cm", 2 * S, true);
-	spend("pm", 2 * S, false);
+	spend("am", 5 * S, PROFILE_RUNNING);
+	spend("bm", 3 * S, PROFILE_RUNNING);
+	spend("cm", 2 * S, PROFILE_RUNNING);
+	spend("pm", 2 * S, PROFILE_WAITING);
 	count();
 	check_table(1, "others_in_one_row");
 	check_table(0, "others_only");
+}
+
+/* With a column READY, and a sum of it for the other functions. */
+TEST(ready_functions)
+{
+	spend("am", 5 * S, PROFILE_RUNNING);
+	spend("am", 9 * S, PROFILE_READY);
+	spend("bm", 5 * S, PROFILE_RUNNING);
+	spend("cm", 2 * S, PROFILE_READY);
+	spend("pm", 20 * S, PROFILE_WAITING);
+	spend("qm", 1 * S, PROFILE_READY);
+	count();
+	check_table(4, "ready");
+}
+
+/* A ready time that would be shown as 0.00 s has no column. */
+TEST(a_short_ready_time_has_no_column)
+{
+	char *text;
+
+	spend("am", 5 * S, PROFILE_RUNNING);
+	spend("am", 4 * NS_PER_MS, PROFILE_READY);
+	count();
+	text = table(10);
+	LACKS(text, "READY");
+	LACKS(text, "ready");
+	free(text);
+	spend("am", 1 * NS_PER_MS, PROFILE_READY);
+	count();
+	text = table(10);
+	HAS(text, "ready 0.01 s");
+	HAS(text, "READY");
+	free(text);
+}
+
+/* The times of a file whose profiler did not tell ready from waiting. */
+TEST(waiting_times_that_may_be_ready_times)
+{
+	char *text;
+
+	spend("am", 5 * S, PROFILE_WAITING);
+	count();
+	text = table(10);
+	HAS(text, "WAITING: time in the function, blocked.\n");
+	free(text);
+	functions.hides_ready = true;
+	text = table(10);
+	HAS(text, "blocked or without a processor (waiting or ready).\n");
+	free(text);
 }
 
 /*
@@ -128,12 +177,12 @@ TEST(other_functions_in_one_row)
  */
 TEST(longest_wait_has_a_row)
 {
-	spend("am", 5 * S, true);
-	spend("bm", 4 * S, true);
-	spend("cm", 3 * S, true);
-	spend("dm", 2 * S, true);
-	spend("pm", 2 * S, false);
-	spend("qm", 9 * S, false);
+	spend("am", 5 * S, PROFILE_RUNNING);
+	spend("bm", 4 * S, PROFILE_RUNNING);
+	spend("cm", 3 * S, PROFILE_RUNNING);
+	spend("dm", 2 * S, PROFILE_RUNNING);
+	spend("pm", 2 * S, PROFILE_WAITING);
+	spend("qm", 9 * S, PROFILE_WAITING);
 	count();
 	check_table(4, "longest_wait");
 }
@@ -141,8 +190,8 @@ TEST(longest_wait_has_a_row)
 /* A function that only calls waiting ones has no time to show. */
 TEST(callers_of_waiting_functions_are_left_out)
 {
-	spend("am", 5 * S, true);
-	spend("pz", 2 * S, false);
+	spend("am", 5 * S, PROFILE_RUNNING);
+	spend("pz", 2 * S, PROFILE_WAITING);
 	count();
 	check_table(10, "callers_of_waits");
 }
@@ -156,8 +205,8 @@ TEST(empty_table)
 /* All code of a file without symbols counts as one function. */
 TEST(files_without_symbols)
 {
-	spend("abpq", 3 * S, true);
-	spend("bc", S, true);
+	spend("abpq", 3 * S, PROFILE_RUNNING);
+	spend("bc", S, PROFILE_RUNNING);
 	name_frames();
 	for (size_t i = 0; i < stacks.n_frames; i++) {
 		frames[i].function = NULL;
@@ -171,8 +220,8 @@ TEST(files_without_symbols)
 /* Functions with the same name in two files are two functions. */
 TEST(equal_names_in_two_files)
 {
-	spend("ap", S, true);
-	spend("pa", S, true);
+	spend("ap", S, PROFILE_RUNNING);
+	spend("pa", S, PROFILE_RUNNING);
 	name_frames();
 	for (size_t i = 0; i < stacks.n_frames; i++)
 		frames[i].function = "init";
@@ -186,7 +235,7 @@ TEST(names_are_escaped_and_cut_off)
 	static char endless[1001];
 	char *text;
 
-	spend("a", S, true);
+	spend("a", S, PROFILE_RUNNING);
 	name_frames();
 	frames[0].function = "e\x1b[31m\r\n\t\x7f\xc2\x9bz\xc3\xa4";
 	frames[0].package = "/tmp/\x1b]0;x\x07.so";
@@ -197,7 +246,7 @@ TEST(names_are_escaped_and_cut_off)
 	free(text);
 
 	memset(endless, 'x', sizeof(endless) - 1);
-	spend("a", S, true);
+	spend("a", S, PROFILE_RUNNING);
 	frames[0].function = endless;
 	OK(functions_add(&functions, &stacks, frames));
 	text = table(10);
@@ -220,7 +269,7 @@ TEST(functions_above_the_limit_are_summed_up)
 		(void)snprintf(names[i], sizeof(names[i]), "f%d", (int)i);
 		frames[0] = (struct profile_frame){.function = names[i]};
 		OK(stacks_add(&stacks, PROFILE_NONE, &frame, 1, &node));
-		stacks_charge(&stacks, node, (i + 1) * 1000, true);
+		stacks_charge(&stacks, node, (i + 1) * 1000, PROFILE_RUNNING);
 		total += (i + 1) * 1000;
 		OK(functions_add(&functions, &stacks, frames));
 		ck_assert_uint_le(functions.n, FUNCTIONS_MAX + 1);

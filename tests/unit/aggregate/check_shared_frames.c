@@ -57,7 +57,7 @@ static void add_random(uint64_t *random, uint64_t ms, bool with_ids)
 		stack->shared_n = stack->shared_id == 0 ? 0 : common(other, word);
 		stack->id = ++id;
 	}
-	OK(aggregate_sample(a, 1 + (uint32_t)thread, ms * MS, stack, true));
+	OK(aggregate_sample(a, 1 + (uint32_t)thread, ms * MS, stack, PROFILE_RUNNING));
 	memcpy(lasts[thread].word, word, sizeof(word));
 	lasts[thread].id = stack->id;
 	stack->id = stack->shared_id = stack->shared_n = 0;

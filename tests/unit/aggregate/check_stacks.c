@@ -120,12 +120,14 @@ TEST(charge)
 {
 	uint32_t a = add("am"), b = add("bm");
 
-	stacks_charge(&s, a, 5, true);
-	stacks_charge(&s, b, 7, false);
-	stacks_charge(&s, a, 6, true);
-	ck_assert_uint_eq(s.times[s.time_of[a]].running_ns, 11);
-	ck_assert_uint_eq(s.times[s.time_of[a]].waiting_ns, 0);
-	ck_assert_uint_eq(s.times[s.time_of[b]].waiting_ns, 7);
+	stacks_charge(&s, a, 5, PROFILE_RUNNING);
+	stacks_charge(&s, b, 7, PROFILE_WAITING);
+	stacks_charge(&s, a, 6, PROFILE_RUNNING);
+	stacks_charge(&s, b, 3, PROFILE_READY);
+	ck_assert_uint_eq(s.times[s.time_of[a]].ns[PROFILE_RUNNING], 11);
+	ck_assert_uint_eq(s.times[s.time_of[a]].ns[PROFILE_WAITING], 0);
+	ck_assert_uint_eq(s.times[s.time_of[b]].ns[PROFILE_READY], 3);
+	ck_assert_uint_eq(s.times[s.time_of[b]].ns[PROFILE_WAITING], 7);
 }
 
 /* Each frame and each stack is counted once: "[0,1],". */

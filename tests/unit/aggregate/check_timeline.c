@@ -1,7 +1,12 @@
 /*
  * Random threads, records that come late, and chunks that are closed at random moments. For each
  * thread and stack, the time that a reader adds up from the chunks must be the time that the thread
- * spent in the stack. If all threads run, the number of samples must give the same time.
+ * spent in the stack and in each state. If all threads run, the number of samples must give the
+ * same time.
+ *
+ * A second aggregate gets the same records, but no ready ones: threads that are ready wait. Its
+ * samples must be those of the first one without the samples that are only for files. So a payload
+ * for the server does not depend on whether capture tells ready from waiting.
  */
 #include "lib/aggregate/aggregate.h"
 
@@ -22,6 +27,7 @@
 
 enum what {
 	SAMPLE,
+	READY, /* RECORD_READY: the stack stays */
 	MISSED,
 	EXIT,
 };
@@ -30,25 +36,25 @@ struct event {
 	uint64_t tick;
 	enum what what;
 	char stack; /* 0 to STACKS - 1 */
-	bool running;
+	enum profile_state state;
 };
 
 struct actor {
 	bool alive;
 	int stack; /* -1: unknown */
-	bool running;
+	enum profile_state state;
 	struct event queue[QUEUE_MAX]; /* records that are written and not read yet */
 	size_t n_queue;
 	uint64_t held_until; /* a tick before which no record is read */
 	uint64_t expected_us[STACKS], got_us[STACKS];
 	uint64_t got_n[STACKS]; /* number of samples, as the server counts them */
-	uint64_t expected_waiting_us, got_waiting_us;
+	uint64_t expected_state_us[PROFILE_STATES], got_state_us[PROFILE_STATES];
 };
 
 static struct actor actors[THREADS];
-static struct aggregate *a;
+static struct aggregate *a, *without_ready;
 static uint64_t state;
-static uint64_t expected_running_ns;
+static uint64_t expected_state_ns[PROFILE_STATES];
 static bool all_run;
 
 static uint64_t pick(uint64_t n)
@@ -59,22 +65,29 @@ static uint64_t pick(uint64_t n)
 static void deliver(uint32_t tid, const struct event *e)
 {
 	static const char *const words[STACKS] = {"acm", "bcm", "cm", "m"};
+	const struct unwind_stack *stack = letters_stack(words[(int)e->stack]);
 	uint64_t time_ns = e->tick * TICK_NS;
-	int r = 0;
 
 	switch (e->what) {
+	case READY:
 	case SAMPLE:
-		r = aggregate_sample(a, tid, time_ns, letters_stack(words[(int)e->stack]),
-				     e->running);
+		if (e->what == READY)
+			OK(aggregate_ready(a, tid, time_ns));
+		else
+			OK(aggregate_sample(a, tid, time_ns, stack, e->state));
+		OK(aggregate_sample(without_ready, tid, time_ns, stack,
+				    e->state == PROFILE_RUNNING ? PROFILE_RUNNING
+								: PROFILE_WAITING));
 		break;
 	case MISSED:
-		r = aggregate_missed(a, tid, time_ns);
+		OK(aggregate_missed(a, tid, time_ns));
+		OK(aggregate_missed(without_ready, tid, time_ns));
 		break;
 	case EXIT:
-		r = aggregate_exit(a, tid, time_ns);
+		OK(aggregate_exit(a, tid, time_ns));
+		OK(aggregate_exit(without_ready, tid, time_ns));
 		break;
 	}
-	ck_assert_int_eq(r, 0);
 }
 
 /* Lets a thread live for one tick: writes a random record, or none, and adds up the time. */
@@ -86,10 +99,14 @@ static void live(struct actor *t, uint64_t tick)
 	if (dice < 40) {
 		e.what = SAMPLE;
 		e.stack = (char)pick(STACKS);
-		e.running = pick(2) == 0 || all_run;
+		e.state = all_run ? PROFILE_RUNNING : (enum profile_state)pick(PROFILE_STATES);
 		t->alive = true;
 		t->stack = e.stack;
-		t->running = e.running;
+		t->state = e.state;
+	} else if (dice >= 90 && t->stack >= 0 && !all_run) {
+		e.what = READY;
+		e.stack = (char)t->stack;
+		e.state = t->state = PROFILE_READY;
 	} else if (dice < 50 && t->alive) {
 		e.what = MISSED;
 		t->stack = -1;
@@ -105,8 +122,8 @@ static void live(struct actor *t, uint64_t tick)
 	if (t->stack < 0)
 		return;
 	t->expected_us[t->stack] += TICK_NS / 1000;
-	expected_running_ns += t->running ? TICK_NS : 0;
-	t->expected_waiting_us += t->running ? 0 : TICK_NS / 1000;
+	expected_state_ns[t->state] += TICK_NS;
+	t->expected_state_us[t->state] += TICK_NS / 1000;
 }
 
 /* Reads the records that are not held back. Returns the settled tick. */
@@ -160,21 +177,44 @@ static void read_chunk(struct profile *p)
 
 			actors[s->tid].got_us[stack] += s->time_us - before->time_us;
 			actors[s->tid].got_n[stack]++;
-			if (before->is_waiting)
-				actors[s->tid].got_waiting_us += s->time_us - before->time_us;
+			actors[s->tid].got_state_us[before->state] += s->time_us - before->time_us;
 		}
-		ck_assert(s->node != PROFILE_NONE || !s->is_waiting);
+		ck_assert(s->node != PROFILE_NONE || s->state == PROFILE_RUNNING);
 		last[s->tid] = s;
 	}
 }
 
+/* Compares the samples that a payload for the server has. */
+static void compare_for_server(const struct profile *p, const struct profile *expected)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct profile_sample *s = &p->samples[i], *e = &expected->samples[n];
+		char word[64], expected_word[64];
+
+		if (s->is_for_files)
+			continue;
+		ck_assert_uint_lt(n++, expected->n_samples);
+		letters_of_node(p, s->node, word);
+		letters_of_node(expected, e->node, expected_word);
+		ck_assert_uint_eq(s->time_us, e->time_us);
+		ck_assert_uint_eq(s->tid, e->tid);
+		ck_assert_str_eq(word, expected_word);
+	}
+	ck_assert_uint_eq(n, expected->n_samples);
+}
+
 static void close_chunk(uint64_t tick)
 {
-	struct profile p;
+	struct profile p, expected;
 
 	OK(aggregate_close(a, tick * TICK_NS, &p));
+	OK(aggregate_close(without_ready, tick * TICK_NS, &expected));
 	read_chunk(&p);
+	compare_for_server(&p, &expected);
 	OK(aggregate_next(a));
+	OK(aggregate_next(without_ready));
 }
 
 TESTS(times_add_up_to_the_real_ones, 40)
@@ -192,11 +232,12 @@ TESTS(times_add_up_to_the_real_ones, 40)
 
 	state = (uint64_t)_i;
 	all_run = _i % 4 >= 2;
-	expected_running_ns = 0;
+	memset(expected_state_ns, 0, sizeof(expected_state_ns));
 	memset(actors, 0, sizeof(actors));
 	for (size_t i = 0; i < THREADS; i++)
 		actors[i].stack = -1;
 	OK(aggregate_new(&options, &space, &a));
+	OK(aggregate_new(&options, &space, &without_ready));
 	for (uint64_t tick = 1; tick < TICKS; tick++) {
 		uint64_t settled;
 		bool due;
@@ -205,6 +246,7 @@ TESTS(times_add_up_to_the_real_ones, 40)
 			live(&actors[i], tick);
 		settled = settle(tick);
 		due = aggregate_tick(a, tick * TICK_NS, settled * TICK_NS, 1);
+		(void)!aggregate_tick(without_ready, tick * TICK_NS, settled * TICK_NS, 1);
 		if (due || pick(150) == 0) {
 			close_chunk(settled);
 			chunks++;
@@ -214,10 +256,13 @@ TESTS(times_add_up_to_the_real_ones, 40)
 		actors[i].held_until = 0;
 	ck_assert_uint_eq(settle(TICKS), TICKS);
 	OK(aggregate_exit_all(a, TICKS * TICK_NS));
+	OK(aggregate_exit_all(without_ready, TICKS * TICK_NS));
 	close_chunk(TICKS);
 	ck_assert_uint_gt(chunks, 20);
 	for (size_t i = 0; i < THREADS; i++) {
-		ck_assert_uint_eq(actors[i].got_waiting_us, actors[i].expected_waiting_us);
+		for (size_t j = 0; j < PROFILE_STATES; j++)
+			ck_assert_uint_eq(actors[i].got_state_us[j],
+					  actors[i].expected_state_us[j]);
 		for (size_t j = 0; j < STACKS; j++) {
 			ck_assert_uint_eq(actors[i].got_us[j], actors[i].expected_us[j]);
 			if (all_run)
@@ -225,6 +270,9 @@ TESTS(times_add_up_to_the_real_ones, 40)
 						  actors[i].got_us[j] * NS_PER_US);
 		}
 	}
-	ck_assert_uint_eq(letters_times(a).running_ns, expected_running_ns);
+	ck_assert_uint_eq(letters_times(a).running_ns, expected_state_ns[PROFILE_RUNNING]);
+	ck_assert_uint_eq(letters_times(a).ready_ns, expected_state_ns[PROFILE_READY]);
+	ck_assert_uint_eq(letters_times(a).waiting_ns, expected_state_ns[PROFILE_WAITING]);
 	aggregate_free(a);
+	aggregate_free(without_ready);
 }

@@ -45,8 +45,11 @@ static inline void letters_of_node(const struct profile *p, uint32_t node, char 
 	word[n] = '\0';
 }
 
-/* Returns all samples as text, such as "0 1:ab, 10 1:-": time, thread, stack (-: empty). */
-static inline const char *letters_samples(const struct profile *p)
+/*
+ * Returns all samples as text. state_marks: by state, the text after the stack; of a sample that
+ * is only for files "~" stands before it. NULL: neither.
+ */
+static inline const char *letters_text(const struct profile *p, const char *const *state_marks)
 {
 	static char text[65536];
 	size_t used = 0;
@@ -58,34 +61,65 @@ static inline const char *letters_samples(const struct profile *p)
 
 		letters_of_node(p, s->node, word);
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "%s%" PRIu64 " %" PRIu32 ":%s", i > 0 ? ", " : "",
+					 "%s%" PRIu64 " %" PRIu32 ":%s%s%s", i > 0 ? ", " : "",
 					 (s->time_us - LETTERS_WALL_US) / 1000, s->tid,
-					 word[0] != '\0' ? word : "-");
+					 word[0] != '\0' ? word : "-",
+					 state_marks != NULL && s->is_for_files ? "~" : "",
+					 state_marks != NULL ? state_marks[s->state] : "");
 	}
 	return text;
 }
 
-/* CPU time and waiting time of all threads in the session, rounded to 10 ms. */
+/* Returns all samples as text, such as "0 1:ab, 10 1:-": time, thread, stack (-: empty). */
+static inline const char *letters_samples(const struct profile *p)
+{
+	return letters_text(p, NULL);
+}
+
+/*
+ * Returns all samples as text with their states: "0 1:ab!" running, "0 1:ab?" ready, "0 1:ab"
+ * waiting, and "0 1:ab~" for a sample that only payloads for files have.
+ */
+static inline const char *letters_states(const struct profile *p)
+{
+	static const char *const marks[PROFILE_STATES] = {
+		[PROFILE_RUNNING] = "!",
+		[PROFILE_READY] = "?",
+		[PROFILE_WAITING] = "",
+	};
+
+	return letters_text(p, marks);
+}
+
+/* The times of all threads in the session by state, rounded to 10 ms. */
 struct letters_times {
-	uint64_t running_ns, waiting_ns;
+	uint64_t running_ns, ready_ns, waiting_ns;
 };
+
+/* Returns the time after a text in the first line of the table; 0: the line does not have it. */
+static inline uint64_t letters_time_after(const char *table, const char *text)
+{
+	const char *at = strstr(table, text);
+	double s = 0;
+
+	if (at == NULL || at > strchr(table, '\n') || sscanf(at + strlen(text), "%lf s", &s) != 1)
+		return 0;
+	return (uint64_t)(s * 100 + 0.5) * 10 * NS_PER_MS;
+}
 
 /* Reads the times in the first line of the session's table. */
 static inline struct letters_times letters_times(struct aggregate *a)
 {
-	struct letters_times sum = {0, 0};
-	double running_s, waiting_s;
+	struct letters_times sum = {0, 0, 0};
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
 	if (f == NULL || aggregate_write_table(a, 10, f) < 0 || fclose(f) != 0)
 		return sum;
-	if (sscanf(text, "Hottest functions. CPU time %lf s, waiting %lf s", &running_s,
-		   &waiting_s) == 2) {
-		sum.running_ns = (uint64_t)(running_s * 100 + 0.5) * 10 * NS_PER_MS;
-		sum.waiting_ns = (uint64_t)(waiting_s * 100 + 0.5) * 10 * NS_PER_MS;
-	}
+	sum.running_ns = letters_time_after(text, "Hottest functions. CPU time ");
+	sum.ready_ns = letters_time_after(text, " ready ");
+	sum.waiting_ns = letters_time_after(text, " waiting ");
 	free(text);
 	return sum;
 }

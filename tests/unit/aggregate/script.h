@@ -57,13 +57,19 @@ static inline void tear_down(void)
 /* Adds a sample of a waiting thread with this stack. */
 static inline void sample(uint32_t tid, uint64_t ms, const char *word)
 {
-	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), false));
+	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), PROFILE_WAITING));
 }
 
 /* Adds a sample of a running thread with this stack. */
 static inline void runs(uint32_t tid, uint64_t ms, const char *word)
 {
-	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), true));
+	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), PROFILE_RUNNING));
+}
+
+/* Adds a sample of a ready thread with this stack. */
+static inline void is_ready(uint32_t tid, uint64_t ms, const char *word)
+{
+	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), PROFILE_READY));
 }
 
 static inline void missed(uint32_t tid, uint64_t ms)
@@ -110,6 +116,8 @@ static inline void play_thread(uint64_t ms, uint32_t tid, const char *word, size
 		exits(tid, ms);
 	else if (word[n] == '!')
 		runs(tid, ms, stack);
+	else if (word[n] == '?')
+		is_ready(tid, ms, stack);
 	else
 		sample(tid, ms, stack);
 }
@@ -118,6 +126,7 @@ static inline void play_thread(uint64_t ms, uint32_t tid, const char *word, size
  * Plays a script: records of capture, separated by commas. Times are in ms.
  *	10 1:am		at 10 ms thread 1 waits, with the stack am (leaf first)
  *	10 1:am!	thread 1 runs, with this stack
+ *	10 1:am?	thread 1 is ready, with this stack
  *	10 1:-		the sample of thread 1 is missed
  *	10 1:.		thread 1 has exited
  *	10		a tick, which is settled
@@ -133,7 +142,7 @@ static inline void play(const char *script)
 		const char kind = *at;
 		const uint64_t n =
 			strchr(" -~*", kind) && kind != '\0' ? strtoull(at + 1, &at, 10) : 0;
-		const size_t word = kind == ' ' ? strcspn(++at, "!,") : 0;
+		const size_t word = kind == ' ' ? strcspn(++at, "!?,") : 0;
 
 		if (kind == ' ')
 			play_thread(ms, (uint32_t)n, at, word);
@@ -146,7 +155,7 @@ static inline void play(const char *script)
 		else
 			tick(ms);
 		at += word;
-		at += strspn(at, "!, ");
+		at += strspn(at, "!?, ");
 		ck_assert_ptr_ne(at, script);
 		script = at;
 	}
@@ -158,6 +167,14 @@ static inline void play(const char *script)
 		OK(aggregate_close(a, (end_ms)*MS, &chunk));         \
 		ck_assert_str_eq(letters_samples(&chunk), expected); \
 		OK(aggregate_next(a));                               \
+	} while (0)
+
+/* CHUNK with the states of the samples (letters_states()). */
+#define CHUNK_STATES(end_ms, expected)                              \
+	do {                                                        \
+		OK(aggregate_close(a, (end_ms)*MS, &chunk));        \
+		ck_assert_str_eq(letters_states(&chunk), expected); \
+		OK(aggregate_next(a));                              \
 	} while (0)
 
 #endif

@@ -67,11 +67,11 @@ static uint64_t samples(void)
 	return n;
 }
 
-static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms, bool is_waiting)
+static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms, enum profile_state state)
 {
 	ck_assert_uint_eq(m.bars[i].start_ns, start_ms * NS_PER_MS);
 	ck_assert_uint_eq(m.bars[i].duration_ns, lasts_ms * NS_PER_MS);
-	ck_assert_int_eq(m.bars[i].is_waiting, is_waiting);
+	ck_assert_int_eq(m.bars[i].state, state);
 }
 
 FIXTURE(set_up, tear_down)
@@ -96,14 +96,14 @@ TESTS(chunks_are_merged_in_any_order, 2)
 		if (strcmp(t->id, "8") == 0) {
 			ck_assert_str_eq(t->label, "8");
 			ck_assert_uint_eq(t->n_bars, 1);
-			check_bar(t->first_bar, 100250, 250, false);
+			check_bar(t->first_bar, 100250, 250, PROFILE_RUNNING);
 			continue;
 		}
 		ck_assert_str_eq(t->label, "main");
 		ck_assert_uint_eq(t->n_bars, 3);
-		check_bar(t->first_bar, 100000, 250, false);
-		check_bar(t->first_bar + 1, 100250, 750, true);
-		check_bar(t->first_bar + 2, 101000, 500, false);
+		check_bar(t->first_bar, 100000, 250, PROFILE_RUNNING);
+		check_bar(t->first_bar + 1, 100250, 750, PROFILE_WAITING);
+		check_bar(t->first_bar + 2, 101000, 500, PROFILE_RUNNING);
 	}
 	ck_assert_str_eq(m.processes[0].pid, "7");
 	ck_assert_uint_eq(m.processes[0].n_images, 2);
@@ -135,6 +135,41 @@ TESTS(bars_are_selected_by_state, 2)
 	options.states = MERGE_RUNNING;
 	add_both();
 	ck_assert_uint_eq(total_ms(), 1000);
+	merge_fini(&m);
+	options.states = MERGE_READY;
+	add_both();
+	ck_assert_uint_eq(total_ms(), 0);
+}
+
+#define READY_AND_WAITING              \
+	MADE_READY("100.0", "7", "2")  \
+	MADE_WAITS("100.25", "7", "2") \
+	MADE_READY("101.0", "7", "2") MADE_END("101.25", "7", "2")
+
+/* With the same stack: in order and as sums. */
+TESTS(ready_and_waiting_are_told_apart, 2)
+{
+	options.is_ordered = _i == 0;
+	for (enum merge_states states = MERGE_ALL; states <= MERGE_WAITING; states++) {
+		static const uint64_t expected_ms[] = {1250, 0, 500, 750};
+
+		options.states = states;
+		merge_init(&m, &options);
+		made_add(&m, "p", "a", READY_AND_WAITING, "");
+		OK(merge_finish(&m));
+		ck_assert_uint_eq(total_ms(), expected_ms[states]);
+		merge_fini(&m);
+	}
+}
+
+/* A chunk with a waiting sample, of a profiler that did not tell ready from waiting. */
+TEST(a_chunk_that_hides_ready_is_noticed)
+{
+	merge_init(&m, &options);
+	made_add(&m, "p", "a", MADE_RUNS("1", "7", "0") MADE_END("2", "7", "0"), "");
+	ck_assert(!m.hides_ready);
+	made_add(&m, "p", "b", MADE_WAITS("2", "7", "0") MADE_END("3", "7", "0"), "");
+	ck_assert(m.hides_ready);
 }
 
 static const struct {
@@ -210,8 +245,8 @@ TEST(overlapping_bars_of_a_thread_are_cut)
 	made_add(&m, "p", "c", MADE_RUNS("19", "7", "1") MADE_END("22", "7", "3"), "");
 	OK(merge_finish(&m));
 	ck_assert_uint_eq(m.n_bars, 2);
-	check_bar(0, 10000, 10000, false);
-	check_bar(1, 20000, 2000, false);
+	check_bar(0, 10000, 10000, PROFILE_RUNNING);
+	check_bar(1, 20000, 2000, PROFILE_RUNNING);
 	ck_assert_uint_eq(m.overlap_ns, 3 * NS_PER_SEC);
 }
 

@@ -13,6 +13,9 @@
 #define MADE_RUNS(time, thread, stack)                                             \
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
 	",\"state\":\"running\"},"
+#define MADE_READY(time, thread, stack)                                            \
+	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
+	",\"state\":\"ready\"},"
 #define MADE_WAITS(time, thread, stack)                                            \
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
 	",\"state\":\"waiting\"},"

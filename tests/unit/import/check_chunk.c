@@ -112,8 +112,42 @@ TEST(states_of_samples_are_read)
 		      "id\":\"1\",\"stack_id\":0}]",
 		      NULL));
 	ck_assert(chunk.has_states);
-	ck_assert(chunk.samples[0].is_waiting && !chunk.samples[1].is_waiting);
+	ck_assert_int_eq(chunk.samples[0].state, PROFILE_WAITING);
+	ck_assert_int_eq(chunk.samples[1].state, PROFILE_RUNNING);
 	import_chunk_fini(&chunk);
+	OK(read_parts(NULL, NULL,
+		      "[{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":0,\"state\":\"ready\"}]",
+		      NULL));
+	ck_assert_int_eq(chunk.samples[0].state, PROFILE_READY);
+	import_chunk_fini(&chunk);
+}
+
+/* A profiler that told ready from waiting says so by a member of the payload. */
+TEST(waiting_samples_may_hide_ready_ones)
+{
+	static const struct {
+		const char *member, *state;
+		bool hides;
+	} cases[] = {
+		{"", "waiting", true},
+		{"", "running", false},
+		{"\"ready_known\":true,", "waiting", false},
+		{"\"ready_known\":false,", "waiting", true},
+	};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		char text[512];
+
+		(void)snprintf(text, sizeof(text),
+			       "{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_id\":\"b\",%s"
+			       "\"profile\":{\"frames\":[],\"stacks\":[[]],\"samples\":["
+			       "{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":0,"
+			       "\"state\":\"%s\"}]}}",
+			       cases[i].member, cases[i].state);
+		OK(read_json(text));
+		ck_assert_msg(chunk.hides_ready == cases[i].hides, "%s", text);
+		import_chunk_fini(&chunk);
+	}
 }
 
 TEST(members_of_images_are_read)

@@ -288,8 +288,9 @@ static size_t take_out(char *from, const char *text)
 }
 
 /*
- * In a payload for a file, waiting samples have a state and the image with a build-id has a
- * code_id; the image with a substitute id has none. All else equals the payload for the server.
+ * In a payload for a file, waiting and ready samples have a state, the image with a build-id has a
+ * code_id (the image with a substitute id has none), and a member says that ready is told from
+ * waiting. All else equals the payload for the server.
  */
 TEST(a_payload_for_a_file_has_states_and_code_ids)
 {
@@ -302,7 +303,9 @@ TEST(a_payload_for_a_file_has_states_and_code_ids)
 	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
 	ck_assert_uint_eq(size, strlen(text));
 	golden_check(text, "tests/golden/chunk_v2_file.json");
-	ck_assert_uint_eq(take_out(text, ",\"state\":\"waiting\""), 3);
+	ck_assert_uint_eq(take_out(text, ",\"state\":\"waiting\""), 2);
+	ck_assert_uint_eq(take_out(text, ",\"state\":\"ready\""), 1);
+	ck_assert_uint_eq(take_out(text, ",\"ready_known\":true"), 1);
 	ck_assert_uint_eq(take_out(text, ",\"code_id\":"
 					 "\"15dfff3239aa7c3b16a71e6b2e3b6e40aabbccdd\""),
 			  1);
@@ -321,7 +324,7 @@ TEST(without_a_wait_the_first_sample_has_a_state)
 
 	good_profile_init(&g);
 	for (size_t i = 0; i < g.p.n_samples; i++)
-		g.samples[i].is_waiting = false;
+		g.samples[i].state = PROFILE_RUNNING;
 	server = payload(&g.p, &size);
 	LACKS(server, "\"state\"");
 	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
@@ -332,6 +335,46 @@ TEST(without_a_wait_the_first_sample_has_a_state)
 	LACKS(text, "\"state\"");
 	free(text);
 	free(server);
+}
+
+/* The payload for the server is the same for ready and for waiting samples. */
+TEST(only_files_tell_ready_from_waiting)
+{
+	struct good_profile g;
+	size_t size;
+	char *waiting, *ready, *text;
+
+	good_profile_init(&g);
+	waiting = payload(&g.p, &size);
+	for (size_t i = 0; i < g.p.n_samples; i++)
+		if (g.samples[i].state == PROFILE_WAITING)
+			g.samples[i].state = PROFILE_READY;
+	ready = payload(&g.p, &size);
+	ck_assert_str_eq(ready, waiting);
+	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
+	ck_assert_uint_eq(take_out(text, ",\"state\":\"ready\""), 3);
+	LACKS(text, "\"state\"");
+	free(waiting);
+	free(ready);
+	free(text);
+}
+
+/* Also if it is the first one. */
+TESTS(a_sample_that_is_for_files_is_left_out_for_the_server, 2)
+{
+	struct good_profile g;
+	size_t size, n;
+	char *text;
+
+	good_profile_init(&g);
+	g.samples[_i].is_for_files = true;
+	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
+	n = take_out(text, "{\"timestamp\"");
+	free(text);
+	text = payload(&g.p, &size);
+	LACKS(text, "[,");
+	ck_assert_uint_eq(take_out(text, "{\"timestamp\""), n - 1);
+	free(text);
 }
 
 TEST(the_bound_holds_for_the_longest_image)
@@ -390,7 +433,7 @@ TEST(the_bounds_hold_for_the_longest_elements)
 	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "", false, "", UINT32_MAX};
 	g.samples[0].time_us = UINT64_MAX - 1;
 	g.samples[1].time_us = UINT64_MAX;
-	g.samples[0].is_waiting = g.samples[1].is_waiting = true;
+	g.samples[0].state = g.samples[1].state = PROFILE_WAITING;
 	free(payload_for(&g.p, CHUNK_V2_FILE, &size));
 
 	/* "stack_id":0 is 9 digits shorter than the longest. */
@@ -413,7 +456,7 @@ TEST(the_bounds_hold_for_the_longest_elements)
 		       "\"\",\"platform\":\"rust\",\"release\":\"worker@1.2.3\""
 		       ",\"environment\":\"production\",\"client_sdk\":{"
 		       "\"name\":\"sentry.native.profd\",\"version\":\"0.1.0\"}"
-		       ",\"debug_meta\":{\"images\":[]},\"profile\":{"
+		       ",\"debug_meta\":{\"images\":[]},\"ready_known\":true,\"profile\":{"
 		       "\"frames\":[],\"stacks\":[],\"samples\":[],"
 		       "\"thread_metadata\":{}}}") +
 		64;

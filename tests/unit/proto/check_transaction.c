@@ -16,12 +16,12 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-/* The time after a waiting sample does not count as running. */
+/* The time after a sample that is not running does not count. */
 TEST(the_busiest_thread_is_found)
 {
 	const struct profile_thread threads[] = {{1, "a", 0}, {2, "b", 0}};
 	struct profile_sample samples[] = {
-		{.time_us = 10, .tid = 1, .is_waiting = true},
+		{.time_us = 10, .tid = 1, .state = PROFILE_WAITING},
 		{.time_us = 20, .tid = 2},
 		{.time_us = 30, .tid = 2},
 		{.time_us = 90, .tid = 1},
@@ -35,11 +35,14 @@ TEST(the_busiest_thread_is_found)
 	p.n_samples = 4;
 	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 2);
-	samples[0].is_waiting = false;
+	samples[0].state = PROFILE_READY;
+	OK(transaction_busiest(&p, &tid));
+	ck_assert_uint_eq(tid, 2);
+	samples[0].state = PROFILE_RUNNING;
 	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 1);
 	/* No thread ran: the thread of the first sample. */
-	samples[0].is_waiting = samples[1].is_waiting = true;
+	samples[0].state = samples[1].state = PROFILE_WAITING;
 	samples[2].node = samples[1].node = PROFILE_NONE;
 	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 1);

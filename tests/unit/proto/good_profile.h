@@ -63,14 +63,14 @@ static inline void good_profile_init(struct good_profile *g)
 	g->nodes[4] = (struct profile_node){3, 4};
 	g->nodes[5] = (struct profile_node){PROFILE_NONE, 4};
 #define T UINT64_C(1724777211000000)
-	g->samples[0] = (struct profile_sample){T, 100, 4, false};
-	g->samples[1] = (struct profile_sample){T, 101, 1, true};
-	g->samples[2] = (struct profile_sample){T + 9901, 100, 4, false};
-	g->samples[3] = (struct profile_sample){T + 19802, 100, 3, false};
-	g->samples[4] = (struct profile_sample){T + 19802, 101, PROFILE_NONE, false};
-	g->samples[5] = (struct profile_sample){T + 29703, 101, 1, true};
-	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3, false};
-	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1, true};
+	g->samples[0] = (struct profile_sample){T, 100, 4, PROFILE_RUNNING, false};
+	g->samples[1] = (struct profile_sample){T, 101, 1, PROFILE_WAITING, false};
+	g->samples[2] = (struct profile_sample){T + 9901, 100, 4, PROFILE_RUNNING, false};
+	g->samples[3] = (struct profile_sample){T + 19802, 100, 3, PROFILE_RUNNING, false};
+	g->samples[4] = (struct profile_sample){T + 19802, 101, PROFILE_NONE, 0, false};
+	g->samples[5] = (struct profile_sample){T + 29703, 101, 1, PROFILE_READY, false};
+	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3, PROFILE_RUNNING, false};
+	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1, PROFILE_WAITING, false};
 	g->measurements[0] = (struct profile_measurement){T + 1234, 99012345, 4096, 0};
 	g->measurements[1] = (struct profile_measurement){T + 1000000, 0, 1 << 20, 4096};
 #undef T
