@@ -52,7 +52,8 @@ must_check int export_speedscope(const struct merge *m, const struct export_opti
 
 /*
  * The processed profile of the Firefox Profiler, version 70. Each bar is a sample, with its
- * duration in milliseconds as the weight; threadCPUDelta tells running from waiting.
+ * duration in milliseconds as the weight; threadCPUDelta tells running from ready and waiting,
+ * and the leaf of a ready stack has the category Ready.
  * Merge: by address, ordered.
  * Source: github.com/firefox-devtools/profiler, src/types/profile.ts and
  * docs-developer/CHANGELOG-formats.md.
@@ -72,8 +73,8 @@ must_check int export_self_profiling(const struct merge *m, const struct export_
 				     FILE *out);
 
 /*
- * profile.proto of pprof, compressed by gzip. Values: samples, wall time and running time in
- * nanoseconds. Labels: thread, tid, pid if it is known, profiler_id.
+ * profile.proto of pprof, compressed by gzip. Values: samples, and wall, ready and running time
+ * in nanoseconds. Labels: thread, tid, pid if it is known, profiler_id.
  * Merge: by address, not ordered.
  * Source: github.com/google/pprof, proto/profile.proto.
  */

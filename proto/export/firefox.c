@@ -7,7 +7,66 @@
 #define VERSION_PROCESSED "70"
 #define VERSION_GECKO	  "36"
 
-enum category { CATEGORY_APPLICATION = 1, CATEGORY_LIBRARY = 2 };
+enum category { CATEGORY_APPLICATION = 1, CATEGORY_LIBRARY = 2, CATEGORY_READY = 3 };
+
+/*
+ * Rows that follow the rows 0 to n - 1 of a table, each a copy of one of these, for ready bars: the
+ * category of a sample is that of its leaf, so the leaf and the stack of a ready bar need rows of
+ * their own.
+ */
+struct copies {
+	uint32_t *of_row;  /* the number of a row's copy; PROFILE_NONE: it has none */
+	uint32_t *sources; /* by number of the copy: the row */
+	size_t n_rows, n;
+};
+
+static int copies_init(struct copies *c, size_t n_rows)
+{
+	c->of_row = calloc(n_rows + 1, sizeof(*c->of_row));
+	c->sources = calloc(n_rows + 1, sizeof(*c->sources));
+	c->n_rows = n_rows;
+	if (c->of_row == NULL || c->sources == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_rows; i++)
+		c->of_row[i] = PROFILE_NONE;
+	return 0;
+}
+
+static void copies_fini(struct copies *c)
+{
+	free(c->of_row);
+	free(c->sources);
+}
+
+static void copies_add(struct copies *c, uint32_t row)
+{
+	if (c->of_row[row] != PROFILE_NONE)
+		return;
+	c->of_row[row] = (uint32_t)c->n;
+	c->sources[c->n++] = row;
+}
+
+static bool copies_has(const struct copies *c, size_t row)
+{
+	return row >= c->n_rows;
+}
+
+/* Returns the row that this row is a copy of, or the row itself. */
+static size_t copies_source(const struct copies *c, size_t row)
+{
+	return copies_has(c, row) ? c->sources[row - c->n_rows] : row;
+}
+
+static size_t copies_length(const struct copies *c)
+{
+	return c->n_rows + c->n;
+}
+
+/* Returns the row of the copy, which must exist. */
+static size_t copies_row(const struct copies *c, uint32_t row)
+{
+	return c->n_rows + c->of_row[row];
+}
 
 struct writer {
 	const struct merge *m;
@@ -17,6 +76,7 @@ struct writer {
 	struct export_functions functions;
 	bool *is_caller;    /* by frame: it is not a leaf */
 	size_t *first_libs; /* by process: index of its first library */
+	struct copies frames, stacks;
 };
 
 /* Numbers all strings, so that the tables can be written column by column. */
@@ -52,8 +112,18 @@ static int writer_init(struct writer *w)
 	export_strings_init(&w->files, seed);
 	w->is_caller = calloc(m->n_frames + 1, sizeof(*w->is_caller));
 	w->first_libs = calloc(m->n_processes + 1, sizeof(*w->first_libs));
+	if (r == 0)
+		r = copies_init(&w->frames, m->n_frames);
+	if (r == 0)
+		r = copies_init(&w->stacks, m->n_nodes);
 	if (r < 0 || w->is_caller == NULL || w->first_libs == NULL)
 		return -ENOMEM;
+	for (size_t i = 0; i < m->n_bars; i++) {
+		if (m->bars[i].state != PROFILE_READY)
+			continue;
+		copies_add(&w->stacks, m->bars[i].node);
+		copies_add(&w->frames, m->nodes[m->bars[i].node].frame);
+	}
 	for (size_t i = 0; i < m->n_nodes; i++)
 		if (m->nodes[i].parent != PROFILE_NONE)
 			w->is_caller[m->nodes[m->nodes[i].parent].frame] = true;
@@ -72,6 +142,8 @@ static void writer_fini(struct writer *w)
 	export_functions_fini(&w->functions);
 	free(w->is_caller);
 	free(w->first_libs);
+	copies_fini(&w->frames);
+	copies_fini(&w->stacks);
 }
 
 /* Writes the element of a column in this row. */
@@ -124,14 +196,21 @@ static void write_false(struct writer *w, size_t row)
 
 static void stack_frame(struct writer *w, size_t row)
 {
-	json_out_u64(w->o, w->m->nodes[row].frame);
+	const uint32_t frame = w->m->nodes[copies_source(&w->stacks, row)].frame;
+
+	json_out_u64(w->o, copies_has(&w->stacks, row) ? copies_row(&w->frames, frame) : frame);
 }
 
 static void stack_prefix(struct writer *w, size_t row)
 {
-	const uint32_t parent = w->m->nodes[row].parent;
+	const uint32_t parent = w->m->nodes[copies_source(&w->stacks, row)].parent;
 
 	json_out_u64(w->o, parent == PROFILE_NONE ? 0 : row - parent);
+}
+
+static const struct merge_frame *frame_at(const struct writer *w, size_t row)
+{
+	return &w->m->frames[copies_source(&w->frames, row)];
 }
 
 /*
@@ -140,7 +219,7 @@ static void stack_prefix(struct writer *w, size_t row)
  */
 static void frame_address(struct writer *w, size_t row)
 {
-	const struct merge_frame *f = &w->m->frames[row];
+	const struct merge_frame *f = frame_at(w, row);
 	const uint32_t image = merge_find_image(w->m, f);
 	uint64_t offset;
 
@@ -149,13 +228,13 @@ static void frame_address(struct writer *w, size_t row)
 		return;
 	}
 	offset = f->addr - w->m->processes[f->process].images[image].addr;
-	json_out_u64(w->o, w->is_caller[row] && offset > 0 ? offset - 1 : offset);
+	json_out_u64(w->o, w->is_caller[copies_source(&w->frames, row)] && offset > 0 ? offset - 1 : offset);
 }
 
 /* Writes the index of the library. Libraries are the images of all processes in order. */
 static void frame_lib(struct writer *w, size_t row)
 {
-	const struct merge_frame *f = &w->m->frames[row];
+	const struct merge_frame *f = frame_at(w, row);
 	const uint32_t image = merge_find_image(w->m, f);
 
 	if (image == PROFILE_NONE)
@@ -166,20 +245,24 @@ static void frame_lib(struct writer *w, size_t row)
 
 static void frame_category(struct writer *w, size_t row)
 {
-	json_out_u64(w->o, w->m->frames[row].in_app ? CATEGORY_APPLICATION : CATEGORY_LIBRARY);
+	if (copies_has(&w->frames, row))
+		json_out_u64(w->o, CATEGORY_READY);
+	else
+		json_out_u64(w->o, frame_at(w, row)->in_app ? CATEGORY_APPLICATION
+							    : CATEGORY_LIBRARY);
 }
 
 static void frame_func(struct writer *w, size_t row)
 {
-	json_out_u64(w->o, w->functions.of_frame[row]);
+	json_out_u64(w->o, w->functions.of_frame[copies_source(&w->frames, row)]);
 }
 
 static void frame_line(struct writer *w, size_t row)
 {
-	if (w->m->frames[row].line == 0)
+	if (frame_at(w, row)->line == 0)
 		write_null(w, row);
 	else
-		json_out_u64(w->o, w->m->frames[row].line);
+		json_out_u64(w->o, frame_at(w, row)->line);
 }
 
 static const struct merge_frame *frame_of(const struct writer *w, size_t func)
@@ -229,7 +312,7 @@ static void string_text(struct writer *w, size_t row)
 
 static void write_frames(struct writer *w)
 {
-	const size_t n = w->m->n_frames;
+	const size_t n = copies_length(&w->frames);
 
 	write_length(w, ",\"frameTable\":", n);
 	write_column(w, "address", n, frame_address);
@@ -264,9 +347,11 @@ static void write_funcs(struct writer *w)
 
 static void write_shared(struct writer *w)
 {
-	write_length(w, ",\"shared\":{\"stackTable\":", w->m->n_nodes);
-	write_column(w, "frame", w->m->n_nodes, stack_frame);
-	write_column(w, "prefixOffset", w->m->n_nodes, stack_prefix);
+	const size_t n_stacks = copies_length(&w->stacks);
+
+	write_length(w, ",\"shared\":{\"stackTable\":", n_stacks);
+	write_column(w, "frame", n_stacks, stack_frame);
+	write_column(w, "prefixOffset", n_stacks, stack_prefix);
 	json_out_raw(w->o, "}");
 	write_frames(w);
 	write_funcs(w);
@@ -370,7 +455,8 @@ static void write_meta(struct writer *w, const char *version)
 			"\"subcategories\":[\"Other\"]},{\"name\":\"Application\","
 			"\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
 			"{\"name\":\"Library\",\"color\":\"blue\","
-			"\"subcategories\":[\"Other\"]}],"
+			"\"subcategories\":[\"Other\"]},{\"name\":\"Ready\","
+			"\"color\":\"red\",\"subcategories\":[\"Other\"]}],"
 			"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
 			"\"threadCPUDelta\":\"\302\265s\"}}");
 }
@@ -389,7 +475,9 @@ static void write_samples(struct writer *w, const struct merge_thread *t)
 	json_out_raw(o, ",\"weightType\":\"tracing-ms\",\"stack\":[");
 	for (size_t i = 0; i < t->n_bars; i++) {
 		json_out_raw(o, i > 0 ? "," : "");
-		json_out_u64(o, bars[i].node);
+		json_out_u64(o, bars[i].state == PROFILE_READY
+					? copies_row(&w->stacks, bars[i].node)
+					: bars[i].node);
 	}
 	json_out_raw(o, "],\"time\":[");
 	for (size_t i = 0; i < t->n_bars; i++) {

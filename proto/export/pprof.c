@@ -10,8 +10,8 @@
 /* Room for 64 hex digits, a build-id of SHA-256. */
 #define BUILD_ID_SIZE 65
 
-/* Values of a sample: samples, wall time, running time, in this order. */
-enum { VALUES = 3 };
+/* Values of a sample: samples, wall time, ready time, running time, in this order. */
+enum { VALUES = 4 };
 enum { LABELS_MAX = 4 };
 
 /* Compressed bytes that are collected before they are written; the limit of the buffer. */
@@ -85,6 +85,7 @@ static void write_sample_types(struct writer *w)
 	static const char *const words[VALUES][2] = {
 		{"samples", "count"},
 		{"wall", "nanoseconds"},
+		{"ready", "nanoseconds"},
 		{"running", "nanoseconds"},
 	};
 	Pprof__ValueType types[VALUES], *list[VALUES];
@@ -227,8 +228,9 @@ static void write_sample(struct writer *w, const struct merge_bar *bar)
 {
 	const struct merge_thread *t = &w->m->threads[bar->thread];
 	const struct merge_process *p = &w->m->processes[t->process];
-	int64_t values[VALUES] = {bar->samples, (int64_t)bar->duration_ns,
-				  bar->state == PROFILE_RUNNING ? (int64_t)bar->duration_ns : 0};
+	const int64_t ns = (int64_t)bar->duration_ns;
+	int64_t values[VALUES] = {bar->samples, ns, bar->state == PROFILE_READY ? ns : 0,
+				  bar->state == PROFILE_RUNNING ? ns : 0};
 	Pprof__Label labels[LABELS_MAX], *label_list[LABELS_MAX];
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list = &sample;
 	Pprof__Profile part = PPROF__PROFILE__INIT;

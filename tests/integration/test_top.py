@@ -13,20 +13,32 @@ from terminal import Terminal
 from test_control import listening
 
 EXE = BUILD / 'sentry-profctl'
-# The columns of each time: a percentage of the last second, and seconds since
-# the start.
-ROW = re.compile(r' *(-|[\d.]+) +(-|[\d.]+) +(-|[\d.]+)'
-                 r' +(-|[\d.]+) +(-|[\d.]+) +(-|[\d.]+)  (\S.*)')
+# A row: the columns of percentages of the last second, those of seconds since
+# the start, and the name with the text after it.
+ROW = re.compile(r'((?: *(?:-|[\d.]+))+)  (\S.*)')
+HEADS = ['SELF%', 'TOTAL%', 'WAIT%', 'SELF s', 'TOTAL s', 'WAIT s']
+READY_HEADS = ['READY%', 'READY s']
 
 
 def number(text):
     return 0 if text == '-' else float(text)
 
 
-def rows(lines):
-    """Returns [(the name with the text after it, the six numbers)]."""
+def heads(lines):
+    """Returns the heads of the columns of numbers."""
+    return re.findall(r'[A-Z]+(?:%| s\b)', lines[2])
+
+
+def rows(lines, columns=None):
+    """Returns [(the name with the text after it, the numbers of HEADS)].
+
+    The columns of ready time are there on a busy machine only.
+    """
+    at = [heads(lines).index(head) for head in columns or HEADS
+          if head in heads(lines)]
     found = [ROW.fullmatch(line) for line in lines[3:-2]]
-    return [(m[7], [number(m[i]) for i in range(1, 7)]) for m in found if m]
+    return [(m[2], [number(m[1].split()[i]) for i in at]) for m in found
+            if m and len(m[1].split()) == len(heads(lines))]
 
 
 def row(lines, name):

@@ -26,6 +26,9 @@ enum {
 /* How often the list of targets is refreshed. */
 #define STATUS_NS NS_PER_SEC
 
+/* Ready time is shown once it is 1 % of the running time: below that its columns tell nothing. */
+#define READY_SHOWN_PART 100
+
 const char top_help[] =
 	"\n"
 	"top [PID|NAME]  show the functions, threads and callers of a process, second\n"
@@ -74,6 +77,7 @@ static void begin_model(struct top *t)
 	top_model_init(&t->model, demangle, seed);
 	t->thread = TOP_ALL;
 	t->function = TOP_OTHERS;
+	t->view.shows_ready = false;
 }
 
 /* Rows and titles. */
@@ -145,6 +149,8 @@ static const char *column_name(enum top_column column)
 		return "self";
 	case TOP_TOTAL:
 		return "total";
+	case TOP_READY:
+		return "ready";
 	case TOP_WAITING:
 		break;
 	}
@@ -179,19 +185,31 @@ static void name_thread(const struct top *t, char ret[TOP_TEXT])
 		       thread->name[0] != '\0' ? " " : "", thread->id);
 }
 
+/* Returns how many threads were in a state on average in the last second. */
+static double threads_in(const struct top *t, uint64_t ns)
+{
+	return t->model.now_ns == 0 ? 0 : (double)ns / (double)t->model.now_ns;
+}
+
 static void title_process(struct top *t)
 {
 	struct top_view *v = &t->view;
 	struct top_time now, all;
+	char ready[TOP_TEXT] = "";
 	const size_t n_threads = t->model.n_threads > 0 ? t->model.used_threads - 1 : 0;
 
 	top_model_thread_time(&t->model, TOP_ALL, &now, &all);
+	/* Stays, so that the columns do not move to and fro. */
+	if (all.ready_ns > 0 && all.ready_ns >= all.self_ns / READY_SHOWN_PART)
+		v->shows_ready = true;
+	if (v->shows_ready)
+		(void)snprintf(ready, sizeof(ready), "%.2f ready, ", threads_in(t, now.ready_ns));
 	(void)snprintf(v->title, TOP_TEXT,
-		       "process %d (%s), %.0f s%s, %zu thread%s: %.2f run, %.2f wait",
+		       "process %d (%s), %.0f s%s, %zu thread%s: %.2f run, %s%.2f wait%s",
 		       t->recording.pid, t->process, (double)t->model.all_ns / (double)NS_PER_SEC,
 		       v->is_paused ? ", PAUSED" : "", n_threads, n_threads == 1 ? "" : "s",
-		       t->model.now_ns == 0 ? 0 : (double)now.self_ns / (double)t->model.now_ns,
-		       t->model.now_ns == 0 ? 0 : (double)now.waiting_ns / (double)t->model.now_ns);
+		       threads_in(t, now.self_ns), ready, threads_in(t, now.waiting_ns),
+		       t->model.hides_ready ? " or ready" : "");
 	v->now_ns = t->model.now_ns;
 	v->all_ns = t->model.all_ns;
 }
@@ -460,6 +478,8 @@ static void press_in_rows(struct top *t, int key)
 		sort_rows(t, TOP_SELF);
 	else if (key == 't')
 		sort_rows(t, TOP_TOTAL);
+	else if (key == 'r')
+		sort_rows(t, TOP_READY);
 	else if (key == 'w')
 		sort_rows(t, TOP_WAITING);
 	else if (key == 'a')

@@ -176,13 +176,19 @@ static int find_cell(struct top_model *m, uint32_t thread, uint32_t function, ui
 
 static void add_time(struct top_time *t, const struct merge_bar *bar, bool is_leaf, bool is_new)
 {
-	if (bar->state != PROFILE_RUNNING) {
-		t->waiting_ns += is_leaf ? bar->duration_ns : 0;
-		t->waiting_total_ns += is_new ? bar->duration_ns : 0;
-	} else {
-		t->self_ns += is_leaf ? bar->duration_ns : 0;
-		t->total_ns += is_new ? bar->duration_ns : 0;
-	}
+	uint64_t *of_leaf[PROFILE_STATES] = {
+		[PROFILE_RUNNING] = &t->self_ns,
+		[PROFILE_READY] = &t->ready_ns,
+		[PROFILE_WAITING] = &t->waiting_ns,
+	};
+	uint64_t *of_any[PROFILE_STATES] = {
+		[PROFILE_RUNNING] = &t->total_ns,
+		[PROFILE_READY] = &t->ready_total_ns,
+		[PROFILE_WAITING] = &t->waiting_total_ns,
+	};
+
+	*of_leaf[bar->state] += is_leaf ? bar->duration_ns : 0;
+	*of_any[bar->state] += is_new ? bar->duration_ns : 0;
 }
 
 static int count(struct top_model *m, uint32_t thread, uint32_t function, uint32_t caller,
@@ -227,7 +233,8 @@ static int add_bar(struct top_model *m, const struct merge *merge, const struct 
 
 static uint64_t weight(const struct top_time *t)
 {
-	return t->self_ns + t->total_ns + t->waiting_ns + t->waiting_total_ns;
+	return t->self_ns + t->total_ns + t->ready_ns + t->ready_total_ns + t->waiting_ns +
+	       t->waiting_total_ns;
 }
 
 struct ranked {
@@ -450,6 +457,7 @@ static int add_merge(struct top_model *m, const struct merge *merge)
 	m->now_ns = merge->end_ns - merge->start_ns;
 	m->all_ns += m->now_ns;
 	m->n_chunks++;
+	m->hides_ready |= merge->hides_ready;
 	return r;
 }
 
@@ -489,6 +497,8 @@ static uint64_t time_in(const struct top_time *t, enum top_column column, bool i
 		return t->self_ns;
 	case TOP_TOTAL:
 		return t->total_ns;
+	case TOP_READY:
+		return is_callers ? t->ready_total_ns : t->ready_ns;
 	case TOP_WAITING:
 		break;
 	}
@@ -537,6 +547,8 @@ static void subtract(struct top_time *t, const struct top_time *part)
 {
 	t->self_ns -= min_u64(t->self_ns, part->self_ns);
 	t->total_ns -= min_u64(t->total_ns, part->total_ns);
+	t->ready_ns -= min_u64(t->ready_ns, part->ready_ns);
+	t->ready_total_ns -= min_u64(t->ready_total_ns, part->ready_total_ns);
 	t->waiting_ns -= min_u64(t->waiting_ns, part->waiting_ns);
 	t->waiting_total_ns -= min_u64(t->waiting_total_ns, part->waiting_total_ns);
 }
@@ -557,8 +569,8 @@ static int finish(struct top_rows *rows, const struct top_cell *whole, bool adds
 	others.now = whole->now;
 	others.all = whole->all;
 	if (!adds_up) {
-		others.now.total_ns = others.now.waiting_total_ns = 0;
-		others.all.total_ns = others.all.waiting_total_ns = 0;
+		others.now.total_ns = others.now.ready_total_ns = others.now.waiting_total_ns = 0;
+		others.all.total_ns = others.all.ready_total_ns = others.all.waiting_total_ns = 0;
 	}
 	for (size_t i = 0; i < rows->n; i++) {
 		subtract(&others.now, &rows->v[i].now);
@@ -576,9 +588,9 @@ int top_model_functions(const struct top_model *m, uint32_t thread, struct top_o
 	for (size_t i = 0; i < m->n_cells && r == 0; i++) {
 		const struct top_cell *c = &m->cells[i];
 
-		/* Leaves out functions that only call others that wait. */
+		/* Leaves out functions that only call others that do not run. */
 		if (c->thread != thread || c->caller != TOP_ANY || c->function == TOP_WHOLE ||
-		    (c->all.total_ns == 0 && c->all.waiting_ns == 0))
+		    (c->all.total_ns == 0 && c->all.ready_ns == 0 && c->all.waiting_ns == 0))
 			continue;
 		r = add_row(ret,
 			    &(struct top_row){c->function, m->functions[c->function].name,

@@ -48,7 +48,8 @@
 struct top_time {
 	/* Running time of the stacks with the function as the leaf, and with it anywhere. */
 	uint64_t self_ns, total_ns;
-	/* Waiting time of the stacks with the function as the leaf, and with it anywhere. */
+	/* The same of ready and of waiting time. */
+	uint64_t ready_ns, ready_total_ns;
 	uint64_t waiting_ns, waiting_total_ns;
 };
 
@@ -90,6 +91,8 @@ struct top_model {
 	/* The duration of the last chunk, and of all chunks. */
 	uint64_t now_ns, all_ns;
 	size_t n_chunks;
+	/* The waiting time of some chunk may be ready time (import_chunk.hides_ready). */
+	bool hides_ready;
 	/*
 	 * Set by the caller: the thread and the function on the screen. They are not
 	 * dropped, so that their indices stay valid. TOP_ALL and TOP_OTHERS: none.
@@ -111,6 +114,7 @@ must_check int top_model_add(struct top_model *m, const struct import_chunk *c);
 enum top_column {
 	TOP_SELF,
 	TOP_TOTAL,
+	TOP_READY,
 	TOP_WAITING,
 };
 
@@ -138,7 +142,7 @@ struct top_rows {
  * or -ENOMEM.
  */
 
-/* Lists the functions of a thread or of TOP_ALL that ran, or were the leaf while waiting. */
+/* Lists the functions of a thread or of TOP_ALL that ran, or were the leaf of another state. */
 must_check int top_model_functions(const struct top_model *m, uint32_t thread,
 				   struct top_order order, struct top_rows *ret);
 /* Lists the threads. self_ns and total_ns of a thread are its running time. */
@@ -147,8 +151,8 @@ must_check int top_model_threads(const struct top_model *m, struct top_order ord
 
 /*
  * Lists the callers of a function: each row has the time of the function when this caller
- * called it. The row "(root)" is for stacks that begin with the function. Waiting time is
- * sorted by waiting_total_ns.
+ * called it. The row "(root)" is for stacks that begin with the function. Ready and waiting
+ * time is sorted by ready_total_ns and waiting_total_ns.
  */
 must_check int top_model_callers(const struct top_model *m, uint32_t thread, uint32_t function,
 				 struct top_order order, struct top_rows *ret);

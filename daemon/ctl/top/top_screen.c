@@ -17,7 +17,7 @@
 #define FOOT_LINES 1
 
 /* Numbers of colour pairs. */
-enum { PAIR_RUNNING = 1, PAIR_WAITING };
+enum { PAIR_RUNNING = 1, PAIR_READY, PAIR_WAITING };
 
 /* An escape character without another byte in this time is the key Esc. */
 #define ESCAPE_MS 50
@@ -119,6 +119,7 @@ int top_screen_open(void)
 	    use_default_colors() == OK) {
 		own.has_colours = true;
 		(void)init_pair(PAIR_RUNNING, COLOR_YELLOW, -1);
+		(void)init_pair(PAIR_READY, COLOR_RED, -1);
 		(void)init_pair(PAIR_WAITING, COLOR_CYAN, -1);
 	}
 	return 0;
@@ -259,6 +260,11 @@ static void put_seconds(char ret[16], uint64_t ns)
 		(void)snprintf(ret, 16, seconds < 9999.995 ? "%.2f" : "%.0f", seconds);
 }
 
+static uint64_t ready_of(const struct top_view *v, const struct top_time *t)
+{
+	return v->list == TOP_LIST_CALLERS ? t->ready_total_ns : t->ready_ns;
+}
+
 static uint64_t waiting_of(const struct top_view *v, const struct top_time *t)
 {
 	return v->list == TOP_LIST_CALLERS ? t->waiting_total_ns : t->waiting_ns;
@@ -268,30 +274,46 @@ static attr_t colour_of(const struct top_view *v, const struct top_row *row)
 {
 	if (!own.has_colours)
 		return A_NORMAL;
+	if (ready_of(v, &row->now) > row->now.self_ns)
+		return (attr_t)COLOR_PAIR(PAIR_READY);
 	if (row->now.self_ns > 0)
 		return (attr_t)COLOR_PAIR(PAIR_RUNNING);
 	return waiting_of(v, &row->now) > 0 ? (attr_t)COLOR_PAIR(PAIR_WAITING) : A_NORMAL;
 }
 
-#define TIME_FORMAT  "%6s%7s%7s %8s%8s%8s  "
-#define TIME_COLUMNS 47
+/* The texts of the columns of times: of the last second, and since the start. */
+struct times {
+	char self[16], total[16], ready[16], waiting[16];
+};
+
+/* Joins the columns. Returns how many columns of the terminal they take. */
+static int join_times(const struct top_view *v, const struct times *now, const struct times *all,
+		      char ret[TOP_TEXT])
+{
+	if (!v->shows_ready)
+		return snprintf(ret, TOP_TEXT, "%6s%7s%7s %8s%8s%8s  ", now->self, now->total,
+				now->waiting, all->self, all->total, all->waiting);
+	return snprintf(ret, TOP_TEXT, "%6s%7s%7s%7s %8s%8s%8s%8s  ", now->self, now->total,
+			now->ready, now->waiting, all->self, all->total, all->ready, all->waiting);
+}
 
 static void put_row(const struct top_view *v, int y, const struct top_row *row)
 {
-	char now[3][16], all[3][16], times[TOP_TEXT];
+	struct times now, all;
+	char times[TOP_TEXT];
 	const bool is_thread = v->list == TOP_LIST_THREADS;
 	int x;
 
-	put_percent(now[0], row->now.self_ns, v->now_ns);
-	put_percent(now[1], row->now.total_ns, v->now_ns);
-	put_percent(now[2], waiting_of(v, &row->now), v->now_ns);
-	put_seconds(all[0], row->all.self_ns);
-	put_seconds(all[1], row->all.total_ns);
-	put_seconds(all[2], waiting_of(v, &row->all));
-	(void)snprintf(times, sizeof(times), TIME_FORMAT, now[0], now[1], now[2], all[0], all[1],
-		       all[2]);
+	put_percent(now.self, row->now.self_ns, v->now_ns);
+	put_percent(now.total, row->now.total_ns, v->now_ns);
+	put_percent(now.ready, ready_of(v, &row->now), v->now_ns);
+	put_percent(now.waiting, waiting_of(v, &row->now), v->now_ns);
+	put_seconds(all.self, row->all.self_ns);
+	put_seconds(all.total, row->all.total_ns);
+	put_seconds(all.ready, ready_of(v, &row->all));
+	put_seconds(all.waiting, waiting_of(v, &row->all));
+	x = join_times(v, &now, &all, times);
 	(void)put_text(y, 0, COLS, times);
-	x = TIME_COLUMNS;
 	if (row->name[0] != '\0')
 		x += put_text(y, x, COLS - x, row->name) + 1;
 	if (row->detail[0] != '\0' && x < COLS)
@@ -322,29 +344,32 @@ static void put_header(const struct top_view *v, int y)
 		[TOP_LIST_THREADS] = "THREAD, ID",
 		[TOP_LIST_CALLERS] = "CALLER, MODULE",
 	};
-	char line[TOP_TEXT];
+	static const struct times now = {"SELF%", "TOTAL%", "READY%", "WAIT%"};
+	static const struct times all = {"SELF s", "TOTAL s", "READY s", "WAIT s"};
+	char line[2 * TOP_TEXT], times[TOP_TEXT];
 
+	(void)join_times(v, &now, &all, times);
 	if (v->list == TOP_LIST_TARGETS)
 		(void)snprintf(line, sizeof(line), "%7s %-9s %4s %6s %8s %7s %7s %7s  %s", "PID",
 			       "STATE", "HZ", "THREAD", "SAMPLE/s", "MISS/s", "PAUSEus", "kB/s",
 			       "NAME");
 	else
-		(void)snprintf(line, sizeof(line), TIME_FORMAT "%s", "SELF%", "TOTAL%", "WAIT%",
-			       "SELF s", "TOTAL s", "WAIT s", names[v->list]);
+		(void)snprintf(line, sizeof(line), "%s%s", times, names[v->list]);
 	put_line(y, line, A_REVERSE);
 }
 
 static void put_help(void)
 {
 	static const char *const lines[] = {
-		"SELF%, TOTAL%, WAIT%    of the last second; 100 is one thread "
+		"SELF%, TOTAL%, READY%, WAIT%     of the last second; 100 is one thread "
 		"all the time",
-		"SELF s, TOTAL s, WAIT s seconds since the start of top",
+		"SELF s, TOTAL s, READY s, WAIT s seconds since the start of top",
 		"SELF: running in the function; TOTAL: also in functions it calls",
-		"WAIT: blocked, or waiting for a CPU, in the function; for a "
-		"caller: also below it",
+		"READY: in the function, runnable but without a processor (shown once it "
+		"is 1 %",
+		"of the running time); WAIT: blocked in it; for a caller: also below it",
 		"",
-		"s, t, w         sort by self, total or waiting time",
+		"s, t, r, w      sort by self, total, ready or waiting time",
 		"a               sort by the last second or by the time since the start",
 		"h               list the threads; Enter shows the functions of a thread",
 		"c, Enter        list the callers of a function",
@@ -371,14 +396,14 @@ static const char *keys_of(const struct top_view *v)
 		return "s samples  u pause  b bytes  n name  Enter functions  "
 		       "? help  q quit";
 	case TOP_LIST_FUNCTIONS:
-		return "s self  t total  w waiting  a since start  h threads  "
-		       "c callers  p pause  ?  q";
+		return "s self  t total  r ready  w waiting  a since start  h threads  "
+		       "c callers  ?  q";
 	case TOP_LIST_THREADS:
-		return "Enter functions  t total  w waiting  a since "
+		return "Enter functions  t total  r ready  w waiting  a since "
 		       "start  Esc back  q quit";
 	case TOP_LIST_CALLERS:
-		return "Enter callers  s self  t total  w waiting  a "
-		       "since start  Esc back  q";
+		return "Enter callers  s self  t total  r ready  w waiting  a "
+		       "since start  Esc  q";
 	}
 	return "";
 }

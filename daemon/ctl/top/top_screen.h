@@ -35,6 +35,7 @@ struct top_view {
 	struct top_order order;
 	enum top_target_order target_order;
 	uint64_t now_ns, all_ns; /* 100 % of the times of the rows */
+	bool shows_ready;	 /* with columns of ready time */
 	size_t selected;
 	size_t first; /* the row at the top of the screen; set by top_screen_draw() */
 	char title[TOP_TEXT], subtitle[TOP_TEXT], message[TOP_TEXT];

@@ -37,8 +37,8 @@ static const struct format formats[] = {
 };
 
 /*
- * Adds two chunks of a process, with a wait and a gap between them, and one of another process,
- * whose thread has a name with characters that mean something in the formats.
+ * Adds two chunks of a process, with a wait, a gap between them and a ready time, and one of another
+ * process, whose thread has a name with characters that mean something in the formats.
  */
 static void add_chunks(struct merge *m)
 {
@@ -47,7 +47,9 @@ static void add_chunks(struct merge *m)
 			 MADE_WAITS("100.25", "7", "2") MADE_RUNS("100.25", "8", "0")
 				 MADE_END("100.5", "8", "3") "," MADE_END("101.0", "7", "2"),
 		 "\"7\":{\"name\":\"main\"},\"8\":{}");
-	made_add(m, "p", "b", MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
+	made_add(m, "p", "b",
+		 MADE_RUNS("101.5", "7", "0") MADE_READY("101.75", "7", "0")
+			 MADE_END("102.000001", "7", "0"),
 		 "\"7\":{\"name\":\"main\"}");
 	made_add(m, "q", "a", MADE_RUNS("100.1", "9", "0") MADE_END("100.3", "9", "0"),
 		 "\"9\":{\"name\":\"a;b<script>\\u001b[31m\"}");

@@ -85,6 +85,12 @@ static void check_time(const struct top_time *t, unsigned int self_ms, unsigned 
 	ck_assert_uint_eq(t->waiting_ns / NS_PER_MS, waiting_ms);
 }
 
+static void check_ready(const struct top_time *t, unsigned int ready_ms, unsigned int total_ms)
+{
+	ck_assert_uint_eq(t->ready_ns / NS_PER_MS, ready_ms);
+	ck_assert_uint_eq(t->ready_total_ns / NS_PER_MS, total_ms);
+}
+
 static const struct top_row *row_at(size_t i, const char *name)
 {
 	ck_assert_uint_lt(i, rows.n);
@@ -202,6 +208,35 @@ TEST(times_of_callers)
 	check_time(&row_at(0, "(root)")->all, 0, 1500, 0);
 	ck_assert_uint_eq(rows.v[0].index, TOP_OTHERS);
 	ck_assert_uint_eq(rows.v[0].all.waiting_total_ns, 500 * NS_PER_MS);
+}
+
+/* Thread 7 is ready in hash for 0.4 s, and runs in work for 0.2 s; then it waits. */
+TEST(ready_times)
+{
+	struct top_time now, all;
+
+	add_samples("a", MADE_READY("100.0", "7", "1") MADE_RUNS("100.4", "7", "0")
+				 MADE_WAITS("100.6", "7", "2") MADE_END("101.0", "7", "2"));
+	list_functions(TOP_ALL, (struct top_order){TOP_READY, false});
+	check_time(&row_at(0, "hash")->now, 0, 0, 0);
+	check_ready(&rows.v[0].now, 400, 400);
+	check_time(&find("work()")->now, 200, 200, 0);
+	check_ready(&find("work()")->now, 0, 400);
+	top_model_thread_time(&m, TOP_ALL, &now, &all);
+	check_time(&now, 200, 200, 400);
+	check_ready(&all, 400, 400);
+	/* The payload does not say that waiting is not ready. */
+	ck_assert(m.hides_ready);
+
+	OK(top_model_callers(&m, TOP_ALL, function_named("main"),
+			     (struct top_order){TOP_READY, true}, &rows));
+	check_ready(&row_at(0, "(root)")->all, 0, 400);
+	/* Of what no row has. */
+	add_samples("b", MADE_READY("101.0", "8", "1") MADE_END("101.5", "8", "1"));
+	OK(top_model_threads(&m, (struct top_order){TOP_READY, false}, &rows));
+	ck_assert_str_eq(row_at(0, "")->detail, "8");
+	check_ready(&rows.v[0].now, 500, 500);
+	ck_assert_uint_eq(rows.n, 2);
 }
 
 /* Returns a chunk of n threads, each with one function: "f" and a number from first on. */
