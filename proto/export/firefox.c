@@ -228,7 +228,8 @@ static void frame_address(struct writer *w, size_t row)
 		return;
 	}
 	offset = f->addr - w->m->processes[f->process].images[image].addr;
-	json_out_u64(w->o, w->is_caller[copies_source(&w->frames, row)] && offset > 0 ? offset - 1 : offset);
+	json_out_u64(w->o, w->is_caller[copies_source(&w->frames, row)] && offset > 0 ? offset - 1
+										      : offset);
 }
 
 /* Writes the index of the library. Libraries are the images of all processes in order. */
@@ -248,8 +249,8 @@ static void frame_category(struct writer *w, size_t row)
 	if (copies_has(&w->frames, row))
 		json_out_u64(w->o, CATEGORY_READY);
 	else
-		json_out_u64(w->o, frame_at(w, row)->in_app ? CATEGORY_APPLICATION
-							    : CATEGORY_LIBRARY);
+		json_out_u64(w->o,
+			     frame_at(w, row)->in_app ? CATEGORY_APPLICATION : CATEGORY_LIBRARY);
 }
 
 static void frame_func(struct writer *w, size_t row)

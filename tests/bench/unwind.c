@@ -107,6 +107,13 @@ static struct aggregate *open_chunk(uint64_t chunk_us)
 }
 
 /* Adds a record to the aggregate, with times that are shift_ns later. */
+static enum profile_state state_of(uint32_t flags)
+{
+	if (flags & SAMPLE_RUNNING)
+		return PROFILE_RUNNING;
+	return flags & SAMPLE_READY ? PROFILE_READY : PROFILE_WAITING;
+}
+
 static void aggregate_record(struct aggregate *a, const struct record *record, uint64_t shift_ns)
 {
 	const struct record_thread *thread = (const void *)record;
@@ -125,9 +132,7 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 		break;
 	case RECORD_SAMPLE:
 		walk(sample);
-		r = aggregate_sample(a, record->tid, time_ns, &stack,
-				     sample->flags & SAMPLE_RUNNING ? PROFILE_RUNNING
-								    : PROFILE_WAITING);
+		r = aggregate_sample(a, record->tid, time_ns, &stack, state_of(sample->flags));
 		break;
 	case RECORD_MISSED:
 		r = aggregate_missed(a, record->tid, time_ns);

@@ -5,6 +5,8 @@ of value that each has. chunk_rules.py checks their meaning.
 import math
 import re
 
+from envelopes import samples_for_server
+
 HEX_ID = re.compile('[0-9a-f]{32}')
 # Random UUIDs (version 4), without dashes.
 UUID4 = re.compile('[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}')
@@ -31,6 +33,7 @@ FRAME_FIELDS = {'instruction_addr', 'function', 'package', 'module', 'in_app',
                 'filename', 'abs_path', 'lineno', 'colno'}
 SAMPLE_FIELDS = {'timestamp', 'thread_id', 'stack_id'}
 # Further fields that only files have.
+FILE_CHUNK_FIELDS = {'ready_known'}
 FILE_IMAGE_FIELDS = {'code_id'}
 FILE_SAMPLE_FIELDS = {'state'}
 THREAD_FIELDS = {'name', 'priority'}
@@ -64,15 +67,15 @@ def envelope_problems(envelope, sent):
 
 
 def kept_by_server(chunk):
-    """Returns a copy without the members of images and samples that the server
-    drops."""
+    """Returns a copy without the samples and the members that the server does
+    not get."""
     def only(fields, objects):
         return [{k: v for k, v in o.items() if k in fields} for o in objects]
     profile, meta = chunk['profile'], chunk['debug_meta']
-    return {**chunk,
+    return {**{k: v for k, v in chunk.items() if k in CHUNK_FIELDS},
             'debug_meta': {'images': only(IMAGE_FIELDS, meta['images'])},
-            'profile': {**profile, 'samples': only(SAMPLE_FIELDS,
-                                                   profile['samples'])}}
+            'profile': {**profile, 'samples': only(
+                SAMPLE_FIELDS, samples_for_server(profile['samples']))}}
 
 
 def fields_problems(value, what, allowed, required):
@@ -109,11 +112,15 @@ def first(found):
 
 
 def chunk_shape_problems(chunk, sent):
-    found = fields_problems(chunk, 'chunk', CHUNK_FIELDS, CHUNK_REQUIRED)
+    of_file = set() if sent else FILE_CHUNK_FIELDS
+    found = fields_problems(chunk, 'chunk', CHUNK_FIELDS | of_file,
+                            CHUNK_REQUIRED | of_file)
     if found:
         return found
     if chunk['version'] != '2':
         found.append('version is not the string "2"')
+    if not sent and chunk['ready_known'] is not True:
+        found.append('ready_known is not true')
     for name in ('profiler_id', 'chunk_id'):
         if not UUID4.fullmatch(str(chunk[name])):
             found.append(f'{name} is not 32 hex digits of a random UUID')
@@ -242,15 +249,15 @@ def sample_shape_problems(sample, profile, sent):
         found.append('a thread_id is not a string of digits')
     if not is_int(sample['stack_id']) or sample['stack_id'] < 0:
         found.append('a stack_id is no index')
-    # In a payload without waiting samples the first sample has the running
-    # state.
-    if sample.get('state', 'waiting') != 'waiting' and (
+    # In a payload of running samples the first sample has the running state.
+    off_cpu = ('waiting', 'ready')
+    if sample.get('state', 'waiting') not in off_cpu and (
             sample['state'] != 'running' or sample is not profile['samples'][0]
-            or any(s.get('state') == 'waiting' for s in profile['samples'])):
+            or any(s.get('state') in off_cpu for s in profile['samples'])):
         found.append(f'state {sample["state"]}')
-    elif sample.get('state') == 'waiting' and not found and \
+    elif sample.get('state') in off_cpu and not found and \
             profile['stacks'][sample['stack_id']:][:1] == [[]]:
-        found.append('an empty stack waits')
+        found.append(f'an empty stack is {sample["state"]}')
     return found
 
 

@@ -9,7 +9,9 @@ KEY = '0123456789abcdef0123456789abcdef'
 PROJECT = '42'
 SDK = 'sentry.native.profd'
 # Members that only files have: docs/FORMATS.md.
-FOR_FILES = re.compile(rb',"state":"(?:waiting|running)"|,"code_id":"[0-9a-f]*"')
+FOR_FILES = re.compile(rb',"state":"(?:waiting|ready|running)"|,"ready_known":true|'
+                       rb',"code_id":"[0-9a-f]*"')
+SAMPLES = re.compile(rb'"samples":\[(.*?)\],"thread_metadata"', re.S)
 VERSION = r'\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?'
 
 
@@ -36,9 +38,34 @@ def read_envelope(data):
     return header, items
 
 
+def separates_states(before, sample, after):
+    """Returns true if the sample only separates a ready time from a wait: its
+    thread's samples before and after it have the same stack, too."""
+    states = [s.get('state', 'running') for s in (before, sample, after)]
+    return before['stack_id'] == sample['stack_id'] == after['stack_id'] and \
+        'running' not in states and len(set(states)) > 1
+
+
+def samples_for_server(samples):
+    """Returns the samples of a file without those that are only for files."""
+    by_thread, dropped = {}, set()
+    for n, sample in enumerate(samples):
+        by_thread.setdefault(sample['thread_id'], []).append(n)
+    for of in by_thread.values():
+        dropped |= {b for a, b, c in zip(of, of[1:], of[2:])
+                    if separates_states(*(samples[n] for n in (a, b, c)))}
+    return [s for n, s in enumerate(samples) if n not in dropped]
+
+
 def for_server(payload):
     """Returns the payload that the server would get instead of one that was
     written to a file."""
+    def kept(match):
+        samples = samples_for_server(json.loads(b'[' + match[1] + b']'))
+        return match[0].replace(match[1], b','.join(
+            json.dumps(s, separators=(',', ':')).encode() for s in samples))
+    if b'"state":"ready"' in payload:
+        payload = SAMPLES.sub(kept, payload)
     return FOR_FILES.sub(b'', payload)
 
 

@@ -121,7 +121,7 @@ def check_columns(table, columns, what):
 
 def of_firefox(data, values=None):
     """github.com/firefox-devtools/profiler, src/types/profile.ts, version 70.
-    values: gets {thread: microseconds that ran}."""
+    values: gets {thread: (microseconds that ran, those of category Ready)}."""
     file = json.loads(data)
     meta, shared = file['meta'], file['shared']
     check(meta['preprocessedProfileVersion'] == 70, f'{meta}')
@@ -157,7 +157,10 @@ def of_firefox(data, values=None):
         for stack, weight in zip(samples['stack'], samples['weight'], strict=True):
             totals[thread['name'], names(stack)] += round(weight * 1000)
         if values is not None:
-            values[thread['name']] = sum(samples['threadCPUDelta'])
+            ready = [c['name'] for c in meta['categories']].index('Ready')
+            values[thread['name']] = sum(samples['threadCPUDelta']), round(sum(
+                weight for stack, weight in zip(samples['stack'], samples['weight'])
+                if frames['category'][stacks['frame'][stack]] == ready) * 1000)
     return +totals
 
 
@@ -266,7 +269,7 @@ class Pprof:
             self.samples.append((tags, names, numbers(m[2])))
 
     def totals(self, value):
-        """value: 0 for samples, 1 for wall time, 2 for running time."""
+        """value: 0 for samples, 1 for wall, 2 for ready, 3 for running time."""
         result = collections.Counter()
         for tags, names, values in self.samples:
             result[tags['thread'], names] += \

@@ -7,6 +7,7 @@ import json
 import re
 
 import chunk_rules
+import envelopes
 import harness
 from harness import check
 from layout import Layout
@@ -75,6 +76,11 @@ def empty_waits(e):
     e.samples[0].update(stack_id=len(e.stacks) - 1, state='waiting')
 
 
+def empty_is_ready(e):
+    empty_waits(e)
+    e.samples[0]['state'] = 'ready'
+
+
 def as_sent(envelope):
     """Returns a copy of an envelope from a file, as the server would get it.
     """
@@ -82,8 +88,10 @@ def as_sent(envelope):
     e.header['sent_at'] = '2026-01-01T00:00:00Z'
     for image in e.images:
         image.pop('code_id', None)
+    e.samples[:] = envelopes.samples_for_server(e.samples)
     for sample in e.samples:
         sample.pop('state', None)
+    e.chunk.pop('ready_known')
     return e
 
 
@@ -207,7 +215,11 @@ FAULTS = [
     (put([*SAMPLE, 'stack_id'], 1 << 20), 'stack that is not there'),
     (put([*SAMPLE, 'stack_id'], -1), 'stack_id'),
     (put([*SAMPLE, 'state'], 'running'), 'state running'),
-    (empty_waits, 'an empty stack waits'),
+    (put([*SAMPLE, 'state'], 'other'), 'state other'),
+    (empty_waits, 'an empty stack is waiting'),
+    (empty_is_ready, 'an empty stack is ready'),
+    (lambda e: e.chunk.pop('ready_known'), 'has no ready_known'),
+    (put(['ready_known'], False), 'ready_known is not true'),
     (put([*SAMPLE, 'thread_id'], 17), 'thread_id'),
     (put([*SAMPLE, 'timestamp'], '1.5'), 'timestamp'),
     (put([*SAMPLE, 'timestamp'], float('nan')), 'timestamp'),
@@ -229,6 +241,7 @@ FAULTS = [
 FAULTS_SENT = [
     (put([*IMAGE, 'code_id'], '00'), 'unknown field code_id'),
     (put([*SAMPLE, 'state'], 'waiting'), 'unknown field state'),
+    (put(['ready_known'], True), 'unknown field ready_known'),
 ]
 
 

@@ -39,7 +39,7 @@ def made_chunk(stacks, module='/opt/app', base=0x1000, build='a', **more):
     samples.append({'timestamp': now, 'thread_id': '1', 'stack_id': 0,
                     'state': 'running'})
     return {'version': '2', 'profiler_id': 'a' * 32, 'chunk_id': 'b' * 32,
-            'platform': 'native', 'debug_meta': {'images': [
+            'platform': 'native', 'ready_known': True, 'debug_meta': {'images': [
                 {'code_file': module, 'debug_id': build * 32,
                  'image_addr': hex(base), 'image_size': 65536}]},
             'profile': {
@@ -98,7 +98,7 @@ def test_known_difference(box):
     out = compare('--state', 'all', a, b)[0]
     check(rows(out)[0] == ('parse', 'app', 10.0, 25.0, 15.0), out)
     check(('poll', 'app', 60.0, 50.0, -10.0) in rows(out), out)
-    check('ran or waited' in out, out)
+    check('ran, were ready or waited' in out, out)
     out = compare('--filter', 'function=parse', a, b)[0]
     check(rows(out) == [] and '(1 other function;' in out, out)
 
@@ -136,6 +136,25 @@ def test_folded(box):
     check('nanoseconds of each second' in stderr, stderr)
     path = box.make_dir('out') / 'x.folded'
     check(compare('-o', path, a, b)[0] == '' and path.read_text() == out, 'a file')
+
+
+def test_ready(box):
+    """Ready time is compared alone, and is not part of the running time."""
+    both = [(('main', 'parse'), 3, 'ready'), (('main',), 1, 'ready')]
+    a = write(box, 'a.json', made_chunk([*both, (('main', 'poll'), 1, 'waiting')]))
+    b = write(box, 'b.json', made_chunk([(('main',), 2, 'ready'), (('main',), 2, 'running')]))
+    out, said = compare('--state', 'ready', a, b)
+    check(f'A  {a}: threads were ready for 4.00 s within 5.00 s' in out and said == '', out)
+    check(rows(out) == [('main', 'app', 25.0, 100.0, 75.0),
+                        ('parse', 'app', 75.0, 0.0, -75.0)], out)
+    # A file whose profiler did not tell ready from waiting.
+    stacks = [*both, (('main', 'poll'), 1, 'waiting'), (('main',), 1, 'running')]
+    old = write(box, 'old.json', made_chunk(stacks, ready_known=False))
+    new = write(box, 'new.json', made_chunk(stacks))
+    for state, hides in (('ready', True), ('waiting', True), ('all', True),
+                         ('running', False)):
+        said = compare('--state', state, old, new)[1]
+        check(('waiting means waiting or ready' in said) == hides, f'{state}: {said}')
 
 
 def test_page(box):
@@ -220,7 +239,7 @@ def test_usage(box):
     for args, words in (
             ([], 'two files or directories'), ([a], 'too few'), ([a, b, a], 'too many'),
             ([a, b, '--to', 'svg'], 'table, folded, html'), ([a, b, '-o', 'x.y'], 'which format'),
-            ([a, b, '--state', 'x'], 'compare: --state x: not all, running or waiting'),
+            ([a, b, '--state', 'x'], 'compare: --state x: not all, running, ready or waiting'),
             ([a, b, '--from', 'x'], 'compare: --from x: not a number of seconds'),
             ([a, b, '--until', '-1'], 'compare: --until -1: not a number'),
             ([a, b, '-t'], 'compare: -t: not known'),

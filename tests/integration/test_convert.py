@@ -13,6 +13,7 @@ import harness
 from harness import BUILD, check
 
 NOTE = 'counts as running'
+HIDDEN = 'waiting means waiting or ready'
 
 
 def convert(*args, status=0):
@@ -45,11 +46,12 @@ def check_formats(paths, wanted):
 
 
 def table(text):
-    """Returns {function: self or waiting time in seconds} of a table."""
+    """Returns {function: self or waiting time in seconds} of a table, with a
+    column of ready times or without."""
     rows = {}
     for line in text.splitlines():
         m = re.fullmatch(r' *([\d.]+ s +[\d.]+%|-) +([\d.]+ s +[\d.]+%|-) +'
-                         r'([\d.]+ s|-)  (\S+)  .*', line)
+                         r'(?:(?:[\d.]+ s|-) +)?([\d.]+ s|-)  (\S+)  .*', line)
         if m:
             rows[m[4]] = sum(float(x.split()[0]) for x in (m[1], m[3]) if x != '-')
     return rows
@@ -75,7 +77,8 @@ def test_two_processes(box):
     pids = {tags['pid'] for tags, _, _ in pprof.samples}
     check(pids == {str(t.pid) for t in targets}, f'{pids}')
     check(pprof.types == [('samples', 'count'), ('wall', 'nanoseconds'),
-                          ('running', 'nanoseconds')], f'{pprof.types}')
+                          ('ready', 'nanoseconds'), ('running', 'nanoseconds')],
+          f'{pprof.types}')
     check(pprof.default == 'running', pprof.default)
     for chunk in chunks:
         for image in chunk['debug_meta']['images']:
@@ -130,12 +133,16 @@ def test_file_and_ending(box):
 
 
 def with_states(chunks):
+    """Returns the chunks with made-up states, every third sample ready."""
     chunks = copy.deepcopy(chunks)
     for chunk in chunks:
         names = chunk['profile']['thread_metadata']
         for sample in chunk['profile']['samples']:
             waits = names[sample['thread_id']].get('name') == 'sleeper'
             sample['state'] = 'waiting' if waits else 'running'
+        for n, sample in enumerate(chunk['profile']['samples']):
+            if n % 3 == 0:
+                sample['state'] = 'ready'
     return chunks
 
 
@@ -150,7 +157,7 @@ def test_states(box):
     path = write(box, with_states(chunks))
     check(NOTE not in convert(path, '--to', 'folded')[1], 'no note')
     both = formats.of_chunks(chunks)
-    for state in ('running', 'waiting'):
+    for state in ('running', 'ready', 'waiting'):
         wanted = formats.of_chunks(with_states(chunks), state)
         check(0 < len(wanted) < len(both), state)
         for name, reader in formats.READERS.items():
@@ -158,15 +165,45 @@ def test_states(box):
                                    '--threads')[0])
             check(found == wanted, f'{name}: {differences(found, wanted)}')
     running = formats.of_chunks(with_states(chunks), 'running')
+    ready = formats.of_chunks(with_states(chunks), 'ready')
     pprof = formats.Pprof(convert(path, '--to', 'pprof')[0])
-    check(pprof.totals(2) == running, f'{pprof.totals(2)}')
+    check(pprof.totals(3) == running, f'{pprof.totals(3)}')
+    check(pprof.totals(2) == ready, f'{pprof.totals(2)}')
     check(pprof.totals(1) == both, f'{pprof.totals(1)}')
     # The Firefox format has no sample for the time after the last one.
     ran = {}
     formats.of_firefox(convert(path, '--to', 'firefox')[0], ran)
-    check(ran['sleeper'] == 0 < ran['main'], f'{ran}')
+    check(ran['sleeper'][0] == 0 < ran['main'][0], f'{ran}')
+    for name, (_, us) in ran.items():
+        check(us == sum(v for (thread, _), v in ready.items() if thread == name),
+              f'{name}: {us} {ready}')
     rows = convert(path, '--to', 'summary')[0].decode()
-    check(re.search(r'^ +- +- +[\d.]+ s  (clock_nano|\[libc)', rows, re.M), rows)
+    check(re.search(r'^ +- +- +(-|[\d.]+ s) +[\d.]+ s  (clock_nano|\[libc)', rows, re.M),
+          rows)
+    check(re.search('^ *SELF +TOTAL +READY +WAITING ', rows, re.M), rows)
+
+
+def test_files_that_hide_ready(box):
+    """Files of older versions, whose waiting samples may be ready, also if they
+    are merged with newer ones."""
+    profd = box.profile([box.target('shares')], work=0.3)
+    chunks = profd.chunks
+    old = [{k: v for k, v in c.items() if k != 'ready_known'} for c in chunks]
+    merged = write(box, old + [dict(c, profiler_id='0' * 32) for c in chunks])
+    for path, hides in ((profd.output, False), (write(box, old), True), (merged, True)):
+        out, said = convert(path, '--to', 'summary')
+        check((HIDDEN in said) == hides, f'{path}: {said}')
+        check((b'(waiting or ready)' in out) == hides, f'{path}: {out}')
+        check(HIDDEN not in convert(path, '--to', 'folded', '--state', 'running')[1],
+              'a note without need')
+    # What convert writes says the same of each process.
+    back = box.make_dir('back') / 'p.json'
+    convert(merged, '-o', back)
+    for line in back.read_text().splitlines():
+        payload = json.loads(line)
+        check(payload.get('ready_known', False) ==
+              (payload['profiler_id'] == '0' * 32), 'ready_known')
+    check(HIDDEN in convert(back, '--to', 'folded')[1], 'a note')
 
 
 def ran(target):

@@ -11,7 +11,7 @@ from elf import Elf
 from harness import BUILD, check
 from layout import Layout
 
-TABLE = re.compile(r'^ *SELF +TOTAL +WAITING +FUNCTION +MODULE$', re.M)
+TABLE = re.compile(r'^ *SELF +TOTAL (?: *READY)? +WAITING +FUNCTION +MODULE$', re.M)
 
 
 def chunk_of(profd):

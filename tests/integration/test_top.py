@@ -200,6 +200,35 @@ def test_all_targets(box):
     profd.finish()
 
 
+def test_ready(box):
+    """Two processes share a processor: the one that is shown is ready for half
+    the time, and the columns of it appear beside those of waiting time."""
+    target, other = box.target('unw_o2', 'spin'), box.target('unw_o2', 'spin')
+    cpu = min(os.sched_getaffinity(0))
+    for one in (target, other):
+        os.sched_setaffinity(one.pid, {cpu})
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    lines = wait_rows(terminal, lambda at: set(READY_HEADS) < set(heads(at)) and
+                      first_is('leaf_spin')(at), 'columns of ready time')
+    check(heads(lines) == ['SELF%', 'TOTAL%', 'READY%', 'WAIT%',
+                           'SELF s', 'TOTAL s', 'READY s', 'WAIT s'], f'{lines}')
+    check(re.search(r': [\d.]+ run, [\d.]+ ready, [\d.]+ wait$', lines[0].rstrip()),
+          lines[0])
+    check(max(map(len, lines)) <= 80, f'{lines}')
+    (_, numbers), *_ = rows(lines, READY_HEADS)
+    check(len(numbers) == 2, f'{lines}')
+    terminal.type('r')
+    lines = terminal.wait('by ready time of the last second')
+    check(rows(lines, READY_HEADS)[0][1][1] ==
+          max(n[1] for _, n in rows(lines, READY_HEADS)) > 0, f'{lines}')
+    terminal.type('q')
+    terminal.wait_status()
+    profd.interrupt()
+
+
 def test_one_that_is_no_target(box):
     """The daemon attaches to the process for as long as it is shown."""
     sleeper = box.target('unw_o2', 'nanosleep')

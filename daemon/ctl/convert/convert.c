@@ -20,7 +20,7 @@ const char convert_help[] =
 	"                        thread=GLOB looks at one of these\n"
 	"  --from S              leave out the time before second S\n"
 	"  --until S             leave out the time after second S\n"
-	"  --state STATE         running, waiting or all (default: all)\n"
+	"  --state STATE         running, ready, waiting or all (default: all)\n"
 	"  --by samples|us       folded: count samples or microseconds (default: us)\n"
 	"  --threads             folded: the thread is the root of each stack\n"
 	"  --thread NAME         self-profiling: only this thread\n"

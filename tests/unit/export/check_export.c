@@ -37,8 +37,8 @@ static const struct format formats[] = {
 };
 
 /*
- * Adds two chunks of a process, with a wait, a gap between them and a ready time, and one of another
- * process, whose thread has a name with characters that mean something in the formats.
+ * Adds two chunks of a process, with a wait, a gap between them and a ready time, and one of
+ * another process, whose thread has a name with characters that mean something in the formats.
  */
 static void add_chunks(struct merge *m)
 {
