@@ -66,6 +66,13 @@ TEST(a_wait_that_ends_without_a_processor)
 	CHUNK_STATES(70, "0 1:am, 10 1:am~, 20 1:am~?, 30 1:am~, 50 1:am, 60 1:bm!, 70 1:bm!");
 }
 
+/* A second record at the tick of the change: the sample is no longer only for files. */
+TEST(a_change_of_state_that_is_replaced)
+{
+	play("0 1:am?, 0-10, 20 1:am, 20 1:bm!, 20-30");
+	CHUNK_STATES(30, "0 1:am?, 10 1:am~?, 20 1:bm!, 30 1:bm!");
+}
+
 /* The next chunk begins in the state in which the last one ended, also after late records. */
 TEST(chunks_begin_ready)
 {

@@ -259,9 +259,10 @@ TEST(names_are_escaped_and_cut_off)
 TEST(functions_above_the_limit_are_summed_up)
 {
 	static char names[3 * FUNCTIONS_MAX][8];
-	uint64_t total = 0;
+	uint64_t total = 0, ready = 0;
 	char *text;
 
+	functions.hides_ready = true;
 	for (uint64_t i = 0; i < array_size(names); i++) {
 		struct unwind_frame frame = {0x1000, 1, 0};
 		uint32_t node;
@@ -270,15 +271,21 @@ TEST(functions_above_the_limit_are_summed_up)
 		frames[0] = (struct profile_frame){.function = names[i]};
 		OK(stacks_add(&stacks, PROFILE_NONE, &frame, 1, &node));
 		stacks_charge(&stacks, node, (i + 1) * 1000, PROFILE_RUNNING);
+		stacks_charge(&stacks, node, 1000, PROFILE_READY);
 		total += (i + 1) * 1000;
+		ready += 1000;
 		OK(functions_add(&functions, &stacks, frames));
 		ck_assert_uint_le(functions.n, FUNCTIONS_MAX + 1);
 	}
 	ck_assert_uint_gt(functions.n_others, 0);
 	ck_assert_uint_eq(functions.n_others + functions.n, array_size(names));
-	for (size_t i = 0; i < functions.n; i++)
+	for (size_t i = 0; i < functions.n; i++) {
 		total -= functions.rows[i].self_ns;
+		ready -= functions.rows[i].ready_ns;
+	}
 	ck_assert_uint_eq(total, functions.others_self_ns);
+	ck_assert_uint_eq(ready, functions.others_ready_ns);
+	ck_assert(functions.hides_ready);
 	/* The function with the most time is still there. */
 	text = table(1);
 	HAS(text, "  f12287\n");

@@ -36,6 +36,19 @@ TEST(members_of_the_first_chunk_are_kept)
 	check("{\"a\":1,\"chunk_id\":\"x\"}");
 }
 
+TEST(ready_is_known_only_if_all_chunks_know_it)
+{
+	add("{\"ready_known\":true}");
+	add("{\"ready_known\":true}");
+	check("{\"ready_known\":true}");
+	add("{\"ready_known\":true}");
+	add("{}");
+	check("{}");
+	add("{}");
+	add("{\"ready_known\":true}");
+	check("{}");
+}
+
 TEST(points_of_a_curve_are_sorted_by_time)
 {
 	add(CURVE("m", POINT("5") "," POINT("6")));

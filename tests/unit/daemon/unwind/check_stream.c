@@ -23,7 +23,8 @@ static const char second[] = "/bin/second\0\0second\0";
 static int broker;
 static uint32_t answers;
 static struct stream *stream;
-static uint32_t recordings_only; /* msg_session_open.recordings_only */
+/* Members of msg_session_open. */
+static uint32_t recordings_only, cpu_only;
 
 static void answer(const void *text, size_t size)
 {
@@ -59,6 +60,7 @@ static void set_up(void)
 		.pid = TID,
 		.max_frames = 16,
 		.recordings_only = recordings_only,
+		.cpu_only = cpu_only,
 		.chunk_us = 60 * 1000000,
 		.first_chunk_us = 60 * 1000000,
 		.wall_offset_us = UINT64_C(1700000000) * 1000000,
@@ -91,17 +93,22 @@ static void tick(uint64_t time_ns)
 	OK(stream_record(stream, &t.h, sizeof(t)));
 }
 
-static void sample(uint64_t time_ns)
+static void sample_as(uint64_t time_ns, uint32_t flags)
 {
 	const struct record_sample s = {
 		.h = {.ring.type = RECORD_SAMPLE, .target = TARGET, .tid = TID, .time_ns = time_ns},
-		.flags = SAMPLE_RUNNING,
+		.flags = flags,
 		.arch = CPU_SAMPLE_ARCH,
 		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
 		.regs[CPU_PC] = 0x9000, /* in no mapping */
 	};
 
 	OK(stream_record(stream, &s.h, sizeof(s)));
+}
+
+static void sample(uint64_t time_ns)
+{
+	sample_as(time_ns, SAMPLE_RUNNING);
 }
 
 /* Returns the release in the next chunk that the stream has sent. */
@@ -230,6 +237,57 @@ TEST(recordings_have_chunks_and_ends_of_their_own)
 	open_recording(10, 0);
 	closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->recording, 10);
+}
+
+/* Returns the states of the samples of the next chunk of a recording, two letters each. */
+static const char *states_of_recording(void)
+{
+	static const char key[] = "\"state\":\"";
+	static struct ipc_message m;
+	static char payload[65536], states[64];
+	size_t n_states = 0;
+	ssize_t n;
+
+	do {
+		ipc_close_fds(&m);
+		ck_assert_int_eq(ipc_recv(broker, &m), 1);
+	} while (msg_type_of(&m) != MSG_RECORDING_CHUNK);
+	n = pread(m.fds[0], payload, sizeof(payload) - 1, 0);
+	ipc_close_fds(&m);
+	ck_assert_int_gt(n, 0);
+	payload[n] = '\0';
+	for (const char *at = payload; (at = strstr(at, key)) != NULL; at++) {
+		ck_assert_uint_lt(n_states, sizeof(states) - 2);
+		memcpy(states + n_states, at + strlen(key), 2);
+		n_states += 2;
+	}
+	states[n_states] = '\0';
+	return states;
+}
+
+/*
+ * The thread runs, is ready by a RECORD_READY, waits, is ready by a sample, and runs. Running
+ * samples have no state. In a profile of CPU time they are the only ones with a stack.
+ */
+TESTS(states_of_records, 2)
+{
+	uint64_t now = clock_mono_ns();
+	struct record ready = {.ring.type = RECORD_READY, .target = TARGET, .tid = TID};
+
+	cpu_only = (uint32_t)_i;
+	first_program(now);
+	open_recording(1, 0);
+	ready.time_ns = now += TICK_NS;
+	OK(stream_record(stream, &ready, sizeof(ready)));
+	sample_as(now += TICK_NS, 0);
+	sample_as(now += TICK_NS, SAMPLE_READY);
+	tick(now);
+	sample(now += TICK_NS);
+	tick(now);
+	tick(now += TICK_NS);
+	OK(stream_recording_close(stream, 1));
+	ck_assert_str_eq(states_of_recording(), cpu_only ? "ru" : "reware");
+	OK(stream_close(stream));
 }
 
 TEST(a_session_with_recordings_only_sends_no_other_chunks)
