@@ -179,7 +179,7 @@ async function the_keyboard_reaches_everything() {
 		await keyboard.press('Tab');
 		reached.push(await focused());
 	}
-	for (const wanted of ['Skip to the table of functions', 'state', 'order', 'thread', 'search', 'canvas', 'self', 'total', 'name', 'base', 'parse_json', SCRIPT, 'Keys and signs'])
+	for (const wanted of ['Skip to the table of functions', 'kind', 'order', 'thread', 'search', 'canvas', 'self', 'total', 'name', 'base', 'parse_json', SCRIPT, 'Keys and signs'])
 		assert.ok(reached.includes(wanted), `${wanted} is not reached: ${reached}`);
 
 	await keyboard.press('/');

@@ -10,14 +10,14 @@ class ChartRow {
 		this.from = new Column(Float64Array);
 		this.to = new Column(Float64Array);
 		this.node = new Column(Int32Array);
-		this.share = new Column(Float32Array); /* the part of the box that is waiting, 0 to 1 */
-		this.waited = 0; /* waiting microseconds of the open box */
+		this.waiting = new Column(Float32Array); /* the part of the box that is waiting, 0 to 1 */
+		this.times = [0, 0, 0]; /* microseconds of the open box by state, but for running */
 		this.open = -1; /* node of the open box; -1: none */
 	}
 
 	start(node, time) {
 		this.open = node;
-		this.waited = 0;
+		this.times.fill(0);
 		this.from.push(time);
 		this.node.push(node);
 	}
@@ -26,16 +26,16 @@ class ChartRow {
 		const length = time - this.from.array[this.from.length - 1];
 
 		this.to.push(time);
-		this.share.push(Math.min(this.waited / length, 1));
+		this.waiting.push(Math.min(this.times[WAITING] / length, 1));
 		this.open = -1;
 	}
 }
 
 /* merged maps thread.stack to nodes of tree. */
-function chartRows(tree, merged, thread, state) {
+function chartRows(tree, merged, thread, kind) {
 	const rows = [];
 	let depth = 0; /* rows with an open box */
-	let waits = -1; /* state of the previous sample */
+	let before = -1; /* state of the previous sample */
 	let end = 0; /* end of the previous sample */
 
 	function close(to) {
@@ -45,12 +45,12 @@ function chartRows(tree, merged, thread, state) {
 
 	for (let i = 0; i < thread.from.length; i++) {
 		const from = thread.from[i];
-		const length = thread.to[i] - from;
+		const state = thread.state[i];
 		let node = merged[thread.stack[i]];
 		const leaf = tree.depth[node];
 		let shared = leaf;
 
-		if (weightOf(1 - thread.waits[i], thread.waits[i], state) === 0)
+		if (kind !== WALL && kind !== state)
 			continue;
 		/* A node has one path to the root: if the open box is the same node, so are all boxes above it. */
 		while (shared > 0 && !(shared <= depth && rows[shared - 1].open === node)) {
@@ -59,8 +59,8 @@ function chartRows(tree, merged, thread, state) {
 		}
 		if (from > end)
 			shared = 0;
-		else if (waits !== thread.waits[i])
-			shared = Math.min(shared, leaf - 1); /* closes the leaf, so that the waiting period gets a box of its own */
+		else if (before !== state)
+			shared = Math.min(shared, leaf - 1); /* closes the leaf, so that each state gets a box of its own */
 		close(shared);
 		while (rows.length < leaf)
 			rows.push(new ChartRow());
@@ -71,13 +71,13 @@ function chartRows(tree, merged, thread, state) {
 		}
 		depth = leaf;
 		end = thread.to[i];
-		waits = thread.waits[i];
-		for (let d = 0; waits && d < depth; d++)
-			rows[d].waited += length;
+		before = state;
+		for (let d = 0; state !== RUNNING && d < depth; d++)
+			rows[d].times[state] += end - from;
 	}
 	close(0);
 	return rows.map(row => ({
-		tree, isExact: true, from: row.from.get(), to: row.to.get(), node: row.node.get(), share: row.share.get(),
+		tree, isExact: true, from: row.from.get(), to: row.to.get(), node: row.node.get(), waiting: row.waiting.get(),
 		change: new Float32Array(row.node.length), /* used for comparisons only */
 	}));
 }

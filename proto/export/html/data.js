@@ -6,6 +6,12 @@
 
 const NO_STACK = -1;
 
+/* The kinds of time: a thread is in one of three states, and wall is the sum of these. */
+const RUNNING = 0;
+const READY = 1;
+const WAITING = 2;
+const WALL = 3;
+
 /* Characters that would change the text around a name: control characters and bidi marks. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
@@ -124,7 +130,7 @@ function readRuns(from, profile) {
 	const thread = profile.threads[from.index(profile.threads.length)];
 	const start = from.number();
 	const n = from.index(from.bytes.length);
-	const runs = {start, time: new Float64Array(n + 1), stack: new Int32Array(n), waits: new Uint8Array(n)};
+	const runs = {start, time: new Float64Array(n + 1), stack: new Int32Array(n), state: new Uint8Array(n)};
 	let node = 0;
 
 	runs.time[0] = start;
@@ -134,7 +140,7 @@ function readRuns(from, profile) {
 		const value = from.number();
 		const step = Math.floor(value / 2);
 
-		runs.waits[i] = value & 1;
+		runs.state[i] = value & 1 ? WAITING : RUNNING;
 		node += step & 1 ? -(step + 1) / 2 : step / 2;
 		if (node < 0 || node > profile.nodes.frame.length)
 			throw new Error('The data of this page are damaged.');
@@ -194,7 +200,7 @@ function joinParts(thread, begin) {
 	const time = new Column(Float64Array);
 	const until = new Column(Float64Array);
 	const stack = new Column(Int32Array);
-	const waits = new Column(Uint8Array);
+	const state = new Column(Uint8Array);
 	let last = 0;
 
 	thread.parts.sort((a, b) => a.start - b.start);
@@ -208,14 +214,14 @@ function joinParts(thread, begin) {
 			time.push(from);
 			until.push(to);
 			stack.push(part.stack[i]);
-			waits.push(part.waits[i]);
+			state.push(part.state[i]);
 			last = to;
 		}
 	delete thread.parts;
-	Object.assign(thread, {from: time.get(), to: until.get(), stack: stack.get(), waits: waits.get()});
-	thread.running = thread.waiting = 0;
+	Object.assign(thread, {from: time.get(), to: until.get(), stack: stack.get(), state: state.get()});
+	thread.times = [0, 0, 0]; /* by state */
 	for (let i = 0; i < thread.from.length; i++)
-		thread[thread.waits[i] ? 'waiting' : 'running'] += thread.to[i] - thread.from[i];
+		thread.times[thread.state[i]] += thread.to[i] - thread.from[i];
 }
 
 async function readProfile(base64) {

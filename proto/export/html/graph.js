@@ -62,7 +62,7 @@ function coarserRows(row, total) {
 
 		const coarser = {...finer, cell};
 
-		for (const key of ['from', 'to', 'node', 'share', 'change'])
+		for (const key of ['from', 'to', 'node', 'waiting', 'change'])
 			coarser[key] = finer[key].constructor.from(kept, i => finer[key][i]);
 		levels.push(coarser);
 		finer = coarser;
@@ -263,7 +263,7 @@ class Graph {
 		const left = Math.max(x, 0);
 		const gap = end - x > 3 ? 1 : 0;
 		const width = Math.min(end, this.width) - left - gap;
-		const share = row.isExact && row.share[i] < 0.999 ? 0 : row.share[i];
+		const share = row.isExact && row.waiting[i] < 0.999 ? 0 : row.waiting[i];
 
 		if (this.isDim(row, i))
 			pen.globalAlpha = DIM;

@@ -7,6 +7,7 @@
 const LEGEND_MAX = 8; /* modules in the legend; other modules have colours, too */
 const PLACES_MAX = 8; /* addresses that are shown for a selected function */
 const CHANGES = 20; /* shades for growth, and as many for shrinkage */
+const KINDS = ['running', 'ready', 'waiting', 'wall']; /* values of the switch, by kind of time */
 
 /* Formats microseconds with three digits; if step is given, with as many as its multiples need. */
 function formatTime(us, step) {
@@ -57,9 +58,10 @@ class Page {
 		this.functions = findFunctions(profile);
 		this.functions.forEach((f, id) => Object.assign(f, {id, self: 0, total: 0, selfA: 0, totalA: 0}));
 		this.isComparison = profile.sides !== null;
+		this.times = [RUNNING, READY, WAITING].map(state => profile.threads.reduce((sum, t) => sum + t.times[state], 0));
 		this.tree = mergeStacks(profile);
 		this.outer = outermost(this.tree, this.functions.length);
-		this.state = 'running';
+		this.kind = RUNNING; /* of the time that is shown */
 		this.order = 'merged';
 		this.thread = null; /* null: all threads */
 		this.sandwich = -1; /* the function whose callers and callees are shown; -1: none */
@@ -86,7 +88,7 @@ class Page {
 	describeSides() {
 		const {sides, threads, processes} = this.profile;
 		const times = [0, 1].map(side => {
-			const running = threads.reduce((sum, t) => sum + (processes[t.process].side === side ? t.running : 0), 0);
+			const running = threads.reduce((sum, t) => sum + (processes[t.process].side === side ? t.times[RUNNING] : 0), 0);
 
 			return `${'AB'[side]}: ${sides[side].name}, ${formatTime(running)} running within ${formatTime(sides[side].lasts)}`;
 		});
@@ -118,16 +120,14 @@ class Page {
 		for (const thread of profile.threads) {
 			const name = nameOf(profile.processes[thread.process]);
 
-			times.set(name, times.get(name) + thread.running);
+			times.set(name, times.get(name) + thread.times[RUNNING]);
 		}
 		const names = [...times.keys()].sort((a, b) => times.get(b) - times.get(a));
-		const running = profile.threads.reduce((sum, t) => sum + t.running, 0);
-		const waiting = profile.threads.reduce((sum, t) => sum + t.waiting, 0);
 		const count = (n, what) => n + ' ' + what + (n === 1 ? '' : n > 1 && what.endsWith('s') ? 'es' : 's');
 
 		byId('title').textContent = document.title = names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
 		byId('facts').textContent = [
-			formatTime(running) + ' running', formatTime(waiting) + ' waiting',
+			formatTime(this.times[RUNNING]) + ' running', formatTime(this.times[WAITING]) + ' waiting',
 			count(profile.threads.length, 'thread'), count(profile.processes.length, 'process'),
 			'within ' + formatTime(profile.duration), 'from ' + new Date(profile.begin / 1000).toLocaleString(),
 		].filter((_, i) => i !== 1 || profile.hasState).join(' \u00b7 ');
@@ -145,12 +145,12 @@ class Page {
 		const {threads, processes} = this.profile;
 		const select = byId('thread');
 
-		threads.sort((a, b) => a.process - b.process || b.running - a.running || b.waiting - a.waiting);
+		threads.sort((a, b) => a.process - b.process || b.times[RUNNING] - a.times[RUNNING] || b.times[WAITING] - a.times[WAITING]);
 		select.append(new Option('All threads', ''));
 		threads.forEach((thread, i) => {
 			/* The id is shown, since several threads may have the same name. */
 			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
-			const label = (thread.name || 'thread') + id + ' \u00b7 ' + formatTime(thread.running) + ' running';
+			const label = (thread.name || 'thread') + id + ' \u00b7 ' + formatTime(thread.times[RUNNING]) + ' running';
 			let group = select;
 
 			if (processes.length > 1) {
@@ -210,16 +210,19 @@ class Page {
 	}
 
 	choose(name, value) {
-		this[name] = value;
-		if (name === 'order')
+		if (name === 'kind') {
+			this.kind = KINDS.indexOf(value);
+		} else {
+			this.order = value;
 			this.sandwich = -1;
+		}
 		/* The time order is for one thread: the one that ran longest, unless the user selects one. */
 		if (this.order === 'time' && this.thread === null && this.profile.threads.length > 0) {
-			this.thread = this.profile.threads.reduce((a, b) => b.running > a.running ? b : a);
+			this.thread = this.profile.threads.reduce((a, b) => b.times[RUNNING] > a.times[RUNNING] ? b : a);
 			byId('thread').value = this.profile.threads.indexOf(this.thread);
 			this.weigh();
 		}
-		if (this.isComparison && name === 'state')
+		if (this.isComparison && name === 'kind')
 			this.weigh();
 		this.refresh();
 	}
@@ -227,7 +230,7 @@ class Page {
 	/* Updates what depends on the thread, and in a comparison on the kind of time. */
 	weigh() {
 		if (this.isComparison)
-			weighSides(this.profile, this.tree, this.state);
+			weighSides(this.profile, this.tree, this.kind);
 		else
 			weigh(this.profile, this.tree, this.thread === null ? this.profile.threads : [this.thread]);
 	}
@@ -235,19 +238,19 @@ class Page {
 	/* Updates what depends on the thread, the kind of time and the order. */
 	refresh() {
 		const {tree, functions} = this;
-		const of = (run, wait, i) => weightOf(run[i], wait[i], this.state);
+		const [self, sum] = [tree.self[this.kind], tree.sum[this.kind]];
 
-		this.total = of(tree.sumRun, tree.sumWait, 0);
+		this.total = sum[0];
 		for (const f of functions)
 			f.self = f.total = f.selfA = f.totalA = 0;
 		for (let i = 1; i < tree.n; i++) {
 			const f = functions[tree.func[i]];
 
-			f.self += of(tree.run, tree.wait, i);
-			f.selfA += tree.a[i];
+			f.self += self[i];
+			f.selfA += tree.self[SIDE_A][i];
 			if (this.outer[i] === 1) {
-				f.total += of(tree.sumRun, tree.sumWait, i);
-				f.totalA += tree.sumA[i];
+				f.total += sum[i];
+				f.totalA += tree.sum[SIDE_A][i];
 			}
 		}
 		this.showGraph();
@@ -260,13 +263,13 @@ class Page {
 		let total = this.total;
 
 		if (this.sandwich >= 0) {
-			rows = layOutSandwich(sandwich(this.tree, this.sandwich, this.outer), this.state);
+			rows = layOutSandwich(sandwich(this.tree, this.sandwich, this.outer), this.kind);
 			total = this.functions[this.sandwich].total;
 		} else if (this.order === 'time' && this.thread !== null) {
-			rows = chartRows(this.tree, this.profile.nodes.merged, this.thread, this.state);
+			rows = chartRows(this.tree, this.profile.nodes.merged, this.thread, this.kind);
 			total = this.profile.duration;
 		} else {
-			rows = layOut(this.order === 'callers' ? inverted(this.tree) : this.tree, this.state);
+			rows = layOut(this.order === 'callers' ? inverted(this.tree) : this.tree, this.kind);
 		}
 		this.graph.show(rows, total, this.functions, this.order === 'time' && this.sandwich < 0);
 		byId('sandwich').hidden = this.sandwich < 0;
@@ -304,7 +307,7 @@ class Page {
 		for (let i = 1; i < this.tree.n; i++) {
 			const {module} = this.functions[this.tree.func[i]];
 
-			times.set(module, times.get(module) + this.tree.run[i] + this.tree.wait[i]);
+			times.set(module, times.get(module) + this.tree.self[WALL][i]);
 		}
 
 		/* The golden angle gives the modules with the most time hues that are far apart. */
@@ -366,8 +369,8 @@ class Page {
 				const isMatch = this.matches[tree.func[i]];
 
 				if (isMatch && !isBelow[tree.parent[i]]) {
-					time += weightOf(tree.sumRun[i], tree.sumWait[i], this.state);
-					a += tree.sumA[i];
+					time += tree.sum[this.kind][i];
+					a += tree.sum[SIDE_A][i];
 				}
 				isBelow[i] = isBelow[tree.parent[i]] | isMatch;
 			}
@@ -417,13 +420,13 @@ class Page {
 	}
 
 	boxLines({row, i}) {
-		const {from, to, share, node, tree} = this.graph.rows[row];
+		const {from, to, waiting, node, tree} = this.graph.rows[row];
 		const time = to[i] - from[i];
-		const waits = share[i] > 0.001 && this.state === 'wall' && !this.isComparison ? ', waiting ' + formatTime(time * share[i]) : '';
+		const waits = waiting[i] > 0.001 && this.kind === WALL && !this.isComparison ? ', waiting ' + formatTime(time * waiting[i]) : '';
 
 		if (this.graph.hasAxis)
 			return [formatTime(time) + ' from ' + formatTime(from[i]) + waits];
-		return [this.amount(time, tree.sumA[node[i]]) + waits];
+		return [this.amount(time, tree.sum[SIDE_A][node[i]]) + waits];
 	}
 
 	/* Returns the addresses of a function with their self time, most first. */
@@ -431,11 +434,11 @@ class Page {
 		const {nodes, frames, strings} = this.profile;
 		const times = new Map();
 
-		if (this.placesOf?.func === func && this.placesOf.run === nodes.run && this.placesOf.state === this.state)
+		if (this.placesOf?.func === func && this.placesOf.self === nodes.self[this.kind])
 			return this.placesOf.places;
 		for (let i = 0; i < nodes.frame.length; i++)
 			if (frames.func[nodes.frame[i]] === func)
-				times.set(nodes.frame[i], (times.get(nodes.frame[i]) ?? 0) + weightOf(nodes.run[i], nodes.wait[i], this.state));
+				times.set(nodes.frame[i], (times.get(nodes.frame[i]) ?? 0) + nodes.self[this.kind][i]);
 
 		/* Several processes may have the same address and line. */
 		const byText = new Map();
@@ -451,7 +454,7 @@ class Page {
 
 		const places = [...byText].map(([text, self]) => ({text, self})).sort((a, b) => b.self - a.self);
 
-		this.placesOf = {func, run: nodes.run, state: this.state, places};
+		this.placesOf = {func, self: nodes.self[this.kind], places};
 		return places;
 	}
 

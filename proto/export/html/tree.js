@@ -3,16 +3,17 @@
  * Trees of functions and their layout as rows of boxes.
  *
  * A function is a name in a module; a frame without a name is its own function. A tree is
- * {n, parent, func, run, wait, sumRun, sumWait}: node 0 is the root ("all") and belongs to no
- * function, parents stand before their children, run and wait are microseconds in the node itself,
- * sumRun and sumWait those below it too.
+ * {n, parent, func, self, sum}: node 0 is the root ("all") and belongs to no function, and parents
+ * stand before their children. self has a column for each kind of time (data.js), with the
+ * microseconds in each node itself; sum has those below it too.
  *
- * In a comparison run and wait are the mean of both sides, each of which is one second; a and sumA are
- * side A's part, of the kind of time that is shown. Neither the cost of a tree nor that of a layout depends on
- * the number of samples, only on that of different stacks.
+ * In a comparison these columns are the mean of both sides, each of which is one second, and the
+ * column SIDE_A is side A's part, of the kind of time that is shown. Neither the cost of a tree nor
+ * that of a layout depends on the number of samples, only on that of different stacks.
  */
 
 const ALL = -1;
+const SIDE_A = WALL + 1;
 
 function baseName(path) {
 	return path.slice(path.lastIndexOf('/') + 1);
@@ -45,6 +46,17 @@ function findFunctions(profile) {
 		frames.func[f] = id;
 	}
 	return functions;
+}
+
+/* Makes the columns of times for n nodes, all 0. */
+function noTimes(n) {
+	return [RUNNING, READY, WAITING, WALL, SIDE_A].map(() => new Float64Array(n));
+}
+
+/* Adds the times of a node to those of another node. */
+function addTimes(to, node, times, i) {
+	for (let kind = 0; kind < times.length; kind++)
+		to[kind][node] += times[kind][i];
 }
 
 /* A hash table of nodes by parent and function: open addressing, linear probing. */
@@ -91,22 +103,14 @@ class Trie {
 	tree() {
 		const n = this.parent.length;
 
-		return {
-			n, parent: this.parent.get(), func: this.func.get(),
-			run: new Float64Array(n), wait: new Float64Array(n), a: new Float64Array(n),
-		};
+		return {n, parent: this.parent.get(), func: this.func.get(), self: noTimes(n)};
 	}
 }
 
 function addUp(tree) {
-	tree.sumRun = tree.run.slice();
-	tree.sumWait = tree.wait.slice();
-	tree.sumA = tree.a.slice();
-	for (let i = tree.n - 1; i > 0; i--) {
-		tree.sumRun[tree.parent[i]] += tree.sumRun[i];
-		tree.sumWait[tree.parent[i]] += tree.sumWait[i];
-		tree.sumA[tree.parent[i]] += tree.sumA[i];
-	}
+	tree.sum = tree.self.map(column => column.slice());
+	for (let i = tree.n - 1; i > 0; i--)
+		addTimes(tree.sum, tree.parent[i], tree.sum, i);
 	return tree;
 }
 
@@ -170,37 +174,38 @@ function mergeStacks(profile) {
 function weigh(profile, tree, threads) {
 	const {nodes} = profile;
 
-	nodes.run = new Float64Array(nodes.frame.length);
-	nodes.wait = new Float64Array(nodes.frame.length);
+	nodes.self = noTimes(nodes.frame.length);
 	for (const thread of threads)
-		for (let i = 0; i < thread.stack.length; i++)
-			(thread.waits[i] ? nodes.wait : nodes.run)[thread.stack[i]] += thread.to[i] - thread.from[i];
-	tree.run.fill(0);
-	tree.wait.fill(0);
-	for (let i = 0; i < nodes.merged.length; i++) {
-		tree.run[nodes.merged[i]] += nodes.run[i];
-		tree.wait[nodes.merged[i]] += nodes.wait[i];
-	}
+		for (let i = 0; i < thread.stack.length; i++) {
+			const time = thread.to[i] - thread.from[i];
+
+			nodes.self[thread.state[i]][thread.stack[i]] += time;
+			nodes.self[WALL][thread.stack[i]] += time;
+		}
+	tree.self = noTimes(tree.n);
+	for (let i = 0; i < nodes.merged.length; i++)
+		addTimes(tree.self, nodes.merged[i], nodes.self, i);
 	return addUp(tree);
 }
 
 /*
- * Sets the times of a comparison: all threads, each side as one second of the kind of time that state
- * names. A side without such time stays 0.
+ * Sets the times of a comparison: all threads, each side as one second of this kind of time. A side
+ * without such time stays 0.
  */
-function weighSides(profile, tree, state) {
+function weighSides(profile, tree, kind) {
 	const {nodes, threads, processes} = profile;
 	const sides = [0, 1].map(side => {
 		weigh(profile, tree, threads.filter(t => processes[t.process].side === side));
-		const total = weightOf(tree.sumRun[0], tree.sumWait[0], state);
+		const total = tree.sum[kind][0];
+		const scaled = times => times.map(column => column.map(time => total > 0 ? time * 1e6 / total : 0));
 
-		return {scale: total > 0 ? 1e6 / total : 0, ...tree, runOf: nodes.run, waitOf: nodes.wait, run: tree.run.slice(), wait: tree.wait.slice()};
+		return {nodes: scaled(nodes.self), tree: scaled(tree.self)};
 	});
-	const mean = kind => sides[0][kind].map((time, i) => (time * sides[0].scale + sides[1][kind][i] * sides[1].scale) / 2);
+	const mean = what => sides[0][what].map((column, c) => column.map((time, i) => (time + sides[1][what][c][i]) / 2));
 
-	[nodes.run, nodes.wait, tree.run, tree.wait] = ['runOf', 'waitOf', 'run', 'wait'].map(mean);
-	for (let i = 0; i < tree.n; i++)
-		tree.a[i] = weightOf(sides[0].run[i], sides[0].wait[i], state) * sides[0].scale;
+	nodes.self = mean('nodes');
+	tree.self = mean('tree');
+	tree.self[SIDE_A] = sides[0].tree[kind];
 	return addUp(tree);
 }
 
@@ -219,16 +224,13 @@ function inverted(tree) {
 	const end = new Int32Array(tree.n);
 
 	for (let i = 1; i < tree.n; i++)
-		if (tree.run[i] + tree.wait[i] > 0)
+		if (tree.self[WALL][i] > 0)
 			end[i] = addCallers(trie, tree, i);
 
 	const result = trie.tree();
 
-	for (let i = 1; i < tree.n; i++) {
-		result.run[end[i]] += tree.run[i];
-		result.wait[end[i]] += tree.wait[i];
-		result.a[end[i]] += tree.a[i];
-	}
+	for (let i = 1; i < tree.n; i++)
+		addTimes(result.self, end[i], tree.self, i);
 	return addUp(result);
 }
 
@@ -250,39 +252,27 @@ function sandwich(tree, func, outer) {
 	const callees = down.tree();
 
 	for (let i = 1; i < tree.n; i++) {
-		if (upEnd[i] > 0) {
-			callers.run[upEnd[i]] += tree.sumRun[i];
-			callers.wait[upEnd[i]] += tree.sumWait[i];
-			callers.a[upEnd[i]] += tree.sumA[i];
-		}
-		if (downAt[i] > 0) {
-			callees.run[downAt[i]] += tree.run[i];
-			callees.wait[downAt[i]] += tree.wait[i];
-			callees.a[downAt[i]] += tree.a[i];
-		}
+		if (upEnd[i] > 0)
+			addTimes(callers.self, upEnd[i], tree.sum, i);
+		if (downAt[i] > 0)
+			addTimes(callees.self, downAt[i], tree.self, i);
 	}
 	return {callers: addUp(callers), callees: addUp(callees)};
 }
 
-/* Returns the time that counts in this state: 'running', 'waiting', or both ('wall'). */
-function weightOf(run, wait, state) {
-	return (state === 'waiting' ? 0 : run) + (state === 'running' ? 0 : wait);
-}
-
 /*
  * Lays out a tree as rows, the root first. A row has boxes sorted by x: from and to (microseconds),
- * node, share (the part of the box that is waiting, 0 to 1), and, for a comparison, change: from -1
+ * node, waiting (the part of the box that is waiting, 0 to 1), and, for a comparison, change: from -1
  * (in A only) to 1 (in B only). The child with the most time is on the left.
  */
-function layOut(tree, state) {
-	const weight = new Float64Array(tree.n);
+function layOut(tree, kind) {
+	const weight = tree.sum[kind];
+	const part = of => node => kind === of || kind === WALL ? tree.sum[of][node] / weight[node] : 0;
 	const {first, list} = childrenOf(tree);
 	const left = new Float64Array(tree.n);
 	const rows = [];
 	let row = [0];
 
-	for (let i = 0; i < tree.n; i++)
-		weight[i] = weightOf(tree.sumRun[i], tree.sumWait[i], state);
 	for (; row.length > 0 && weight[row[0]] > 0;) {
 		const below = [];
 
@@ -304,8 +294,8 @@ function layOut(tree, state) {
 			from: Float64Array.from(row, node => left[node]),
 			to: Float64Array.from(row, node => left[node] + weight[node]),
 			node: Int32Array.from(row),
-			share: Float32Array.from(row, node => state === 'running' ? 0 : weightOf(0, tree.sumWait[node], state) / weight[node]),
-			change: Float32Array.from(row, node => 1 - tree.sumA[node] / weight[node]),
+			waiting: Float32Array.from(row, part(WAITING)),
+			change: Float32Array.from(row, node => 1 - tree.sum[SIDE_A][node] / weight[node]),
 		});
 		row = below;
 	}
@@ -313,6 +303,6 @@ function layOut(tree, state) {
 }
 
 /* Lays out callers above, from the outermost down to the function, and callees below it. */
-function layOutSandwich({callers, callees}, state) {
-	return layOut(callers, state).slice(2).reverse().concat(layOut(callees, state).slice(1));
+function layOutSandwich({callers, callees}, kind) {
+	return layOut(callers, kind).slice(2).reverse().concat(layOut(callees, kind).slice(1));
 }
