@@ -142,6 +142,10 @@ $(PICTURES)/make_page: $(B)/obj/tests/pictures/make_page.o \
 page_known = known
 page_two = two
 page_compare = compare
+page_ready = ready
+page_old = old
+page_stateless = stateless
+page_compare_ready = compare-ready
 page_few = many 10000 10 5 html
 page_many = many 1000000 100 50 html
 page_long = many 1000000 10 480 html
@@ -158,7 +162,8 @@ $(PICTURES)/node_modules: $(NPM_FILES)
 	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
 		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
 pictures: executables $(B)/targets/shares $(PICTURES)/node_modules $(PICTURES)/many.json \
-		$(patsubst %,$(PICTURES)/%.html,known two compare few many long)
+		$(patsubst %,$(PICTURES)/%.html,known two ready old stateless compare compare_ready \
+			few many long)
 	@:
 
 # Comparisons with other unwinders at random stops, and step by step through a turn of

@@ -5,6 +5,12 @@
  *   make_page two >FILE.html       it, and another process for a tenth longer
  *   make_page compare >FILE.html   it and a run of twice the time in which
  *                                  <script> took from parse_json
+ *   make_page ready >FILE.html     the known one, on a machine with too few processors
+ *   make_page compare-ready >FILE.html
+ *                                  both runs on it
+ *   make_page old >FILE.html       the known one, by a profiler that did not tell
+ *                                  ready from waiting
+ *   make_page stateless >FILE.html the known one, by a profiler that told no states
  *   make_page many SAMPLES THREADS SECONDS html|json >FILE
  *                                  random stacks, the same for the same numbers
  */
@@ -80,6 +86,26 @@ static struct import_thread known_threads[] = {
 };
 
 /*
+ * On a machine with too few processors: of ten ticks the main thread is ready in the third and in
+ * the fifth, and a worker in the last one of its three ticks in libz. In the first run the main
+ * thread is then between two ticks of <script> in handle_request itself.
+ */
+static bool has_ready;
+static bool lacks_states; /* by a profiler that told no states */
+static bool hides_ready;  /* by a profiler that did not tell ready from waiting */
+
+static enum profile_state known_state(uint32_t thread, uint64_t turn, uint32_t stack)
+{
+	if (lacks_states)
+		return PROFILE_RUNNING;
+	if (stack == 3 || stack == 5)
+		return PROFILE_WAITING;
+	if (has_ready && (thread == 0 ? turn == 2 || turn == 4 : turn == 6))
+		return PROFILE_READY;
+	return PROFILE_RUNNING;
+}
+
+/*
  * Ten seconds. Of ten ticks the main thread has three of parse_json (two
  * addresses), two of <script>, one of handle_request itself, and waits for
  * four. The workers run for one tick and for three of ten. In the second run,
@@ -87,21 +113,20 @@ static struct import_thread known_threads[] = {
  */
 static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick, uint32_t thread)
 {
-	static const uint32_t turns[4][10] = {
-		{0, 0, 1, 2, 2, 6, 3, 3, 3, 3},
-		{4, 5, 5, 5, 5, 5, 5, 5, 5, 5},
-		{5, 5, 5, 5, 4, 4, 4, 5, 5, 5},
-		{0, 2, 2, 2, 2, 6, 3, 3, 3, 3},
+	static const uint32_t turns[5][10] = {
+		{0, 0, 1, 2, 2, 6, 3, 3, 3, 3}, {4, 5, 5, 5, 5, 5, 5, 5, 5, 5},
+		{5, 5, 5, 5, 4, 4, 4, 5, 5, 5}, {0, 2, 2, 2, 2, 6, 3, 3, 3, 3},
+		{0, 0, 1, 2, 6, 2, 3, 3, 3, 3},
 	};
-	const uint32_t turn = ticks == SECOND_TICKS && thread == 0 ? 3 : thread;
-	const uint32_t stack = turns[turn][tick / 10 % 10];
+	const uint32_t main_turn = ticks == SECOND_TICKS ? 3 : has_ready ? 4 : 0;
+	const uint32_t stack = turns[thread == 0 ? main_turn : thread][tick / 10 % 10];
 
 	c->samples[c->n_samples++] = (struct import_sample){
 		.time_ns = START_NS + tick * TICK_NS,
 		.duration_ns = tick == ticks ? 0 : TICK_NS,
 		.thread = thread,
 		.stack = stack,
-		.state = stack == 3 || stack == 5 ? PROFILE_WAITING : PROFILE_RUNNING,
+		.state = known_state(thread, tick / 10 % 10, stack),
 		.is_last = tick == ticks,
 	};
 }
@@ -118,7 +143,8 @@ static void add_known(struct merge *m, const char *profiler_id, const char *rele
 		.n_stacks = 7,
 		.threads = known_threads,
 		.n_threads = 3,
-		.has_states = true,
+		.has_states = !lacks_states,
+		.hides_ready = hides_ready,
 		.samples = array(3 * (ticks + 1), sizeof(struct import_sample)),
 		.payload = json_pack("{s:s, s:s, s:s}", "release", release, "platform", "native",
 				     "environment", "production"),
@@ -221,6 +247,8 @@ static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint6
 	c->n_samples = ticks * threads;
 	c->samples = array(c->n_samples, sizeof(struct import_sample));
 	for (size_t i = 0; i < c->n_samples; i++) {
+		static const enum profile_state states[] = {PROFILE_WAITING, PROFILE_READY,
+							    PROFILE_RUNNING, PROFILE_RUNNING};
 		const uint32_t a = draw(MANY_STACKS), b = draw(MANY_STACKS);
 
 		c->samples[i] = (struct import_sample){
@@ -229,7 +257,7 @@ static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint6
 				       tick_time(i / threads, tick_ns),
 			.thread = (uint32_t)(i % threads),
 			.stack = a < b ? a : b, /* some are hot */
-			.state = draw(4) == 0 ? PROFILE_WAITING : PROFILE_RUNNING,
+			.state = states[draw(4)],
 			.is_last = i / threads == ticks - 1,
 		};
 		if (c->samples[i].is_last)
@@ -262,7 +290,9 @@ static void print_json(const struct import_chunk *c)
 		       i > 0 ? "," : "", c->samples[i].time_ns / NS_PER_SEC,
 		       c->samples[i].time_ns % NS_PER_SEC / NS_PER_US,
 		       c->threads[c->samples[i].thread].id, c->samples[i].stack,
-		       c->samples[i].state == PROFILE_WAITING ? ",\"state\":\"waiting\"" : "");
+		       c->samples[i].state == PROFILE_WAITING ? PROFILE_STATE_WAITING
+		       : c->samples[i].state == PROFILE_READY ? PROFILE_STATE_READY
+							      : "");
 	printf("]}}\n");
 }
 
@@ -286,6 +316,11 @@ static int write_comparison(void)
 	return 0;
 }
 
+static bool is_called(int argc, char **argv, const char *what)
+{
+	return argc == 2 && strcmp(argv[1], what) == 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct merge_options options = {
@@ -297,12 +332,16 @@ int main(int argc, char **argv)
 	};
 	struct merge m;
 
-	if (argc == 2 && strcmp(argv[1], "compare") == 0)
+	has_ready = is_called(argc, argv, "ready") || is_called(argc, argv, "compare-ready");
+	hides_ready = is_called(argc, argv, "old");
+	lacks_states = is_called(argc, argv, "stateless");
+	if (is_called(argc, argv, "compare") || is_called(argc, argv, "compare-ready"))
 		return write_comparison();
 	merge_init(&m, &options);
-	if (argc == 2 && (strcmp(argv[1], "known") == 0 || strcmp(argv[1], "two") == 0)) {
+	if (is_called(argc, argv, "known") || is_called(argc, argv, "two") || has_ready ||
+	    hides_ready || lacks_states) {
 		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", FIRST_TICKS);
-		if (strcmp(argv[1], "two") == 0)
+		if (is_called(argc, argv, "two"))
 			add_known(&m, "ffeeddccbbaa99887766554433221100", "batch@7",
 				  FIRST_TICKS + 100);
 	} else if (argc == 6 && strcmp(argv[1], "many") == 0) {
@@ -317,7 +356,8 @@ int main(int argc, char **argv)
 		c.payload = json_pack("{s:s}", "release", "server@2.0.0");
 		check(merge_add(&m, &c));
 	} else {
-		fprintf(stderr, "usage: make_page known|two|compare\n"
+		fprintf(stderr, "usage: make_page known|two|compare|ready|compare-ready|old|"
+				"stateless\n"
 				"       make_page many SAMPLES THREADS SECONDS "
 				"html|json\n");
 		return 2;

@@ -45,6 +45,24 @@ async function widths_are_the_mean() {
 	await user.close();
 }
 
+async function ready_time_is_compared_alone() {
+	const user = await User.open('compare_ready.html');
+
+	assert.strictEqual(await user.text('#facts'), 'A: before, 7.00 s running, 3.00 s ready within 10.0 s · B: after <b>, 14.0 s running, 6.00 s ready within 20.0 s');
+	near(await user.share('parse_json', 3), (2 / 7 + 1 / 7) / 2, 'parse_json running');
+	await user.choose('Ready'); /* Of A's 3 s 1 in parse_json, 1 in handle_request itself; of B's 6 s 4 in <script>; 1 and 2 in libz. */
+	near(await user.share('main', 1), 2 / 3, 'main');
+	near(await user.share('parse_json', 3), 1 / 6, 'parse_json');
+	near(await user.share(SCRIPT, 3), 1 / 3, SCRIPT);
+	assert.strictEqual((await user.page.$eval('#functions tbody tr', row => row.innerText)).replace(/\s+/g, ' ').trim(),
+		`+66.7 0.0→66.7 +66.7 0.0→66.7 ${SCRIPT} shop`);
+	await user.choose('Waiting');
+	near(await user.share('__poll', 2), 1, '__poll');
+	await user.choose('Wall clock');
+	near(await user.share('parse_json', 3), (3 / 30 + 2 / 60) / 2, 'parse_json of wall clock');
+	await user.close();
+}
+
 async function growth_is_red_and_shrinking_blue() {
 	for (const colorScheme of ['light', 'dark']) {
 		const user = await User.open('compare.html', {colorScheme});
@@ -122,7 +140,7 @@ async function pictures() {
 }
 
 const tests = [
-	both_profiles_are_named, widths_are_the_mean, growth_is_red_and_shrinking_blue, boxes_tell_both_values,
+	both_profiles_are_named, widths_are_the_mean, ready_time_is_compared_alone, growth_is_red_and_shrinking_blue, boxes_tell_both_values,
 	the_table_has_the_largest_changes_first, callers_and_sandwich_have_changes, pictures,
 ];
 

@@ -133,6 +133,123 @@ async function time_order_shows_when() {
 	await user.close();
 }
 
+async function ready_time_has_a_switch_and_sums() {
+	const user = await User.open('ready.html');
+	const labels = () => user.page.$$eval('[name=kind] + span', spans => spans.filter(s => s.offsetWidth > 0).map(s => s.textContent));
+	const first = () => user.page.$eval('#functions tbody tr', row => row.innerText.split(/\s/).filter(s => s !== '').join(' '));
+	const signs = () => user.page.$$eval('#signs li', items => items.filter(li => li.offsetWidth > 0).map(li => li.textContent));
+
+	assert.deepStrictEqual(await labels(), ['Running', 'Ready', 'Waiting', 'Wall clock']);
+	assert.match(await user.text('#facts'), /^7\.00 s running · 3\.00 s ready · 20\.0 s waiting · 3 threads/);
+	assert.deepStrictEqual(await user.page.locator('#thread option').allTextContents(), [
+		'All threads', 'main (4242) · 4.00 s running, 2.00 s ready',
+		'<img src=x onerror=alert(1)> (4244) · 2.00 s running, 1.00 s ready', 'worker (4243) · 1.00 s running',
+	]);
+	near(await user.share('parse_json', 3), 2 / 7, 'parse_json running');
+	assert.deepStrictEqual(await signs(), []);
+	await user.choose('Ready');
+	near(await user.share('main', 1), 2 / 3, 'main ready');
+	near(await user.share('parse_json', 3), 1 / 3, 'parse_json ready');
+	near(await user.share('[libz.so.1]', 4), 1 / 3, 'libz ready');
+	assert.match(await first(), /^1\.00 s 33\.3 % /);
+	assert.deepStrictEqual(await signs(), ['ready']);
+	await user.choose('Waiting');
+	near(await user.share('main', 1), 0.2, 'main waiting');
+	assert.deepStrictEqual(await signs(), ['waiting']);
+	await user.choose('Wall clock');
+	near(await user.share('handle_request', 2), 1 / 3, 'handle_request of wall clock');
+	assert.deepStrictEqual(await signs(), ['ready', 'waiting']);
+	await user.at(15, 1);
+	assert.match(await user.text('#tip'), /^start_thread20\.0 s, 66\.7 %, ready 1\.00 s, waiting 16\.0 s/);
+	await user.page.getByRole('button', {name: 'handle_request'}).click();
+	assert.match(await user.text('#box'), /Total10\.0 s, 33\.3 %Runningself 0 s, total 7\.00 sReadyself 1\.00 s, total 3\.00 sModule/);
+	await user.page.getByRole('button', {name: 'Callers and callees'}).click();
+	await user.choose('Ready');
+	near(await user.share('main', 0), 2 / 3, 'main as a caller, ready');
+	await user.choose('Callers');
+	near(await user.share('handle_request', 1), 1 / 3, 'handle_request as a leaf, ready');
+	await user.close();
+}
+
+async function time_order_shows_when_a_thread_was_ready() {
+	const user = await User.open('ready.html');
+	const at = async (seconds, row) => {
+		await user.at((4 + seconds) / 10 * (await user.canvas()).width, row, 22);
+		return user.text('#tip div');
+	};
+
+	await user.choose('Wall clock');
+	await user.choose('Time order');
+	assert.strictEqual(await at(0.15, 2), '200 ms from 4.00 s');
+	assert.strictEqual(await at(0.25, 2), '100 ms from 4.20 s, ready 100 ms');
+	assert.strictEqual(await at(0.25, 1), '400 ms from 4.00 s, ready 100 ms');
+	/* The ready leaf is a box of its own, before and after calls. */
+	assert.strictEqual(await at(0.45, 1), '100 ms from 4.40 s, ready 100 ms');
+	assert.strictEqual(await at(0.55, 1), '100 ms from 4.50 s');
+	assert.strictEqual(await at(0.75, 1), '400 ms from 4.60 s, waiting 400 ms');
+	assert.strictEqual(await at(0.75, 0), '10.0 s from 0 s, ready 2.00 s, waiting 4.00 s');
+	await user.choose('Ready');
+	assert.strictEqual(await at(0.25, 2), '100 ms from 4.20 s');
+	assert.strictEqual(await user.at(4.15 / 10 * (await user.canvas()).width, 1, 22), null);
+	await user.close();
+}
+
+/*
+ * 18 by 3 pixels of row 1 from x, above its text: '.' those of the most frequent colour, '#' all others.
+ * A pattern repeats after 6 pixels, so two places with one pattern have the same text.
+ */
+async function pattern(user, x, top = 0) {
+	await user.page.mouse.move(0, 0);
+	await user.redrawn();
+	return user.page.evaluate(([left, y]) => {
+		const {data} = document.getElementById('canvas').getContext('2d').getImageData(left, y, 18, 3);
+		const pixels = Array.from({length: data.length / 4}, (_, i) => data.slice(4 * i, 4 * i + 3).join(' '));
+		const counts = pixels.map(pixel => pixels.filter(other => other === pixel).length);
+		const most = pixels[counts.indexOf(Math.max(...counts))];
+
+		return pixels.map(pixel => pixel === most ? '.' : '#').join('');
+	}, [Math.ceil(x / 6) * 6, top + 20]);
+}
+
+async function ready_and_waiting_have_patterns_of_their_own() {
+	for (const colorScheme of ['light', 'dark']) {
+		const user = await User.open('ready.html', {colorScheme});
+		const {width} = await user.canvas();
+
+		await user.choose('Wall clock');
+		/* Of start_thread, 20 of 30 s wide, 3 s run, then 1 s is ready, then 16 s wait. */
+		assert.ok(!(await pattern(user, 8)).includes('#'), 'running has no pattern');
+		const ready = await pattern(user, 3.05 / 30 * width);
+		const waiting = await pattern(user, 0.4 * width);
+
+		assert.ok(ready.includes('#') && waiting.includes('#') && ready !== waiting, `${ready}\n${waiting}`);
+		/* In time order six steps closer to the middle, 5 s, where handle_request runs, is ready and runs again. */
+		const range = 10 * 0.7 ** 6;
+		const at = second => pattern(user, (second - 5 + range / 2) / range * width, 22);
+
+		await user.choose('Time order');
+		await user.page.focus('#canvas');
+		for (const key of '++++++')
+			await user.page.keyboard.press(key);
+		assert.ok((await at(4.7)).includes('#'), '__poll');
+		for (const second of [5.05, 5.3, 5.52])
+			assert.ok(!(await at(second)).includes('#'), `handle_request runs at ${second}`);
+		assert.ok((await at(5.41)).includes('#'), 'handle_request is ready');
+		await user.close();
+	}
+}
+
+async function without_ready_time_nothing_tells_of_it() {
+	const user = await User.open('known.html');
+
+	assert.ok(await user.page.isHidden('[value=ready]'));
+	await user.choose('Wall clock');
+	assert.ok(await user.page.isHidden('#signs li:first-child') && await user.page.isVisible('#signs li:last-child'));
+	assert.ok(await user.page.isHidden('#note'));
+	assert.ok(!/ ready/.test(await user.text('#thread')));
+	await user.close();
+}
+
 async function callers_and_sandwich() {
 	const user = await User.open('known.html');
 
@@ -209,7 +326,7 @@ async function the_keyboard_reaches_everything() {
 	assert.ok(await user.page.isHidden('#sandwich'));
 	/* Radio buttons by their own keys. */
 	await user.page.focus('[value=running]');
-	await keyboard.press('ArrowRight');
+	await keyboard.press('ArrowLeft');
 	near(await user.share('parse_json', 3), 0.1, 'parse_json of wall clock');
 	await user.close();
 }
@@ -382,7 +499,8 @@ async function pictures() {
 const tests = [
 	it_draws, widths_are_shares, a_click_zooms_and_esc_goes_back, search_says_what_share_it_finds,
 	threads_have_names_and_times_and_change_the_graph, processes_are_groups_of_threads, time_order_shows_when,
-	callers_and_sandwich, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
+	ready_time_has_a_switch_and_sums, time_order_shows_when_a_thread_was_ready,
+	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, callers_and_sandwich, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
 	a_screen_reader_finds_names, nothing_leaves_the_file, damaged_data_are_said,
 	a_redraw_costs_the_same_for_many_samples, drawing_takes_at_most_three_times_as_long_as_parsing,
 	a_million_samples_are_less_than_10_mb, pictures,

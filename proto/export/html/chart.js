@@ -1,8 +1,9 @@
 'use strict';
 /*
  * The flame chart of one thread: its stacks in the order of time, as rows like those of tree.js. A
- * box is a period in which the thread did not leave the function. The boxes of a row are sorted by
- * time, so the visible ones are found by binary search.
+ * box is a period in which the thread did not leave the function; a leaf in which the thread was ready
+ * or waiting has a box for that state alone. The boxes of a row are sorted by time, so the visible ones
+ * are found by binary search.
  */
 
 class ChartRow {
@@ -10,7 +11,8 @@ class ChartRow {
 		this.from = new Column(Float64Array);
 		this.to = new Column(Float64Array);
 		this.node = new Column(Int32Array);
-		this.waiting = new Column(Float32Array); /* the part of the box that is waiting, 0 to 1 */
+		this.ready = new Column(Float32Array); /* the part of the box that is ready, 0 to 1 */
+		this.waiting = new Column(Float32Array);
 		this.times = [0, 0, 0]; /* microseconds of the open box by state, but for running */
 		this.open = -1; /* node of the open box; -1: none */
 	}
@@ -26,6 +28,7 @@ class ChartRow {
 		const length = time - this.from.array[this.from.length - 1];
 
 		this.to.push(time);
+		this.ready.push(Math.min(this.times[READY] / length, 1));
 		this.waiting.push(Math.min(this.times[WAITING] / length, 1));
 		this.open = -1;
 	}
@@ -35,7 +38,7 @@ class ChartRow {
 function chartRows(tree, merged, thread, kind) {
 	const rows = [];
 	let depth = 0; /* rows with an open box */
-	let before = -1; /* state of the previous sample */
+	let before = RUNNING; /* state of the previous sample */
 	let end = 0; /* end of the previous sample */
 
 	function close(to) {
@@ -57,10 +60,14 @@ function chartRows(tree, merged, thread, kind) {
 			node = tree.parent[node];
 			shared--;
 		}
-		if (from > end)
+		if (from > end) {
 			shared = 0;
-		else if (before !== state)
-			shared = Math.min(shared, leaf - 1); /* closes the leaf, so that each state gets a box of its own */
+		} else if (shared < leaf || depth > leaf || before !== state) { /* another stack or state */
+			if (state !== RUNNING)
+				shared = Math.min(shared, leaf - 1);
+			if (before !== RUNNING)
+				shared = Math.min(shared, depth - 1);
+		}
 		close(shared);
 		while (rows.length < leaf)
 			rows.push(new ChartRow());
@@ -77,7 +84,7 @@ function chartRows(tree, merged, thread, kind) {
 	}
 	close(0);
 	return rows.map(row => ({
-		tree, isExact: true, from: row.from.get(), to: row.to.get(), node: row.node.get(), waiting: row.waiting.get(),
-		change: new Float32Array(row.node.length), /* used for comparisons only */
+		tree, isExact: true, from: row.from.get(), to: row.to.get(), node: row.node.get(),
+		ready: row.ready.get(), waiting: row.waiting.get(), change: new Float32Array(row.node.length), /* used for comparisons only */
 	}));
 }

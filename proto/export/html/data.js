@@ -11,6 +11,7 @@ const RUNNING = 0;
 const READY = 1;
 const WAITING = 2;
 const WALL = 3;
+const STATES = 3;
 
 /* Characters that would change the text around a name: control characters and bidi marks. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
@@ -138,9 +139,9 @@ function readRuns(from, profile) {
 		runs.time[i + 1] = runs.time[i] + from.number();
 	for (let i = 0; i < n; i++) {
 		const value = from.number();
-		const step = Math.floor(value / 2);
+		const step = Math.floor(value / STATES);
 
-		runs.state[i] = value & 1 ? WAITING : RUNNING;
+		runs.state[i] = value % STATES;
 		node += step & 1 ? -(step + 1) / 2 : step / 2;
 		if (node < 0 || node > profile.nodes.frame.length)
 			throw new Error('The data of this page are damaged.');
@@ -236,7 +237,7 @@ async function readProfile(base64) {
 		nodes: {parent: new Column(Int32Array), frame: new Column(Uint32Array)},
 	};
 
-	if (from.string(4) !== 'SPH1')
+	if (from.string(4) !== 'SPH2')
 		throw new Error('The data of this page are of another version.');
 	while (from.at < from.bytes.length) {
 		const kind = String.fromCharCode(from.byte());

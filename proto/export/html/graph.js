@@ -62,7 +62,7 @@ function coarserRows(row, total) {
 
 		const coarser = {...finer, cell};
 
-		for (const key of ['from', 'to', 'node', 'waiting', 'change'])
+		for (const key of ['from', 'to', 'node', 'ready', 'waiting', 'change'])
 			coarser[key] = finer[key].constructor.from(kept, i => finer[key][i]);
 		levels.push(coarser);
 		finer = coarser;
@@ -136,22 +136,37 @@ class Graph {
 
 	recolour() {
 		const style = getComputedStyle(this.canvas);
-		const tile = new OffscreenCanvas(6, 6);
-		const pen = tile.getContext('2d');
 
 		this.colours = {};
-		for (const name of ['text', 'muted', 'back', 'accent', 'found', 'found-text', 'hatch', 'line'])
+		for (const name of ['text', 'muted', 'back', 'accent', 'found', 'found-text', 'hatch', 'dot', 'line'])
 			this.colours[name] = style.getPropertyValue('--' + name).trim();
-		pen.strokeStyle = this.colours.hatch;
-		pen.lineWidth = 1.5;
-		for (const shift of [-6, 0, 6]) {
-			pen.moveTo(shift - 1, 7);
-			pen.lineTo(shift + 7, -1);
-		}
-		pen.stroke();
-		this.hatch = this.context.createPattern(tile, 'repeat');
+		this.hatch = this.pattern(pen => {
+			pen.strokeStyle = this.colours.hatch;
+			pen.lineWidth = 1.5;
+			for (const shift of [-6, 0, 6]) {
+				pen.moveTo(shift - 1, 7);
+				pen.lineTo(shift + 7, -1);
+			}
+			pen.stroke();
+		});
+		this.dots = this.pattern(pen => {
+			pen.fillStyle = this.colours.dot;
+			for (const at of [1.5, 4.5]) {
+				pen.moveTo(at, at);
+				pen.arc(at, at, 1.1, 0, 2 * Math.PI);
+			}
+			pen.fill();
+		});
 		this.pixelOf = new Map(); /* from a colour to its pixel for the strip */
 		this.redraw();
+	}
+
+	/* Makes a pattern of a tile of 6 by 6 pixels. */
+	pattern(draw) {
+		const tile = new OffscreenCanvas(6, 6);
+
+		draw(tile.getContext('2d'));
+		return this.context.createPattern(tile, 'repeat');
 	}
 
 	/* Converts a CSS colour to a pixel: the bytes red, green, blue and alpha. */
@@ -263,17 +278,20 @@ class Graph {
 		const left = Math.max(x, 0);
 		const gap = end - x > 3 ? 1 : 0;
 		const width = Math.min(end, this.width) - left - gap;
-		const share = row.isExact && row.waiting[i] < 0.999 ? 0 : row.waiting[i];
 
 		if (this.isDim(row, i))
 			pen.globalAlpha = DIM;
 		pen.fillStyle = this.fill(row, i);
 		pen.fillRect(left, y, width, ROW_PX - 1);
-		if (share > 0.001) {
-			const start = Math.max(end - (end - x) * share, left);
+		/* From the right: the waiting part, then the ready part. */
+		for (const [share, pattern, before] of [[row.waiting[i], this.hatch, 0], [row.ready[i], this.dots, row.waiting[i]]]) {
+			const start = Math.max(end - (end - x) * (before + share), left);
+			const stop = Math.min(end - (end - x) * before, left + width);
 
-			pen.fillStyle = this.hatch;
-			pen.fillRect(start, y, Math.max(left + width - start, 0), ROW_PX - 1);
+			if (share > (row.isExact ? 0.999 : 0.001) && stop > start) {
+				pen.fillStyle = pattern;
+				pen.fillRect(start, y, stop - start, ROW_PX - 1);
+			}
 		}
 		if (func !== ALL && this.functions[func].inApp) {
 			pen.fillStyle = this.colours.muted;

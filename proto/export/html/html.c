@@ -281,7 +281,7 @@ static void put_bars(struct writer *w, uint32_t thread)
 		put_number(w, bar.end_us - bar.start_us);
 	bars = bars_of(w->merge, t);
 	while (bars_next(&bars, &bar)) {
-		put_number(w, 2 * zigzag(node, bar.node) + (bar.state == PROFILE_RUNNING ? 0 : 1));
+		put_number(w, PROFILE_STATES * zigzag(node, bar.node) + bar.state);
 		node = bar.node;
 	}
 }
@@ -325,7 +325,7 @@ static void write_data(struct writer *w)
 	put_frames(w);
 	put_threads(w);
 	put_comparison(w);
-	write_compressed(w, "SPH1", 4, Z_NO_FLUSH);
+	write_compressed(w, "SPH2", 4, Z_NO_FLUSH);
 	write_block(w, 'S', &w->strings);
 	write_table(w, 'P', put_processes);
 	write_table(w, 'F', put_frames);

@@ -4,7 +4,7 @@
  * build embeds (html_page.h), and the profile as data.
  *
  * The data are a stream of bytes, compressed by deflate in zlib's format (RFC 1950) and
- * written as base64, so that no text of a profile can be markup. The stream is "SPH1" and
+ * written as base64, so that no text of a profile can be markup. The stream is "SPH2" and
  * then blocks. A block is a letter, the size of its content (4 bytes, little-endian) and the
  * content. proto/export/html/data.js reads it; it skips blocks that it does not know.
  *
@@ -21,10 +21,10 @@
  *   T  threads: the index of the process; indices of two strings: id and name.
  *   R  the bars of one thread: its index; the start of its first bar in microseconds of Unix
  *      time; the number of bars; the duration of each in microseconds; then for each
- *      2 * zigzag(d) + w. Let k be the node plus 1, or 0 for a gap in which nothing is known
+ *      3 * zigzag(d) + s. Let k be the node plus 1, or 0 for a gap in which nothing is known
  *      of the thread; d is k minus the k of the bar before (0 for the first); zigzag(d) is 2d
- *      for d >= 0, else -2d - 1. w is 1 if the thread waits. A bar starts where the one
- *      before ends.
+ *      for d >= 0, else -2d - 1. s is the state of the thread: 0 running, 1 ready, 2 waiting;
+ *      0 in a gap. A bar starts where the one before ends.
  *   C  a comparison (compare.h): for A and for B the index of its name and its duration in
  *      microseconds; then for each process a byte, 0 for A, 1 for B. In a comparison each bar
  *      is the sum of a stack's time, and the bars of a thread follow each other without gaps.

@@ -8,6 +8,7 @@ const LEGEND_MAX = 8; /* modules in the legend; other modules have colours, too 
 const PLACES_MAX = 8; /* addresses that are shown for a selected function */
 const CHANGES = 20; /* shades for growth, and as many for shrinkage */
 const KINDS = ['running', 'ready', 'waiting', 'wall']; /* values of the switch, by kind of time */
+const NAMES = ['Running', 'Ready', 'Waiting']; /* by state */
 
 /* Formats microseconds with three digits; if step is given, with as many as its multiples need. */
 function formatTime(us, step) {
@@ -40,6 +41,16 @@ function formatSides(mean, a, arrow = ' \u2192 ') {
 	return [a, 2 * mean - a].map(side => (Math.max(side, 0) / 1e4).toFixed(1)).join(arrow);
 }
 
+/* Formats a time with the name of its state. */
+function amountOf(us, state) {
+	return formatTime(us) + ' ' + KINDS[state];
+}
+
+/* Returns the time of all these threads in a state. */
+function sumOf(threads, state) {
+	return threads.reduce((sum, thread) => sum + thread.times[state], 0);
+}
+
 function byId(id) {
 	return document.getElementById(id);
 }
@@ -58,7 +69,7 @@ class Page {
 		this.functions = findFunctions(profile);
 		this.functions.forEach((f, id) => Object.assign(f, {id, self: 0, total: 0, selfA: 0, totalA: 0}));
 		this.isComparison = profile.sides !== null;
-		this.times = [RUNNING, READY, WAITING].map(state => profile.threads.reduce((sum, t) => sum + t.times[state], 0));
+		this.times = [RUNNING, READY, WAITING].map(state => sumOf(profile.threads, state));
 		this.tree = mergeStacks(profile);
 		this.outer = outermost(this.tree, this.functions.length);
 		this.kind = RUNNING; /* of the time that is shown */
@@ -88,9 +99,9 @@ class Page {
 	describeSides() {
 		const {sides, threads, processes} = this.profile;
 		const times = [0, 1].map(side => {
-			const running = threads.reduce((sum, t) => sum + (processes[t.process].side === side ? t.times[RUNNING] : 0), 0);
+			const shown = [RUNNING, READY].map(state => amountOf(sumOf(threads.filter(t => processes[t.process].side === side), state), state));
 
-			return `${'AB'[side]}: ${sides[side].name}, ${formatTime(running)} running within ${formatTime(sides[side].lasts)}`;
+			return `${'AB'[side]}: ${sides[side].name}, ${shown[0] + (this.times[READY] > 0 ? ', ' + shown[1] : '')} within ${formatTime(sides[side].lasts)}`;
 		});
 
 		byId('title').textContent = document.title = sides[0].name + ' \u2192 ' + sides[1].name;
@@ -127,18 +138,32 @@ class Page {
 
 		byId('title').textContent = document.title = names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
 		byId('facts').textContent = [
-			formatTime(this.times[RUNNING]) + ' running', formatTime(this.times[WAITING]) + ' waiting',
+			...[RUNNING, READY, WAITING].filter(state => this.hasKind(state)).map(state => amountOf(this.times[state], state)),
 			count(profile.threads.length, 'thread'), count(profile.processes.length, 'process'),
 			'within ' + formatTime(profile.duration), 'from ' + new Date(profile.begin / 1000).toLocaleString(),
-		].filter((_, i) => i !== 1 || profile.hasState).join(' \u00b7 ');
+		].join(' \u00b7 ');
+	}
+
+	/* Ready time is shown if there is some, waiting time if the profile has states. */
+	hasKind(kind) {
+		return kind === RUNNING || (kind === READY ? this.times[READY] > 0 : this.profile.hasState);
 	}
 
 	describeStates() {
-		if (this.profile.hasState)
-			return;
-		this.note('No sample of this profile says that its thread waited: all time counts as running.');
-		for (const value of ['wall', 'waiting'])
-			document.querySelector(`[value=${value}]`).disabled = true;
+		document.querySelector('[value=ready]').parentElement.hidden = !this.hasKind(READY);
+		for (const kind of [WAITING, WALL])
+			document.querySelector(`[value=${KINDS[kind]}]`).disabled = !this.hasKind(kind);
+		if (!this.profile.hasState)
+			this.note('No sample of this profile says that its thread waited: all time counts as running.');
+	}
+
+	/* Explains the patterns that the graph has now. */
+	describeSigns() {
+		const signs = [...byId('signs').children];
+
+		for (const kind of [READY, WAITING])
+			signs[kind - READY].hidden = !this.hasKind(kind) || (this.kind !== WALL && this.kind !== kind);
+		byId('signs').hidden = signs.every(sign => sign.hidden);
 	}
 
 	fillThreads() {
@@ -150,7 +175,8 @@ class Page {
 		threads.forEach((thread, i) => {
 			/* The id is shown, since several threads may have the same name. */
 			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
-			const label = (thread.name || 'thread') + id + ' \u00b7 ' + formatTime(thread.times[RUNNING]) + ' running';
+			const label = (thread.name || 'thread') + id + ' \u00b7 ' + amountOf(thread.times[RUNNING], RUNNING) +
+				(thread.times[READY] > 0 ? ', ' + amountOf(thread.times[READY], READY) : '');
 			let group = select;
 
 			if (processes.length > 1) {
@@ -273,6 +299,7 @@ class Page {
 		}
 		this.graph.show(rows, total, this.functions, this.order === 'time' && this.sandwich < 0);
 		byId('sandwich').hidden = this.sandwich < 0;
+		this.describeSigns();
 		this.offerBack();
 		if (this.sandwich >= 0)
 			byId('sandwich').firstElementChild.textContent = 'Callers above, callees below ' + this.functions[this.sandwich].name;
@@ -420,13 +447,14 @@ class Page {
 	}
 
 	boxLines({row, i}) {
-		const {from, to, waiting, node, tree} = this.graph.rows[row];
+		const {from, to, ready, waiting, node, tree} = this.graph.rows[row];
 		const time = to[i] - from[i];
-		const waits = waiting[i] > 0.001 && this.kind === WALL && !this.isComparison ? ', waiting ' + formatTime(time * waiting[i]) : '';
+		const parts = this.kind !== WALL || this.isComparison ? '' : [['ready', ready[i]], ['waiting', waiting[i]]]
+			.filter(([, part]) => part > 0.001).map(([name, part]) => `, ${name} ${formatTime(time * part)}`).join('');
 
 		if (this.graph.hasAxis)
-			return [formatTime(time) + ' from ' + formatTime(from[i]) + waits];
-		return [this.amount(time, tree.sum[SIDE_A][node[i]]) + waits];
+			return [formatTime(time) + ' from ' + formatTime(from[i]) + parts];
+		return [this.amount(time, tree.sum[SIDE_A][node[i]]) + parts];
 	}
 
 	/* Returns the addresses of a function with their self time, most first. */
@@ -476,6 +504,21 @@ class Page {
 		}
 	}
 
+	/* In the box of a function, its time in a state that the graph does not show alone. */
+	entryOfState(state, func, entry) {
+		const {tree, outer} = this;
+		let self = 0;
+		let total = 0;
+
+		for (let i = 1; i < tree.n; i++)
+			if (tree.func[i] === func) {
+				self += tree.self[state][i];
+				total += outer[i] * tree.sum[state][i];
+			}
+		if (total > 0 && this.kind !== state && !this.isComparison)
+			entry(NAMES[state], `self ${formatTime(self)}, total ${formatTime(total)}`);
+	}
+
 	selectFunction(func) {
 		this.graph.selected = null;
 		this.showFunction(func, []);
@@ -492,6 +535,8 @@ class Page {
 			entry('This box', line);
 		entry('Self', this.amount(f.self, f.selfA));
 		entry('Total', this.amount(f.total, f.totalA));
+		for (const state of [RUNNING, READY, WAITING])
+			this.entryOfState(state, func, entry);
 		entry('Module', f.module || 'not known');
 		entry('in_app', f.inApp ? 'yes' : 'no');
 		places.slice(0, PLACES_MAX).forEach((place, i) => entry(i === 0 ? 'Address' : '', place.text + (place.self > 0 && places.length > 1 && !this.isComparison ? '  ' + formatTime(place.self) : '')));

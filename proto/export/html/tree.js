@@ -262,8 +262,8 @@ function sandwich(tree, func, outer) {
 
 /*
  * Lays out a tree as rows, the root first. A row has boxes sorted by x: from and to (microseconds),
- * node, waiting (the part of the box that is waiting, 0 to 1), and, for a comparison, change: from -1
- * (in A only) to 1 (in B only). The child with the most time is on the left.
+ * node, ready and waiting (the parts of the box that are, 0 to 1), and, for a comparison, change: from
+ * -1 (in A only) to 1 (in B only). The child with the most time is on the left.
  */
 function layOut(tree, kind) {
 	const weight = tree.sum[kind];
@@ -294,6 +294,7 @@ function layOut(tree, kind) {
 			from: Float64Array.from(row, node => left[node]),
 			to: Float64Array.from(row, node => left[node] + weight[node]),
 			node: Int32Array.from(row),
+			ready: Float32Array.from(row, part(READY)),
 			waiting: Float32Array.from(row, part(WAITING)),
 			change: Float32Array.from(row, node => 1 - tree.sum[SIDE_A][node] / weight[node]),
 		});

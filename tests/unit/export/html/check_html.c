@@ -107,7 +107,7 @@ static void unpack(void)
 		Z_OK);
 	data_size = size;
 	at = 4;
-	ck_assert_mem_eq(data, "SPH1", 4);
+	ck_assert_mem_eq(data, "SPH2", 4);
 	read_strings();
 	ck_assert_str_eq(string[0], "");
 }
@@ -180,7 +180,7 @@ static void check_threads(const struct merge *m)
 struct made_bar {
 	uint64_t lasts_us;
 	const char *leaf;
-	bool waits;
+	enum profile_state state;
 };
 
 static void check_bars(const struct merge *m, const char *id, uint64_t start_us,
@@ -195,9 +195,9 @@ static void check_bars(const struct merge *m, const char *id, uint64_t start_us,
 	for (uint64_t i = 0; i < n; i++)
 		ck_assert_uint_eq(number(), bars[i].lasts_us);
 	for (uint64_t i = 0; i < n; i++) {
-		const uint64_t value = number(), zigzag = value / 2;
+		const uint64_t value = number(), zigzag = value / 3;
 
-		ck_assert_uint_eq(value % 2, bars[i].waits);
+		ck_assert_uint_eq(value % 3, bars[i].state);
 		node += zigzag % 2 == 0 ? zigzag / 2 : -((zigzag + 1) / 2);
 		if (bars[i].leaf == NULL)
 			ck_assert_uint_eq(node, 0);
@@ -209,7 +209,7 @@ static void check_bars(const struct merge *m, const char *id, uint64_t start_us,
 
 /*
  * Thread 7 runs twice in one stack, waits in another, has no samples from 101 to 101.5, and runs
- * again. Thread 9 of another process runs in two stacks.
+ * again. Thread 9 of another process runs in two stacks, and is ready in the second before.
  */
 static void add_chunks(struct merge *m)
 {
@@ -220,8 +220,8 @@ static void add_chunks(struct merge *m)
 	made_add(m, "p", "b", MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
 		 "\"7\":{\"name\":\"main\"}");
 	made_add(m, "q", "a",
-		 MADE_RUNS("100.1", "9", "0") MADE_RUNS("100.2", "9", "1")
-			 MADE_END("100.3", "9", "1"),
+		 MADE_RUNS("100.1", "9", "0") MADE_READY("100.2", "9", "1")
+			 MADE_RUNS("100.24", "9", "1") MADE_END("100.3", "9", "1"),
 		 "\"9\":{\"name\":\"</script><b>\"}");
 }
 
@@ -239,12 +239,13 @@ static void make(struct merge *m, bool is_empty)
 
 TEST(the_data_have_all_of_a_profile)
 {
-	static const struct made_bar bars_7[] = {{250000, "hash", false},
-						 {750000, "[libc.so.6]", true},
-						 {500000, NULL, false},
-						 {500001, "_Zwork", false}};
-	static const struct made_bar bars_9[] = {{100000, "_Zwork", false},
-						 {100000, "hash", false}};
+	static const struct made_bar bars_7[] = {{250000, "hash", PROFILE_RUNNING},
+						 {750000, "[libc.so.6]", PROFILE_WAITING},
+						 {500000, NULL, PROFILE_RUNNING},
+						 {500001, "_Zwork", PROFILE_RUNNING}};
+	static const struct made_bar bars_9[] = {{100000, "_Zwork", PROFILE_RUNNING},
+						 {40000, "hash", PROFILE_READY},
+						 {60000, "hash", PROFILE_RUNNING}};
 	struct merge m;
 	size_t end;
 
@@ -258,7 +259,7 @@ TEST(the_data_have_all_of_a_profile)
 	check_bars(&m, "7", 100000000, bars_7, array_size(bars_7));
 	check_bars(&m, "9", 100100000, bars_9, array_size(bars_9));
 	end = block('E');
-	ck_assert_uint_eq(number(), 6); /* the last sample of a thread does not count */
+	ck_assert_uint_eq(number(), 7); /* the last sample of a thread does not count */
 	ck_assert_uint_eq(data[at++], 1);
 	ck_assert_uint_eq(at, end);
 	ck_assert_uint_eq(at, data_size);
@@ -272,10 +273,10 @@ TEST(the_data_have_all_of_a_profile)
  */
 TEST(the_data_of_a_comparison_have_both_sides)
 {
-	static const struct made_bar bars_7[] = {{250000, "hash", false},
-						 {750000, "libc.so.6+0x10", true}};
-	static const struct made_bar bars_9[] = {{100000, "_Zwork", false},
-						 {100000, "hash", false}};
+	static const struct made_bar bars_7[] = {{250000, "hash", PROFILE_RUNNING},
+						 {750000, "libc.so.6+0x10", PROFILE_WAITING}};
+	static const struct made_bar bars_9[] = {{100000, "_Zwork", PROFILE_RUNNING},
+						 {100000, "hash", PROFILE_RUNNING}};
 	static const char *const names[] = {"old", "new"};
 	const struct merge_options options = {.keep_extra = true, .until_ns = UINT64_MAX};
 	struct compare c;
