@@ -250,6 +250,21 @@ async function without_ready_time_nothing_tells_of_it() {
 	await user.close();
 }
 
+async function old_files_have_a_note() {
+	for (const [file, note] of [
+		['old.html', /^Waiting means waiting or ready \(without a processor\): an older sentry-profd/],
+		['stateless.html', /^No sample of this profile says that its thread waited: all time counts as running\.$/],
+	]) {
+		const user = await User.open(file);
+
+		assert.ok(await user.page.isVisible('#note'));
+		assert.match(await user.text('#note'), note);
+		assert.ok(await user.page.isHidden('[value=ready]'));
+		assert.strictEqual(await user.page.isDisabled('[value=waiting]'), file === 'stateless.html');
+		await user.close();
+	}
+}
+
 async function callers_and_sandwich() {
 	const user = await User.open('known.html');
 
@@ -500,7 +515,8 @@ const tests = [
 	it_draws, widths_are_shares, a_click_zooms_and_esc_goes_back, search_says_what_share_it_finds,
 	threads_have_names_and_times_and_change_the_graph, processes_are_groups_of_threads, time_order_shows_when,
 	ready_time_has_a_switch_and_sums, time_order_shows_when_a_thread_was_ready,
-	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, callers_and_sandwich, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
+	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, old_files_have_a_note,
+	callers_and_sandwich, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
 	a_screen_reader_finds_names, nothing_leaves_the_file, damaged_data_are_said,
 	a_redraw_costs_the_same_for_many_samples, drawing_takes_at_most_three_times_as_long_as_parsing,
 	a_million_samples_are_less_than_10_mb, pictures,

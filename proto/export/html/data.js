@@ -190,6 +190,7 @@ function readBlock(kind, from, end, profile) {
 	case 'E':
 		profile.samples = from.number();
 		profile.hasState = from.byte() === 1;
+		profile.hidesReady = from.byte() === 1;
 		break;
 	default: /* a block of a later version */
 		from.at = end;
@@ -228,7 +229,7 @@ function joinParts(thread, begin) {
 async function readProfile(base64) {
 	const from = new Bytes(await inflate(base64));
 	const profile = {
-		strings: [], processes: [], threads: [], samples: -1, hasState: false,
+		strings: [], processes: [], threads: [], samples: -1, hasState: false, hidesReady: false,
 		sides: null, /* of a comparison: name and duration (lasts) of A and of B */
 		frames: {
 			name: new Column(Uint32Array), module: new Column(Uint32Array), file: new Column(Uint32Array),

@@ -312,6 +312,7 @@ static void put_end(struct writer *w)
 		samples += w->merge->bars[i].samples;
 	put_number(w, samples);
 	put_byte(w, w->merge->has_states ? 1 : 0);
+	put_byte(w, w->merge->hides_ready ? 1 : 0);
 }
 
 /*

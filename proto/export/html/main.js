@@ -155,6 +155,9 @@ class Page {
 			document.querySelector(`[value=${KINDS[kind]}]`).disabled = !this.hasKind(kind);
 		if (!this.profile.hasState)
 			this.note('No sample of this profile says that its thread waited: all time counts as running.');
+		/* Not if --state has left out all time but the running. */
+		if (this.profile.hidesReady && this.times[READY] + this.times[WAITING] > 0)
+			this.note('Waiting means waiting or ready (without a processor): an older sentry-profd, which did not tell them apart, recorded some of this profile.');
 	}
 
 	/* Explains the patterns that the graph has now. */
