@@ -489,6 +489,18 @@ async function pictures() {
 		await user.picture('time-' + colorScheme);
 		await user.close();
 
+		user = await User.open('ready.html', {colorScheme});
+		await user.choose('Wall clock');
+		await user.at(15, 1);
+		await user.picture('ready-' + colorScheme);
+		await user.choose('Time order');
+		await user.page.focus('#canvas');
+		for (const key of '++++++')
+			await user.page.keyboard.press(key);
+		await user.at(600, 1, 22);
+		await user.picture('ready-time-' + colorScheme);
+		await user.close();
+
 		user = await User.open('many.html', {colorScheme});
 		await user.picture('many-' + colorScheme);
 		await user.page.fill('#search', 'function_25');
@@ -507,6 +519,12 @@ async function pictures() {
 		await user.picture('phone-' + colorScheme);
 		await user.page.evaluate(() => scrollTo(0, 1e6));
 		await user.picture('phone-below-' + colorScheme);
+		await user.close();
+
+		user = await User.open('ready.html', {colorScheme, viewport: {width: 390, height: 844}, deviceScaleFactor: 2, hasTouch: true, isMobile: true});
+		await user.choose('Wall clock');
+		assert.ok(await user.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+		await user.picture('ready-phone-' + colorScheme);
 		await user.close();
 	}
 }
