@@ -143,6 +143,7 @@ page_known = known
 page_two = two
 page_compare = compare
 page_ready = ready
+page_only_ready = only-ready
 page_old = old
 page_stateless = stateless
 page_compare_ready = compare-ready
@@ -162,8 +163,8 @@ $(PICTURES)/node_modules: $(NPM_FILES)
 	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
 		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
 pictures: executables $(B)/targets/shares $(PICTURES)/node_modules $(PICTURES)/many.json \
-		$(patsubst %,$(PICTURES)/%.html,known two ready old stateless compare compare_ready \
-			few many long)
+		$(patsubst %,$(PICTURES)/%.html,known two ready only_ready old stateless compare \
+			compare_ready few many long)
 	@:
 
 # Comparisons with other unwinders at random stops, and step by step through a turn of

@@ -6,6 +6,8 @@
  *   make_page compare >FILE.html   it and a run of twice the time in which
  *                                  <script> took from parse_json
  *   make_page ready >FILE.html     the known one, on a machine with too few processors
+ *   make_page only-ready >FILE.html
+ *                                  of it the ready time, as by --state ready
  *   make_page compare-ready >FILE.html
  *                                  both runs on it
  *   make_page old >FILE.html       the known one, by a profiler that did not tell
@@ -323,7 +325,7 @@ static bool is_called(int argc, char **argv, const char *what)
 
 int main(int argc, char **argv)
 {
-	const struct merge_options options = {
+	struct merge_options options = {
 		.is_ordered = true, .keep_extra = true, .until_ns = UINT64_MAX};
 	const struct export_options export = {.version = "test"};
 	struct import_chunk c = {
@@ -332,7 +334,10 @@ int main(int argc, char **argv)
 	};
 	struct merge m;
 
-	has_ready = is_called(argc, argv, "ready") || is_called(argc, argv, "compare-ready");
+	if (is_called(argc, argv, "only-ready"))
+		options.states = MERGE_READY;
+	has_ready = is_called(argc, argv, "ready") || is_called(argc, argv, "compare-ready") ||
+		    options.states == MERGE_READY;
 	hides_ready = is_called(argc, argv, "old");
 	lacks_states = is_called(argc, argv, "stateless");
 	if (is_called(argc, argv, "compare") || is_called(argc, argv, "compare-ready"))
@@ -356,10 +361,11 @@ int main(int argc, char **argv)
 		c.payload = json_pack("{s:s}", "release", "server@2.0.0");
 		check(merge_add(&m, &c));
 	} else {
-		fprintf(stderr, "usage: make_page known|two|compare|ready|compare-ready|old|"
-				"stateless\n"
-				"       make_page many SAMPLES THREADS SECONDS "
-				"html|json\n");
+		fprintf(stderr,
+			"usage: make_page known|two|compare|ready|only-ready|compare-ready|old|"
+			"stateless\n"
+			"       make_page many SAMPLES THREADS SECONDS "
+			"html|json\n");
 		return 2;
 	}
 	check(merge_finish(&m));

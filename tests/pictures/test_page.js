@@ -171,6 +171,16 @@ async function ready_time_has_a_switch_and_sums() {
 	await user.close();
 }
 
+async function the_first_kind_of_time_is_one_that_the_profile_has() {
+	const user = await User.open('only_ready.html');
+
+	assert.ok(await user.page.isChecked('[value=ready]'));
+	assert.match(await user.text('#facts'), /^0 s running · 3\.00 s ready · 0 s waiting · 2 threads/);
+	near(await user.share('parse_json', 3), 1 / 3, 'parse_json');
+	assert.strictEqual(await user.text('caption'), '6 functions');
+	await user.close();
+}
+
 async function time_order_shows_when_a_thread_was_ready() {
 	const user = await User.open('ready.html');
 	const at = async (seconds, row) => {
@@ -532,7 +542,8 @@ async function pictures() {
 const tests = [
 	it_draws, widths_are_shares, a_click_zooms_and_esc_goes_back, search_says_what_share_it_finds,
 	threads_have_names_and_times_and_change_the_graph, processes_are_groups_of_threads, time_order_shows_when,
-	ready_time_has_a_switch_and_sums, time_order_shows_when_a_thread_was_ready,
+	ready_time_has_a_switch_and_sums, the_first_kind_of_time_is_one_that_the_profile_has,
+	time_order_shows_when_a_thread_was_ready,
 	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, old_files_have_a_note,
 	callers_and_sandwich, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
 	a_screen_reader_finds_names, nothing_leaves_the_file, damaged_data_are_said,

@@ -72,7 +72,9 @@ class Page {
 		this.times = [RUNNING, READY, WAITING].map(state => sumOf(profile.threads, state));
 		this.tree = mergeStacks(profile);
 		this.outer = outermost(this.tree, this.functions.length);
-		this.kind = RUNNING; /* of the time that is shown */
+		/* The kind of time that is shown: at first running, unless --state has left out that. */
+		this.kind = Math.max(this.times.findIndex(time => time > 0), RUNNING);
+		document.querySelector(`[value=${KINDS[this.kind]}]`).checked = true;
 		this.order = 'merged';
 		this.thread = null; /* null: all threads */
 		this.sandwich = -1; /* the function whose callers and callees are shown; -1: none */
