@@ -164,14 +164,19 @@ int series_exit(struct series *c, const struct record *record)
 	return aggregate_exit(c->aggregate, key, record->time_ns);
 }
 
-int series_ready(struct series *c, const struct record *record)
+int series_state(struct series *c, const struct record *record)
 {
 	const uint32_t key = thread_keys_of(&c->keys, record->tid);
 
+	const enum profile_state state =
+		record->ring.type == RECORD_READY ? PROFILE_READY : PROFILE_WAITING;
+
 	if (key == 0)
 		return 0;
+	if (record->ring.type == RECORD_RUNNING)
+		return aggregate_running(c->aggregate, key, record->time_ns);
 	return c->open.cpu_only ? aggregate_missed(c->aggregate, key, record->time_ns)
-				: aggregate_ready(c->aggregate, key, record->time_ns);
+				: aggregate_state(c->aggregate, key, record->time_ns, state);
 }
 
 int series_exit_all(struct series *c, uint64_t time_ns)

@@ -86,10 +86,10 @@ must_check int series_missed(struct series *c, const struct record *record);
 must_check int series_exit(struct series *c, const struct record *record);
 
 /*
- * Adds a RECORD_READY. In a profile of CPU time (cpu_only) the thread has no
- * stack from then on.
+ * Adds a RECORD_RUNNING, RECORD_READY or RECORD_WAITING. In a profile of CPU time (cpu_only) the
+ * thread has no stack after one of the last two.
  */
-must_check int series_ready(struct series *c, const struct record *record);
+must_check int series_state(struct series *c, const struct record *record);
 
 /* Ends all threads of the target at time_ns. */
 must_check int series_exit_all(struct series *c, uint64_t time_ns);

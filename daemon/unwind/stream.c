@@ -313,8 +313,10 @@ static int take_thread(struct stream *s, const struct record_thread *record)
 			break;
 		if (record->h.ring.type == RECORD_THREAD)
 			r = series_thread(c, record, s->time_ns);
-		else if (record->h.ring.type == RECORD_READY)
-			r = series_ready(c, &record->h);
+		else if (record->h.ring.type == RECORD_READY ||
+			 record->h.ring.type == RECORD_WAITING ||
+			 record->h.ring.type == RECORD_RUNNING)
+			r = series_state(c, &record->h);
 		else if (record->h.ring.type == RECORD_MISSED)
 			r = series_missed(c, &record->h);
 		else
@@ -400,6 +402,8 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	case RECORD_MISSED:
 	case RECORD_EXIT:
 	case RECORD_READY:
+	case RECORD_WAITING:
+	case RECORD_RUNNING:
 		return take_thread(s, &t.r.thread);
 	case RECORD_RESET:
 		/* Capture may have been detached since, and may have missed an exec. */

@@ -293,20 +293,44 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	t->stack_id = stack->id;
 	t->state = state;
 	t->seen_ns = time_ns;
+	if (state == PROFILE_RUNNING) {
+		t->ran.node = node;
+		t->ran.depth = depth;
+		t->ran.stack_id = stack->id;
+	}
 	return 0;
 }
 
-int aggregate_ready(struct aggregate *a, uint32_t tid, uint64_t time_ns)
+int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_ns, enum profile_state state)
 {
 	struct thread *t;
 	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r == 0)
-		r = change(&a->chunk, t, time_ns, t->node, PROFILE_READY);
+		r = change(&a->chunk, t, time_ns, t->node, state);
 	if (r < 0)
 		return r;
 	open_chunk_charge(&a->chunk, t, time_ns);
-	t->state = PROFILE_READY;
+	t->state = state;
+	t->seen_ns = time_ns;
+	return 0;
+}
+
+int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns)
+{
+	struct thread *t;
+	int r = begin_record(a, tid, &time_ns, &t);
+
+	if (r < 0 || t->ran.node == PROFILE_NONE)
+		return r;
+	r = change(&a->chunk, t, time_ns, t->ran.node, PROFILE_RUNNING);
+	if (r < 0)
+		return r;
+	open_chunk_charge(&a->chunk, t, time_ns);
+	t->node = t->ran.node;
+	t->depth = t->ran.depth;
+	t->stack_id = t->ran.stack_id;
+	t->state = PROFILE_RUNNING;
 	t->seen_ns = time_ns;
 	return 0;
 }

@@ -126,8 +126,15 @@ must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t i
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 				const struct unwind_stack *stack, enum profile_state state);
 
-/* From this tick on the thread is ready, with the stack that it has. */
-must_check int aggregate_ready(struct aggregate *a, uint32_t tid, uint64_t time_ns);
+/* From this tick on the thread is in this state, with the stack that it has. */
+must_check int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_ns,
+			       enum profile_state state);
+
+/*
+ * From this tick on the thread is running, with the stack of its last sample in the open chunk that
+ * was running. Without such a sample nothing changes.
+ */
+must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* From this tick on the thread's stack is unknown. */
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);

@@ -153,6 +153,7 @@ static int renew_stacks(struct cut *cut, struct open_chunk *c)
 		struct thread *t = &c->threads[i];
 
 		r = stacks_copy(&fresh, &c->stacks, t->node, &t->node);
+		t->ran.node = t->state == PROFILE_RUNNING ? t->node : PROFILE_NONE;
 		if (r == 0)
 			r = stacks_copy(&fresh, &c->stacks, t->carry, &t->carry);
 	}
@@ -197,7 +198,7 @@ static int start_samples(const struct cut *cut, struct open_chunk *c)
 static void forget_stacks(struct open_chunk *c)
 {
 	for (size_t i = 0; i < c->n_threads; i++) {
-		c->threads[i].node = PROFILE_NONE;
+		c->threads[i].node = c->threads[i].ran.node = PROFILE_NONE;
 		c->threads[i].last = PROFILE_NONE;
 	}
 	c->n_samples = c->sample_bytes = 0;

@@ -50,6 +50,7 @@ int open_chunk_thread(struct open_chunk *c, uint32_t tid, struct thread **ret)
 	**ret = (struct thread){
 		.tid = tid,
 		.node = PROFILE_NONE,
+		.ran.node = PROFILE_NONE,
 		.last = PROFILE_NONE,
 		.carry = PROFILE_NONE,
 	};

@@ -37,6 +37,13 @@ struct thread {
 	uint64_t since_ns; /* the thread's time is charged to its stacks up to here */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
+	/* The same of its last sample in the open chunk that was running. */
+	struct {
+		uint32_t node; /* PROFILE_NONE: there is none */
+		size_t depth;
+		uint64_t stack_id;
+	} ran;
+
 	/* The thread's samples in the open chunk. */
 	uint32_t last; /* index of the newest sample in samples; PROFILE_NONE: no sample */
 	bool exited;

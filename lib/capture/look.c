@@ -3,6 +3,7 @@
 #include <sys/ptrace.h>
 
 #include "lib/base/procfs.h"
+#include "lib/capture/balance.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/ptrace/arch.h"
@@ -75,7 +76,7 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return -EAGAIN;
 	}
 	record_commit_sample(th, size);
-	th->reader.running = false;
+	th->reader.ready = false;
 	if (mark != NULL) {
 		sleepers_add(th, mark);
 		th->sleep.place = *place;
@@ -138,20 +139,12 @@ static void missed(struct thread *th, enum missed_reason reason,
 	record_missed(th, reason, covered->ticks, covered->tick, covered->time_ns);
 }
 
-/*
- * The age from which a mark is read again just before the interrupt. Among many threads, some fall
- * asleep and others wake between the reading of their mark and their interrupt. With fresh marks,
- * as many samples are marked as running as threads run.
- */
-#define LOOK_OLD_NS (20 * NS_PER_US)
-
-static void renew_look(struct thread *th)
+/* Reads the mark of an interrupt. */
+static void mark_interrupt(struct thread *th)
 {
-	th->pending.interrupt_ns = th->target->capture->options.now_ns();
-	if (th->look.without_mark > 0 || th->pending.interrupt_ns - th->look.ns <= LOOK_OLD_NS)
-		return;
-	th->look.known = activity_mark(&th->activity, &th->look.mark);
-	th->look.ns = th->pending.interrupt_ns;
+	th->pending.mark_known =
+		th->look.without_mark == 0 && activity_mark(&th->activity, &th->pending.mark);
+	th->pending.mark_ns = th->target->capture->options.now_ns();
 }
 
 static void interrupt(struct thread *th, const struct covered_ticks *covered,
@@ -172,7 +165,7 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 	th->pending.was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
 		th->pending.blocked_at = *blocked_at;
-	renew_look(th);
+	mark_interrupt(th);
 	if (!resume_is_undisturbed(&th->resumed) &&
 	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/*
@@ -256,6 +249,26 @@ static bool has_not_run(const struct thread *th)
 	       th->look.mark.slices == th->stop.mark.slices && th->group_stop != GROUP_STOP_IN;
 }
 
+/*
+ * Returns true if the thread, which was found blocked after its mark was read, was on a processor
+ * at that mark: it has run since then, without another slice.
+ */
+static bool fell_asleep(const struct thread *th)
+{
+	struct activity_mark now;
+
+	return th->look.known && activity_mark(&th->activity, &now) &&
+	       now.slices == th->look.mark.slices && now.run_ns != th->look.mark.run_ns;
+}
+
+/* The thread is blocked, and ran at the tick. The next tick looks at it again. */
+static void ran_unseen(struct thread *th, const struct covered_ticks *covered)
+{
+	record_running(th, covered->tick, covered->time_ns);
+	balance_tell_running(th, covered->ticks);
+	th->target->counters->repeated += covered->ticks;
+}
+
 /* Looks at a thread that is awake and not interrupted. */
 static void look_at(struct thread *th, uint64_t ticks, const struct covered_ticks *covered)
 {
@@ -285,6 +298,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	}
 	if (has_not_run(th)) {
 		record_ready(th, covered->tick, covered->time_ns);
+		balance_tell_ready(th, covered->ticks);
 		counters->repeated += covered->ticks;
 		return;
 	}
@@ -305,6 +319,11 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	case PROC_NO:
 		break;
 	}
+	balance_compare(th);
+	if (state == ACTIVITY_BLOCKED && covered->ticks == 1 && balance_lacks(th)) {
+		ran_unseen(th, covered);
+		return;
+	}
 	if (state == ACTIVITY_BLOCKED) {
 		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
 				   th->look.known ? &th->look.mark : NULL);
@@ -317,6 +336,11 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 			missed(th, record_missed_reason(th->target, r), covered);
 			return;
 		}
+		if (fell_asleep(th)) {
+			ran_unseen(th, covered);
+			return;
+		}
+		state = activity_look(&th->activity, &place);
 	}
 	interrupt(th, covered, state == ACTIVITY_BLOCKED ? &place : NULL);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/procfs.h"
+#include "lib/capture/balance.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/pointer.h"
 #include "lib/capture/priority.h"
@@ -264,7 +265,8 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
-	th->reader.running = false;
+	balance_forget(th);
+	th->reader.ready = false;
 	th->stop.known = false;
 	if (record_knows(th) && !th->reader.unknown)
 		th->reader.unknown =
@@ -273,9 +275,21 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 
 void record_ready(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
-	if (th->reader.running)
+	if (!th->reader.ready)
 		(void)record_event(th->target, RECORD_READY, th->tid, tick, time_ns);
-	th->reader.running = false;
+	th->reader.ready = true;
+}
+
+void record_running(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	(void)record_event(th->target, RECORD_RUNNING, th->tid, tick, time_ns);
+	th->reader.ready = false;
+}
+
+void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	(void)record_event(th->target, RECORD_WAITING, th->tid, tick, time_ns);
+	th->reader.ready = false;
 }
 
 bool record_has_room(const struct thread *th)

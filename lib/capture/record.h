@@ -78,6 +78,12 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
  */
 void record_ready(struct thread *th, uint64_t tick, uint64_t time_ns);
 
+/* Writes RECORD_RUNNING. */
+void record_running(struct thread *th, uint64_t tick, uint64_t time_ns);
+
+/* Writes RECORD_WAITING: the thread is blocked from this tick on. */
+void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
+
 /* Returns true if the ring has room for a sample of the thread beside the samples under way. */
 bool record_has_room(const struct thread *th);
 

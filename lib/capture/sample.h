@@ -15,7 +15,10 @@
  *   state.h).
  * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
  *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
- * - RECORD_READY: with the stack of its last sample the thread is ready from this tick on.
+ * - RECORD_READY, RECORD_WAITING: with the stack of its last sample the thread is ready, or
+ * waiting, from this tick on.
+ * - RECORD_RUNNING: the thread is running from this tick on. Its stack is unknown; the best guess
+ * is that of its last sample that was running.
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
@@ -44,7 +47,10 @@ enum record_type {
 	RECORD_EXEC,  /* a new program: the memory and all threads but tid are gone */
 	RECORD_RESET, /* capture announces all threads of the target anew */
 	RECORD_END,   /* the target's last record */
-	RECORD_READY, /* the thread is ready; its stack is unchanged */
+	/* The thread is ready, or waiting; its stack is unchanged. */
+	RECORD_READY,
+	RECORD_WAITING,
+	RECORD_RUNNING, /* the thread is running */
 };
 
 /* The start of every record. */

@@ -153,16 +153,6 @@ struct traced_reader {
 	bool wants_thread_pointers; /* capture_want_thread_pointers */
 };
 
-/*
- * stop.h: processor time that the process has used, less the time for which samples were marked
- * as running.
- */
-struct traced_balance {
-	int64_t ns;
-	uint64_t clock_ns; /* the process's CPU clock as last read */
-	uint64_t tick;	   /* tick of that reading; 0: none */
-};
-
 /* leave.h: how long capture has waited for threads before it detaches. */
 struct settling {
 	uint64_t since_ns; /* when the wait began; 0: no wait */
@@ -204,7 +194,7 @@ struct traced_process {
 	struct traced_scan scan;
 	struct traced_exec exec;
 	struct traced_reader reader;
-	struct traced_balance balance;
+	struct process_balance balance;
 	/*
 	 * slow_memory.h: each slow read puts this time off. The memory is not read while the time
 	 * is more than 20 ms ahead. 0: no read was slow lately. Cleared by tick.h

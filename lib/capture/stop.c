@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
+#include "lib/capture/balance.h"
 #include "lib/capture/call_timeouts.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
@@ -123,86 +124,51 @@ static bool kept_its_processor(const struct thread *th)
 	return th->stop.known && th->look.known && th->look.mark.slices == th->stop.mark.slices;
 }
 
-/*
- * Returns whether the thread was on a processor at the tick, was runnable without one, or was
- * blocked. It was blocked if the look found it blocked and it stops at the same place: a signal or
- * the end of the wait came in between. A runnable thread counts as running if the kernel has no
- * schedstat, or if the thread has a processor to itself.
- */
-static enum activity_run was_on_processor(const struct thread *th, const uint64_t *regs)
+static enum activity_at_tick state_at_tick(const struct thread *th, const uint64_t *regs)
 {
-	const struct activity_moments when = {
-		.due_ns = th->pending.due_ns,
-		.came_ns = th->pending.came_ns,
-		.look_ns = th->look.ns,
-		.not_stopped_ns = max_u64(th->target->capture->woke_ns, th->pending.interrupt_ns),
+	const struct thread_pending *p = &th->pending;
+	const struct activity_readings readings = {
+		.due_ns = p->due_ns,
+		.came_ns = p->came_ns,
+		.first = th->look.mark,
+		.was_blocked = p->was_blocked,
+		.look = p->mark,
+		.look_ns = p->mark_ns,
+		.stop = th->stop.mark,
 		.stop_ns = th->stop.ns,
+		.stopped_waiting =
+			th->stop.in_call || (p->was_blocked && p->blocked_at.sp == regs[ARCH_SP] &&
+					     p->blocked_at.pc == regs[ARCH_PC]),
+		.woken = th->stop.woken,
 	};
 
-	if (th->pending.was_blocked && th->pending.blocked_at.sp == regs[ARCH_SP] &&
-	    th->pending.blocked_at.pc == regs[ARCH_PC])
-		return ACTIVITY_WAITED;
-	if (!th->stop.known || !th->look.known || th->look.without_mark > 0)
-		return ACTIVITY_RAN;
-	return activity_ran(&th->look.mark, &th->stop.mark, &when, th->stop.only_waits);
+	if (th->stop.known && th->look.known && p->mark_known)
+		return activity_at_tick(&readings);
+	/* Without marks, ready cannot be told from running. */
+	return p->was_blocked && readings.stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_RAN;
 }
 
-/*
- * If more threads are runnable than there are processors, each stop hands a processor to another
- * thread, which the tracer then finds running. With 8 such threads on two processors, samples
- * marked as running made up 1.13 times the real time; with 32 threads that run for 1 ms and sleep
- * for 5, 1.3 times. So a sample of a thread that may have run is marked as running only while the
- * marked samples make up less than the process's CPU clock, with a tolerance for chance. The clock
- * is read once a tick, if there is such a sample. Time for which samples are missing is not saved
- * up beyond the same tolerance: otherwise one thread whose samples all find it asleep would make
- * other threads count as running.
- */
-#define BALANCE_TICKS 8
-
-static bool read_balance(struct traced_process *t, int64_t most_ns)
+/* Returns the flag of the sample. */
+static uint32_t flag_of_state(struct thread *th, enum activity_at_tick state)
 {
-	uint64_t clock_ns;
-
-	if (t->balance.tick == t->ticks.last)
-		return true;
-	if (t->capture->options.process_ns(t->pid, &clock_ns) != 0)
-		return false;
-	if (t->balance.tick == 0)
-		t->balance.ns = 0;
-	else
-		t->balance.ns += (int64_t)(clock_ns - t->balance.clock_ns);
-	t->balance.ns = min_i64(t->balance.ns, most_ns);
-	t->balance.clock_ns = clock_ns;
-	t->balance.tick = t->ticks.last;
-	return true;
-}
-
-/* Returns true if the sample is to be marked as running. */
-static bool counts_as_run(const struct thread *th, enum activity_run run)
-{
-	struct traced_process *t = th->target;
-	const int64_t tick_ns = (int64_t)t->ticks.length_ns;
-	const int64_t most_ns = BALANCE_TICKS * tick_ns;
 	/* The thread counts as running up to the tick at which it was found without a processor. */
 	const uint64_t ticks =
 		th->pending.later_ns != 0 && !kept_its_processor(th) ? 1 : th->pending.unaccounted;
 
-	if (run == ACTIVITY_WAITED ||
-	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) && t->balance.ns < -most_ns))
-		return false;
-	t->balance.ns -= (int64_t)ticks * tick_ns;
-	return true;
-}
-
-/*
- * Notes that the thread's last record says that it runs. Writes RECORD_READY if the thread has
- * lost its processor since.
- */
-static void note_run(struct thread *th)
-{
-	th->reader.running = true;
-	if (th->pending.later_ns != 0 && !kept_its_processor(th))
-		record_ready(th, th->pending.later_tick, th->pending.later_ns);
+	if (state == ACTIVITY_MAY_HAVE_RUN)
+		state = balance_decide(th, th->stop.in_call);
+	switch (state) {
+	case ACTIVITY_WAITED:
+		return 0;
+	case ACTIVITY_WAS_READY:
+		balance_tell_ready(th, ticks);
+		return SAMPLE_READY;
+	case ACTIVITY_MAY_HAVE_RUN:
+	case ACTIVITY_RAN:
+		break;
+	}
+	balance_tell_running(th, ticks);
+	return SAMPLE_RUNNING;
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
@@ -212,8 +178,8 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	long nr, result;
 
 	th->stop.in_call = arch_in_call(raw);
-	th->stop.only_waits =
-		arch_interrupted_call(raw, &nr, &result) && syscall_rule(nr)->only_waits;
+	th->stop.woken = arch_interrupted_call(raw, &nr, &result) && syscall_waits(nr, raw) &&
+			 !syscall_was_waiting(result);
 	th->stop.known = (th->stop.in_call || !th->look.own_processor) &&
 			 activity_mark(&th->activity, &th->stop.mark);
 	arch_to_dwarf(raw, regs);
@@ -228,24 +194,41 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 				   ret, ret_size);
 }
 
+/*
+ * The thread has lost its processor before it stopped, and did not stop at later ticks. Either it
+ * waited for a processor most of that time, or it was blocked: in uninterruptible sleep it does not
+ * stop.
+ */
+static void note_lost_processor(struct thread *th)
+{
+	const uint64_t late_ns = th->stop.ns - min_u64(th->stop.ns, th->pending.later_ns);
+
+	if (th->stop.known && th->look.known &&
+	    th->stop.mark.wait_ns - th->look.mark.wait_ns >= late_ns / 2) {
+		record_ready(th, th->pending.later_tick, th->pending.later_ns);
+		balance_tell_ready(th, th->pending.unaccounted - 1);
+	} else {
+		record_waiting(th, th->pending.later_tick, th->pending.later_ns);
+	}
+}
+
 /* Completes the sample after the thread was continued. */
 static void finish_sample(struct thread *th, int error, struct record_sample *record, size_t size)
 {
 	struct capture_counters *counters = th->target->counters;
-	bool ran;
+	uint32_t flag;
 
 	if (error != 0) {
 		record_missed(th, record_missed_reason(th->target, error), th->pending.unaccounted,
 			      th->pending.tick, th->pending.ns);
 		return;
 	}
-	ran = counts_as_run(th, was_on_processor(th, record->regs));
-	if (ran)
-		record->flags |= SAMPLE_RUNNING;
+	flag = flag_of_state(th, state_at_tick(th, record->regs));
+	record->flags |= flag;
+	th->reader.ready = flag == SAMPLE_READY;
 	record_commit_sample(th, size);
-	th->reader.running = false;
-	if (ran)
-		note_run(th);
+	if (flag != 0 && th->pending.later_ns != 0 && !kept_its_processor(th))
+		note_lost_processor(th);
 	counters->captured++;
 	counters->filled += th->pending.unaccounted - 1;
 }

@@ -17,6 +17,7 @@
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
+#include "lib/capture/balance.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
@@ -66,11 +67,11 @@ struct thread_pending {
 	uint64_t next_look; /* the thread is looked at again when unaccounted is so many */
 	/* The first tick after `tick` at which the thread had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
-	/*
-	 * Times of the interrupt: when its tick was due, when the tick came, and when the interrupt
-	 * was sent.
-	 */
-	uint64_t due_ns, came_ns, interrupt_ns;
+	uint64_t due_ns, came_ns; /* the tick of the interrupt was due, and came */
+	/* A mark that was read after the look, just before the interrupt, and when. */
+	struct activity_mark mark;
+	bool mark_known;
+	uint64_t mark_ns;
 	size_t promised; /* the thread's part of capture_sink.promised */
 	/* The look found the thread blocked at this place, and interrupted it nevertheless. */
 	bool was_blocked;
@@ -94,9 +95,9 @@ struct thread_stop {
 	/* While the mark is unchanged, the thread has not run, and the sample is valid. */
 	struct activity_mark mark;
 	bool known; /* the mark was read, and the sample is valid. Cleared by record.h, capture.h */
-	uint64_t ns;	 /* when the last stop was taken, with or without a sample */
-	bool in_call;	 /* in a system call at that stop */
-	bool only_waits; /* in a call that only waits (restart/syscalls.h) */
+	uint64_t ns;  /* when the last stop was taken, with or without a sample */
+	bool in_call; /* in a system call at that stop */
+	bool woken;   /* in a call that has waited, and is not interrupted */
 	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
 	bool place_known;
 	struct activity_place place;
@@ -117,7 +118,7 @@ struct thread_held {
 struct thread_reader {
 	bool announced; /* the reader has the thread's RECORD_THREAD. Cleared by record_reset() */
 	bool unknown;	/* a RECORD_MISSED was written since the last sample */
-	bool running;	/* the last record says that the thread runs. Set by stop.h and look.h */
+	bool ready; /* the last record says that the thread is ready. Set by stop.h and look.h */
 	uint64_t pointer;
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* the name is read again at this tick */
@@ -158,6 +159,7 @@ struct thread {
 
 	struct thread_pending pending;
 	struct thread_look look;
+	struct thread_balance balance;
 	struct thread_stop stop;
 	struct thread_stack stack;
 	struct thread_reader reader;

@@ -138,7 +138,13 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 		r = aggregate_missed(a, record->tid, time_ns);
 		break;
 	case RECORD_READY:
-		r = aggregate_ready(a, record->tid, time_ns);
+		r = aggregate_state(a, record->tid, time_ns, PROFILE_READY);
+		break;
+	case RECORD_RUNNING:
+		r = aggregate_running(a, record->tid, time_ns);
+		break;
+	case RECORD_WAITING:
+		r = aggregate_state(a, record->tid, time_ns, PROFILE_WAITING);
 		break;
 	case RECORD_EXIT:
 		r = aggregate_exit(a, record->tid, time_ns);

@@ -116,23 +116,28 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 /* The most time between a stop and its handling by the tracer. */
 #define STOP_LATE_NS (50 * NS_PER_US)
 
-enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
-			       const struct activity_moments *when, bool only_waits)
+enum activity_at_tick activity_at_tick(const struct activity_readings *r)
 {
-	const uint64_t waited = now->wait_ns - before->wait_ns;
-	const uint64_t ran = now->run_ns - before->run_ns;
-	/* The latest time at which the thread can have lost its processor. */
-	const uint64_t lost_ns = when->stop_ns - waited;
+	const uint64_t since_first = r->stop.slices - r->first.slices;
+	const uint64_t since_look = r->stop.slices - r->look.slices;
+	const struct activity_mark *before = since_look == 0 ? &r->first : &r->look;
+	const uint64_t queued_ns = r->stop_ns - (r->stop.wait_ns - before->wait_ns);
 
-	if (before->slices == now->slices)
+	if (r->was_blocked)
+		return r->stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
+	if (since_first == 0)
 		return ACTIVITY_RAN;
-	if (only_waits || waited + ran + CLOCKS_NS < when->not_stopped_ns - when->look_ns)
-		return ACTIVITY_WAITED;
-	if (lost_ns + CLOCKS_NS >= when->look_ns ||
-	    (lost_ns + CLOCKS_NS >= when->due_ns &&
-	     lost_ns <= when->came_ns + CLOCKS_NS + STOP_LATE_NS))
+	if (since_first == 1 && queued_ns + CLOCKS_NS < r->due_ns)
+		return ACTIVITY_WAS_READY;
+	if (since_look == 0)
+		return ACTIVITY_RAN;
+	if (since_look > 1)
 		return ACTIVITY_MAY_HAVE_RUN;
-	return ACTIVITY_WAITED;
+	if (queued_ns <= r->came_ns + CLOCKS_NS + STOP_LATE_NS)
+		return r->woken ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
+	if (queued_ns + CLOCKS_NS >= r->look_ns)
+		return ACTIVITY_MAY_HAVE_RUN;
+	return r->stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
 }
 
 enum activity_state activity_parse(const char *line, struct activity_place *ret_place)

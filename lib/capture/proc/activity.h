@@ -58,41 +58,57 @@ static inline bool activity_same(const struct activity_mark *a, const struct act
 	return a->run_ns == b->run_ns && a->slices == b->slices;
 }
 
-/* Times around the interrupt of a thread, by the tracer's clock. */
-struct activity_moments {
-	uint64_t due_ns;	 /* the tick was due */
-	uint64_t came_ns;	 /* the tracer began to work for the tick */
-	uint64_t look_ns;	 /* the first mark was read */
-	uint64_t not_stopped_ns; /* the last time at which the thread surely had not stopped yet */
-	uint64_t stop_ns;	 /* the tracer handled the thread's stop */
+/* What a thread did at a tick. */
+enum activity_at_tick {
+	ACTIVITY_WAITED,       /* blocked */
+	ACTIVITY_WAS_READY,    /* runnable without a processor */
+	ACTIVITY_MAY_HAVE_RUN, /* the readings do not tell whether it was ready or ran */
+	ACTIVITY_RAN,	       /* on a processor */
 };
 
-enum activity_run {
-	ACTIVITY_WAITED,
-	ACTIVITY_MAY_HAVE_RUN,
-	ACTIVITY_RAN,
+/* What was read around an interrupt of a thread. Times are by the tracer's clock. */
+struct activity_readings {
+	uint64_t due_ns;  /* the tick was due */
+	uint64_t came_ns; /* the tracer began to work for the tick */
+	struct activity_mark first;
+	bool was_blocked;	   /* the look that followed, at task/TID/syscall, says so */
+	struct activity_mark look; /* after that, just before the interrupt */
+	uint64_t look_ns;
+	struct activity_mark stop;
+	uint64_t stop_ns;     /* the tracer handled the stop */
+	bool stopped_waiting; /* the stop is in a system call, or where the look found the thread */
+	bool woken;	      /* the stop is in a call that has waited and ends now (stop.h) */
 };
 
 /*
- * Decides from two marks whether a thread that was runnable at the look was on a processor then.
- * before: read at the look; now: read at the stop that followed. The first rule that applies
- * decides:
+ * Decides from the readings what the thread did at the tick. A slice begins when the thread gets a
+ * processor; the kernel adds a wait for a processor when the wait ends, which is when the slice
+ * begins (sched_info_arrive() in kernel/sched/stats.h). To reach its stop the thread had a
+ * processor. So after one new slice, stop_ns less the growth of the wait time is the moment at
+ * which the thread was queued, or a little later. The first row that applies decides:
  *
- * 1. Equal slices: ACTIVITY_RAN. The thread ran to reach the stop, and has got no processor since
- *    the look, so it had one at the look. This is certain; the other rules are not.
- * 2. only_waits (restart/syscalls.h): ACTIVITY_WAITED. The timer that wakes the tracer also wakes
- *    threads whose own timers expire up to 50 us later (timer slack: prctl(2)). They wait for the
- *    tracer's processor, and would seem to run at each tick.
- * 3. Wait time and run time together are less than the time from look_ns to not_stopped_ns:
- *    ACTIVITY_WAITED, because the thread has slept in between.
- * 4. The thread lost its processor at stop_ns less the time waited, or before: the kernel adds a
- *    wait when the wait ends (sched_info_arrive() in kernel/sched/stats.h). If that is after the
- *    look, or about when the tick was due and the tracer needed this processor (due_ns to
- *    came_ns): ACTIVITY_MAY_HAVE_RUN.
- * 5. ACTIVITY_WAITED.
+ *   what was read                            what it means                          result
+ *   ---------------------------------------  -------------------------------------  -----------
+ *   blocked; stopped waiting                 blocked at the look                    WAITED
+ *   blocked; stopped elsewhere               woken since, the stack is from then    MAY_HAVE_RUN
+ *   no slice since first                     it has had its processor since then    RAN
+ *   one slice since first, queued before     it waited for a processor all the      WAS_READY
+ *   the tick was due                         time
+ *   no slice since the look                  it had its processor at the look       RAN
+ *   two slices or more since the look        lost a processor at some time          MAY_HAVE_RUN
+ *   one slice since the look:
+ *    queued until the tracer came; woken     the tracer's timer woke it, too, or    WAITED
+ *                                            the thread whose turn it was
+ *    queued until the tracer came            the tracer took its processor          MAY_HAVE_RUN
+ *    queued after the look                   had its processor at the look          MAY_HAVE_RUN
+ *    queued in between; stopped waiting      was woken after the tick               WAITED
+ *    queued in between                       lost its processor after the tick      MAY_HAVE_RUN
+ *
+ * A tick is due some 0.1 ms before the look on a virtual machine; the timer's interrupt takes the
+ * tracer's processor half way in between. The table of check_activity.c has a reading for each row,
+ * and the program of tests/targets that shows it.
  */
-enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
-			       const struct activity_moments *when, bool only_waits);
+enum activity_at_tick activity_at_tick(const struct activity_readings *r);
 
 /*
  * Reads task/TID/syscall. *ret_place is written with ACTIVITY_BLOCKED. If the file cannot be read

@@ -51,7 +51,7 @@ static bool is_relative(const struct user_regs_struct *regs)
 	.by_piece = true
 #define EVENTS_AT(a, n)	 BYTES(n), .address = (a), .step = IO_EVENT_BYTES
 #define WITHIN(what, n)	 .timeout.kind = TIME_##what, .timeout.argument = (n)
-#define WAITS		 .only_waits = true, .restart = RESTART_REWRITE
+#define WAITS		 .restart = RESTART_REWRITE
 #define SENDS		 .restart = RESTART_REWRITE, .socket = SOCKET_SENDS
 #define RECEIVES	 .restart = RESTART_REWRITE, .socket = SOCKET_RECEIVES
 #define WAITS_FOR_ALL(n) .flags = (n), .wanted = MSG_WAITALL, .allowed = RECV_FLAGS | MSG_WAITALL
@@ -139,7 +139,7 @@ static const struct syscall_rule rules[] = {
 	[SYS_epoll_pwait] = {WAITS, WITHIN(MS, 3)},
 	[SYS_epoll_pwait2] = {WAITS, WITHIN(TIMESPEC, 3)},
 #ifdef SYS_poll
-	[SYS_poll] = {.only_waits = true, WITHIN(MS, 2)},
+	[SYS_poll] = {WITHIN(MS, 2)},
 #endif
 	/*
 	 * The kernel restarts these calls, unless it cannot write the remaining time into the
@@ -153,20 +153,32 @@ static const struct syscall_rule rules[] = {
 	[SYS_semop] = {.restart = RESTART_REWRITE},
 	[SYS_semtimedop] = {WAITS, WITHIN(TIMESPEC, 3), .timeout.result = -EAGAIN},
 	[SYS_rt_sigtimedwait] = {WAITS, WITHIN(TIMESPEC, 2), .timeout.result = -EAGAIN},
-	[SYS_futex] = {.only_waits = true,
-		       WITHIN(TIMESPEC, 3),
-		       .timeout.result = -ETIMEDOUT,
+	[SYS_futex] = {WITHIN(TIMESPEC, 3), .timeout.result = -ETIMEDOUT,
 		       .timeout.applies = is_futex_wait},
-	[SYS_nanosleep] = {.only_waits = true, WITHIN(TIMESPEC, 0)},
-	[SYS_clock_nanosleep] = {.only_waits = true,
-				 WITHIN(TIMESPEC, 2),
-				 .timeout.applies = is_relative},
-	[SYS_sched_yield] = {.only_waits = true},
+	[SYS_nanosleep] = {WITHIN(TIMESPEC, 0)},
+	[SYS_clock_nanosleep] = {WITHIN(TIMESPEC, 2), .timeout.applies = is_relative},
 
 	[SYS_ioctl] = {.restart = RESTART_IF_DRAIN},
 	[SYS_fallocate] = {.restart = RESTART_UNDISTURBED},
 	[SYS_bpf] = {.restart = RESTART_UNDISTURBED, .interrupted = -EAGAIN},
 };
+
+bool syscall_waits(long nr, const struct user_regs_struct *regs)
+{
+	const enum syscall_time kind = syscall_rule(nr)->timeout.kind;
+
+	if (nr != SYS_futex)
+		return kind != TIME_NONE && kind != TIME_URING;
+	switch ((int)arch_argument(regs, 1) & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_LOCK_PI:
+		return true;
+	default:
+		return false;
+	}
+}
 
 const struct syscall_rule *syscall_rule(long nr)
 {

@@ -1,8 +1,8 @@
 /*
- * The table of system calls: a row for each call that an interrupt can shorten, or that only waits.
- * A call without a row is left as it is. A row has three parts: whether the interrupted call must
- * be made to restart (repair.h), how the rest of a partial transfer is requested (partial.h), and
- * where the call's relative timeout is (timeout.h).
+ * The table of system calls: a row for each call that an interrupt can shorten. A call without a
+ * row is left as it is. A row has three parts: whether the interrupted call must be made to restart
+ * (repair.h), how the rest of a partial transfer is requested (partial.h), and where the call's
+ * relative timeout is (timeout.h).
  *
  * The kernel restarts most calls by itself after a ptrace-stop. Some return EINTR as soon as
  * anything wakes them, including a tracer. Their result is set to -ERESTARTNOHAND, by which the
@@ -92,8 +92,6 @@ struct syscall_timeout {
 enum syscall_socket { SOCKET_NONE, SOCKET_RECEIVES, SOCKET_SENDS };
 
 struct syscall_rule {
-	bool only_waits; /* the call waits and does little else */
-
 	/* How the call is restarted if it returns `interrupted`; 0 stands for -EINTR. */
 	enum restart_rule restart;
 	int interrupted;
@@ -128,6 +126,12 @@ struct syscall_rule {
 
 /* Returns the row of call nr of the native ABI, never NULL. */
 const struct syscall_rule *syscall_rule(long nr);
+
+/*
+ * Returns true for a call with these registers that waits for an event or a timeout, and does
+ * little else.
+ */
+bool syscall_waits(long nr, const struct user_regs_struct *regs);
 
 /* Returns the rule for call nr of the native ABI with this result. */
 enum restart_rule syscall_restart_rule(long nr, long result);

@@ -40,7 +40,7 @@ TEST(runs_and_waits_with_the_same_stack)
 {
 	play("0 1:am!, 0, 10 1:am!, 10, 20 1:am, 20-50, 60 1:am, 60-70, "
 	     "80 1:am!, 80");
-	OK(aggregate_ready(a, 1, 90 * MS));
+	OK(aggregate_state(a, 1, 90 * MS, PROFILE_READY));
 	play("90-110, 120 1:am!, 120");
 	CHUNK(130, "0 1:am, 10 1:am, 20 1:am, 70 1:am, 80 1:am, 90 1:am, "
 		   "110 1:am, 120 1:am, 130 1:am");
@@ -61,7 +61,7 @@ TEST(ready_and_waiting_times_have_their_own_samples)
 TEST(a_wait_that_ends_without_a_processor)
 {
 	play("0 1:am, 0-40");
-	OK(aggregate_ready(a, 1, 20 * MS));
+	OK(aggregate_state(a, 1, 20 * MS, PROFILE_READY));
 	play("30 1:am, 50, 60 1:bm!, 60");
 	CHUNK_STATES(70, "0 1:am, 10 1:am~, 20 1:am~?, 30 1:am~, 50 1:am, 60 1:bm!, 70 1:bm!");
 }
@@ -193,7 +193,7 @@ TEST(invalid_options)
 TEST(a_preempted_thread_is_ready)
 {
 	play("0 1:am!, 0-30");
-	OK(aggregate_ready(a, 1, 10 * MS));
+	OK(aggregate_state(a, 1, 10 * MS, PROFILE_READY));
 	play("40 1:bm!, 40-60");
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
 	ck_assert_uint_eq(letters_times(a).running_ns, (10 + 20) * MS);
@@ -201,9 +201,29 @@ TEST(a_preempted_thread_is_ready)
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 0);
 	/* A record of a thread that has ended is ignored. */
 	exits(1, 70);
-	OK(aggregate_ready(a, 1, 80 * MS));
+	OK(aggregate_state(a, 1, 80 * MS, PROFILE_READY));
 	tick(90);
 	ck_assert_uint_eq(letters_times(a).ready_ns, 30 * MS);
+}
+
+/*
+ * Of a thread that ran at a tick unseen, the last running stack is the best guess. A stack of an
+ * earlier chunk is none.
+ */
+TEST(a_thread_runs_where_it_was_last_seen_to_run)
+{
+	play("0 1:am!, 0-10");
+	OK(aggregate_sample(a, 1, 20 * MS, letters_stack("bm"), PROFILE_WAITING));
+	play("20-30");
+	OK(aggregate_running(a, 1, 40 * MS));
+	play("40");
+	OK(aggregate_sample(a, 1, 50 * MS, letters_stack("bm"), PROFILE_WAITING));
+	play("50-60");
+	CHUNK(60, "0 1:am, 10 1:am, 20 1:bm, 30 1:bm, 40 1:am, 50 1:bm, 60 1:bm");
+	ck_assert_uint_eq(letters_times(a).running_ns, (20 + 10) * MS);
+	OK(aggregate_running(a, 1, 70 * MS));
+	play("70-90");
+	CHUNK(90, "60 1:bm, 90 1:bm");
 }
 
 /* A thread's time counts as running until a record says that the thread waits. */

@@ -72,7 +72,7 @@ static void deliver(uint32_t tid, const struct event *e)
 	case READY:
 	case SAMPLE:
 		if (e->what == READY)
-			OK(aggregate_ready(a, tid, time_ns));
+			OK(aggregate_state(a, tid, time_ns, PROFILE_READY));
 		else
 			OK(aggregate_sample(a, tid, time_ns, stack, e->state));
 		OK(aggregate_sample(without_ready, tid, time_ns, stack,

@@ -304,7 +304,11 @@ static void say_schedstat(void)
 
 static void begin_saying(void)
 {
-	/* All values are higher than before, as for a thread that has run. */
+	/*
+	 * All values are higher than before, as for a thread that has run. No sample tells that
+	 * time.
+	 */
+	balance_forget(th);
 	said.run_ns += NS_PER_SEC;
 	said.wait_ns += NS_PER_SEC;
 	said.slices += 1000000;
@@ -341,13 +345,19 @@ static void let_stop(void)
 	live_settle(&l);
 }
 
-/* Lets the thread stop since_ns after a tick at which it was looked at and interrupted. */
+/*
+ * Lets the thread stop since_ns after a tick at which it was interrupted. The look was half way in
+ * between. The ticks at which it had not stopped follow the first one at once.
+ */
 static void stop_after(uint64_t since_ns)
 {
 	live_step(0);
 	l.capture->woke_ns = l.capture->options.now_ns();
 	l.capture->left_ns = l.capture->woke_ns;
-	th->pending.due_ns = th->look.ns = th->pending.interrupt_ns = l.capture->woke_ns - since_ns;
+	th->pending.due_ns = th->pending.came_ns = l.capture->woke_ns - since_ns;
+	th->pending.mark_ns = l.capture->woke_ns - since_ns / 2;
+	if (th->pending.later_ns != 0)
+		th->pending.later_ns = th->pending.due_ns;
 	let_stop();
 }
 
@@ -395,40 +405,39 @@ TEST(a_thread_woken_after_the_tick_does_not_count_as_running)
 	ck_assert(!is_marked_as_running(3 * NS_PER_MS, 9000, 2 * NS_PER_MS, 1));
 }
 
-/*
- * The thread has run a lot before each tick, but waits at each tick. Its samples are never marked
- * as running.
- */
-TEST(a_thread_that_waits_at_each_tick_never_counts_as_running)
-{
-	for (unsigned int i = 0; i < 100; i++)
-		ck_assert(!is_marked_as_running(NS_PER_MS, 8 * NS_PER_MS, 2 * NS_PER_MS, 3));
-	ck_assert_uint_eq(live_thread(&l, l.pid)->running, 0);
-}
-
-static void stop_late(uint64_t slices)
+static void stop_late(uint64_t waited_ns, uint64_t slices)
 {
 	live_until_blocked(&l, l.pid);
 	begin_saying();
 	tick_alone();
 	for (unsigned int i = 0; i < 5; i++)
 		live_tick(&l);
-	add(9000, slices * NS_PER_MS, slices);
+	add(9000, waited_ns, slices);
 	stop_after(NS_PER_MS);
 	end_saying();
 	ck_assert(live_thread(&l, l.pid)->flags & SAMPLE_RUNNING);
 	live_check_sum(&l);
 }
 
+/* The thread was in uninterruptible sleep at the later ticks. */
+TEST(a_late_stop_after_a_sleep_means_waiting)
+{
+	stop_late(9000, 1);
+	ck_assert_uint_eq(l.records[RECORD_READY], 0);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
+	ck_assert(!th->reader.ready);
+}
+
 /*
  * The thread waited for a processor at the later ticks; with a processor it would have stopped
  * there.
  */
-TEST(a_late_stop_after_losing_the_processor_means_waiting)
+TEST(a_late_stop_after_losing_the_processor_means_ready)
 {
-	stop_late(1);
+	stop_late(NS_PER_MS, 1);
 	ck_assert_uint_eq(l.records[RECORD_READY], 1);
-	ck_assert(!th->reader.running);
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
+	ck_assert(th->reader.ready);
 }
 
 /*
@@ -437,9 +446,9 @@ TEST(a_late_stop_after_losing_the_processor_means_waiting)
  */
 TEST(a_late_stop_with_the_processor_kept_means_running)
 {
-	stop_late(0);
+	stop_late(0, 0);
 	ck_assert_uint_eq(l.records[RECORD_READY], 0);
-	ck_assert(th->reader.running);
+	ck_assert(!th->reader.ready);
 }
 
 /* Gives a tick at which the thread is runnable. Returns the number of stops. */
@@ -460,11 +469,11 @@ TEST(a_thread_that_has_not_run_since_its_stop_is_not_stopped_again)
 {
 	begin_saying();
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
-	ck_assert(th->reader.running);
+	ck_assert(!th->reader.ready);
 	for (unsigned int i = 0; i < 10; i++)
 		ck_assert_uint_eq(stops_at_a_tick(), 0);
 	ck_assert_uint_eq(l.records[RECORD_READY], 1);
-	ck_assert(!th->reader.running);
+	ck_assert(th->reader.ready);
 	add(NS_PER_MS, 9 * NS_PER_MS, 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
@@ -557,17 +566,18 @@ TEST(times_are_read_again_after_a_sleep)
 	end_saying();
 }
 
-/* Any later record of the thread ends the state "running". */
-TEST(any_later_record_ends_the_running_state)
+/* Any later record of the thread ends the state "ready". */
+TEST(any_later_record_ends_the_ready_state)
 {
-	ck_assert(is_marked_as_running(0, 0, 0, 0));
-	ck_assert(th->reader.running);
+	ck_assert(!is_marked_as_running(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
+	ck_assert(th->reader.ready);
 	live_until_blocked(&l, l.pid);
 	live_tick(&l);
-	ck_assert(!th->reader.running);
-	ck_assert(is_marked_as_running(0, 0, 0, 0));
+	ck_assert(!th->reader.ready);
+	ck_assert(!is_marked_as_running(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
+	ck_assert(th->reader.ready);
 	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
-	ck_assert(!th->reader.running);
+	ck_assert(!th->reader.ready);
 	l.counters.expected++;
 	live_check_sum(&l);
 }

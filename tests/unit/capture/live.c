@@ -569,12 +569,13 @@ static void see_tick(struct live *l, const struct record_tick *record)
 	l->settled_ns = record->settled_ns;
 }
 
-/* RECORD_READY: the thread's last sample must be marked as running. */
-static void see_waiting(struct live *l, const struct record *record)
+/* RECORD_WAITING: the thread's last sample says something else. */
+static void see_state(struct live *l, const struct record *record)
 {
 	const struct live_thread *th = known(l, record);
 
-	ck_assert(th->flags & SAMPLE_RUNNING);
+	ck_assert((th->flags & (SAMPLE_RUNNING | SAMPLE_READY)) != 0 ||
+		  record->ring.type != RECORD_WAITING);
 	ck_assert_uint_gt(record->tick, th->last_sample_tick);
 	ck_assert_uint_ge(record->time_ns, l->settled_ns);
 }
@@ -612,7 +613,9 @@ static void see(struct live *l, const struct record *record, size_t size)
 		l->ended = true;
 		break;
 	case RECORD_READY:
-		see_waiting(l, record);
+	case RECORD_WAITING:
+	case RECORD_RUNNING:
+		see_state(l, record);
 		break;
 	}
 }

@@ -185,78 +185,162 @@ TEST(without_schedstat_there_is_no_mark)
 	activity_close(&a);
 }
 
-#define MS NS_PER_MS
+#define US NS_PER_US
 
 /*
- * The moments of a thread's tick: it was due at 100 ms, and the tracer came then, looked at the
- * thread at 103 ms, and handled its stop at 110 ms.
+ * A reading of a thread around an interrupt: what happened since the first mark. The tick was due
+ * at 0, the tracer came at 60 us, looked at 120 us, and handled the stop at stop_us.
  */
-static const struct activity_moments moments = {
-	.due_ns = 100 * MS,
-	.came_ns = 100 * MS,
-	.look_ns = 103 * MS,
-	.not_stopped_ns = 103 * MS,
-	.stop_ns = 110 * MS,
+struct reading {
+	const char *what;
+	bool was_blocked, stopped_waiting, woken;
+	/* Run time, wait time and slices from the first mark to the look, and from there to the
+	 * stop. */
+	unsigned int ran_us, waited_us, slices;
+	unsigned int then_ran_us, then_waited_us, then_slices;
+	unsigned int stop_us;
+	enum activity_at_tick result;
 };
 
-/*
- * Returns the result of activity_ran() if the run time, the wait time and the slices grow by these
- * values from the look to the stop.
- */
-static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices,
-			     const struct activity_moments *when, bool only_waits)
+static enum activity_at_tick result_of(const struct reading *r)
 {
-	const struct activity_mark before = {
+	const uint64_t due_ns = NS_PER_SEC;
+	const struct activity_mark first = {
 		.run_ns = 7 * NS_PER_SEC, .wait_ns = 40 * NS_PER_MS, .slices = 11};
-	const struct activity_mark now = {
-		.run_ns = before.run_ns + ran_ns,
-		.wait_ns = before.wait_ns + waited_ns,
-		.slices = before.slices + slices,
+	const struct activity_mark look = {
+		.run_ns = first.run_ns + r->ran_us * US,
+		.wait_ns = first.wait_ns + r->waited_us * US,
+		.slices = first.slices + r->slices,
+	};
+	const struct activity_readings readings = {
+		.due_ns = due_ns,
+		.came_ns = due_ns + 60 * US,
+		.first = first,
+		.was_blocked = r->was_blocked,
+		.look = look,
+		.look_ns = due_ns + 120 * US,
+		.stop = {.run_ns = look.run_ns + r->then_ran_us * US,
+			 .wait_ns = look.wait_ns + r->then_waited_us * US,
+			 .slices = look.slices + r->then_slices},
+		.stop_ns = due_ns + r->stop_us * US,
+		.stopped_waiting = r->stopped_waiting,
+		.woken = r->woken,
 	};
 
-	return activity_ran(&before, &now, when, only_waits);
+	return activity_at_tick(&readings);
 }
 
-/*
- * Unchanged values do not mean that the thread has not run: schedstat of a running thread may lag.
- */
-TEST(equal_slices_mean_that_the_thread_ran)
+/* The rows of the table in activity.h, in their order, with both sides of each limit. */
+static const struct reading table[] = {
+	{.what = "naps: sleeps",
+	 .was_blocked = true,
+	 .stopped_waiting = true,
+	 .stop_us = 160,
+	 .result = ACTIVITY_WAITED},
+	{.what = "naps: woke, ran and fell asleep between the first mark and the look",
+	 .was_blocked = true,
+	 .stopped_waiting = true,
+	 .ran_us = 9,
+	 .slices = 1,
+	 .stop_us = 160,
+	 .result = ACTIVITY_WAITED},
+	{.what = "queues.py: woken between the look and the stop",
+	 .was_blocked = true,
+	 .then_ran_us = 9,
+	 .then_slices = 1,
+	 .stop_us = 160,
+	 .result = ACTIVITY_MAY_HAVE_RUN},
+	{.what = "busy: has a processor. schedstat of a running thread may lag",
+	 .stop_us = 160,
+	 .result = ACTIVITY_RAN},
+	{.what = "busy: has a processor",
+	 .then_ran_us = 4000,
+	 .stop_us = 160,
+	 .result = ACTIVITY_RAN},
+	{.what = "handoff: in a call that waits at the stop, with its processor",
+	 .stopped_waiting = true,
+	 .then_ran_us = 40,
+	 .stop_us = 160,
+	 .result = ACTIVITY_RAN},
+	{.what = "busy, full machine: queued 300 us before the tick",
+	 .then_waited_us = 5300,
+	 .then_slices = 1,
+	 .stop_us = 5000,
+	 .result = ACTIVITY_WAS_READY},
+	{.what = "busy, full machine: got a processor just before the look",
+	 .waited_us = 400,
+	 .slices = 1,
+	 .then_ran_us = 40,
+	 .stop_us = 160,
+	 .result = ACTIVITY_WAS_READY},
+	{.what = "handoff: got a processor after it was queued at the tick",
+	 .waited_us = 100,
+	 .slices = 1,
+	 .then_ran_us = 40,
+	 .stop_us = 160,
+	 .result = ACTIVITY_RAN},
+	{.what = "pool: had two processors between the look and the stop",
+	 .then_ran_us = 40,
+	 .then_waited_us = 300,
+	 .then_slices = 2,
+	 .stop_us = 500,
+	 .result = ACTIVITY_MAY_HAVE_RUN},
+	{.what = "naps: the tracer's timer woke it, too",
+	 .stopped_waiting = true,
+	 .woken = true,
+	 .then_waited_us = 150,
+	 .then_slices = 1,
+	 .stop_us = 160,
+	 .result = ACTIVITY_WAITED},
+	{.what = "busy: the tracer took its processor",
+	 .then_waited_us = 150,
+	 .then_slices = 1,
+	 .stop_us = 160,
+	 .result = ACTIVITY_MAY_HAVE_RUN},
+	{.what = "naps, full machine: queued 300 us before the tick, by its timer",
+	 .stopped_waiting = true,
+	 .woken = true,
+	 .then_waited_us = 5300,
+	 .then_slices = 1,
+	 .stop_us = 5000,
+	 .result = ACTIVITY_WAS_READY},
+	{.what = "handoff: lost its processor after the look",
+	 .stopped_waiting = true,
+	 .then_ran_us = 20,
+	 .then_waited_us = 40,
+	 .then_slices = 1,
+	 .stop_us = 400,
+	 .result = ACTIVITY_MAY_HAVE_RUN},
+};
+
+TEST(the_readings_of_each_row_have_its_result)
 {
-	ck_assert_int_eq(ran(0, 0, 0, &moments, false), ACTIVITY_RAN);
-	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, false), ACTIVITY_RAN);
-	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, true), ACTIVITY_RAN);
+	for (size_t i = 0; i < array_size(table); i++)
+		ck_assert_msg(result_of(&table[i]) == table[i].result, "%s: %d", table[i].what,
+			      result_of(&table[i]));
 }
 
-TEST(a_thread_that_waited_since_before_the_look_did_not_run)
+/* The tracer comes 60 us after the tick, and looks 400 us later, since it has many threads. */
+TEST(a_thread_that_was_queued_in_between_was_woken_or_preempted)
 {
-	/* The thread has waited since just after the look. */
-	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
-	ck_assert_int_eq(ran(3 * MS, 4 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
-	/* At the look the thread had waited for one or two milliseconds. */
-	ck_assert_int_eq(ran(0, 8 * MS, 1, &moments, false), ACTIVITY_WAITED);
-	ck_assert_int_eq(ran(0, 9 * MS, 1, &moments, false), ACTIVITY_WAITED);
-	/* The tracer took the thread's processor when the tick came. */
-	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
-	/* Another thread took the processor before the tick was due. */
-	ck_assert_int_eq(ran(0, 11 * MS, 1, &moments, false), ACTIVITY_WAITED);
-}
+	struct activity_readings r = {
+		.due_ns = NS_PER_SEC,
+		.came_ns = NS_PER_SEC + 60 * US,
+		.first = {.run_ns = 1, .wait_ns = 1, .slices = 1},
+		.look = {.run_ns = 1, .wait_ns = 1, .slices = 1},
+		.look_ns = NS_PER_SEC + 460 * US,
+		.stop = {.run_ns = 1 + 10 * US, .wait_ns = 1 + 200 * US, .slices = 2},
+		.stop_ns = NS_PER_SEC + 500 * US,
+	};
 
-TEST(a_thread_that_slept_after_the_look_did_not_run)
-{
-	struct activity_moments when = moments;
-
-	when.not_stopped_ns = 106 * MS;
-	/* In the 3 ms in which it had not stopped, the thread slept for 1 ms. */
-	ck_assert_int_eq(ran(0, 2 * MS, 1, &when, false), ACTIVITY_WAITED);
-	ck_assert_int_eq(ran(MS, MS, 1, &when, false), ACTIVITY_WAITED);
-	ck_assert_int_eq(ran(0, 3 * MS, 1, &when, false), ACTIVITY_MAY_HAVE_RUN);
-	/* The thread was in a long system call, and lost its processor at the end of the call. */
-	ck_assert_int_eq(ran(2 * MS, MS, 1, &when, false), ACTIVITY_MAY_HAVE_RUN);
-}
-
-/* A thread in a sleep waits for the tracer's processor because the same timer has woken both. */
-TEST(a_call_that_only_waits_does_not_count_as_running)
-{
-	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, true), ACTIVITY_WAITED);
-	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, true), ACTIVITY_WAITED);
+	ck_assert_int_eq(activity_at_tick(&r), ACTIVITY_MAY_HAVE_RUN);
+	r.stopped_waiting = true;
+	ck_assert_int_eq(activity_at_tick(&r), ACTIVITY_WAITED);
+	/* Its earlier waits tell nothing about this one. */
+	r.first.wait_ns = 0;
+	r.look.slices = 2;
+	r.look.wait_ns = 1 + 9 * NS_PER_MS;
+	r.stop.slices = 3;
+	r.stop.wait_ns = r.look.wait_ns + 200 * US;
+	ck_assert_int_eq(activity_at_tick(&r), ACTIVITY_WAITED);
 }

@@ -80,16 +80,3 @@ TEST(restart_codes_and_eintr_mean_an_interrupted_wait)
 		ck_assert_int_eq(syscall_was_waiting(result),
 				 result == -EINTR || (result >= -516 && result <= -512));
 }
-
-/* Calls that do work do not count as waiting only. */
-TEST(calls_that_only_wait_are_marked)
-{
-	ck_assert(syscall_rule(SYS_clock_nanosleep)->only_waits);
-	ck_assert(syscall_rule(SYS_epoll_pwait)->only_waits);
-	ck_assert(syscall_rule(SYS_futex)->only_waits);
-	ck_assert(syscall_rule(SYS_sched_yield)->only_waits);
-	ck_assert(!syscall_rule(SYS_read)->only_waits);
-	ck_assert(!syscall_rule(SYS_getrandom)->only_waits);
-	ck_assert(!syscall_rule(SYS_mmap)->only_waits);
-	ck_assert(!syscall_rule(-1)->only_waits);
-}

@@ -1,0 +1,153 @@
+#include "lib/capture/balance.h"
+
+#include "lib/capture/state.h"
+#include "tests/unit/suite.h"
+
+#define TICK_NS (10 * NS_PER_MS)
+
+static struct traced_process process;
+static struct thread a, b;
+
+static void set_up(void)
+{
+	process = (struct traced_process){.ticks = {.length_ns = TICK_NS, .due = 1},
+					  .threads = {.n = 2}};
+	a = b = (struct thread){
+		.target = &process,
+		.look = {.known = true, .mark = {.run_ns = 1, .wait_ns = 1, .slices = 1}},
+	};
+	balance_compare(&a);
+	balance_compare(&b);
+}
+
+static void tear_down(void)
+{
+}
+
+/* A tick at which the thread is told as this, and has run and waited so long until the next one. */
+static enum activity_at_tick tick(struct thread *th, enum activity_at_tick may_be, uint64_t ran_ns,
+				  uint64_t waited_ns)
+{
+	enum activity_at_tick told = may_be;
+
+	if (may_be == ACTIVITY_MAY_HAVE_RUN)
+		told = balance_decide(th, true);
+	if (may_be == ACTIVITY_WAITED && balance_lacks(th))
+		told = ACTIVITY_RAN;
+
+	if (told == ACTIVITY_RAN)
+		balance_tell_running(th, 1);
+	if (told == ACTIVITY_WAS_READY)
+		balance_tell_ready(th, 1);
+	th->look.mark.run_ns += ran_ns;
+	th->look.mark.wait_ns += waited_ns;
+	th->look.mark.slices += ran_ns > 0;
+	balance_compare(th);
+	return told;
+}
+
+/* Returns at how many of n such ticks the thread was told as this. */
+static unsigned int ticks(struct thread *th, enum activity_at_tick may_be, uint64_t ran_ns,
+			  uint64_t waited_ns, enum activity_at_tick told)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < 1000; i++)
+		n += tick(th, may_be, ran_ns, waited_ns) == told;
+	return n;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(what_may_have_run_counts_as_running_until_it_is_too_much)
+{
+	/* Of each tick the thread runs a tenth, and waits for a processor the rest. */
+	const unsigned int told =
+		ticks(&a, ACTIVITY_MAY_HAVE_RUN, TICK_NS / 10, TICK_NS * 9 / 10, ACTIVITY_RAN);
+
+	ck_assert_uint_ge(told, 100 + 7);
+	ck_assert_uint_le(told, 100 + 9);
+	/* What is certain is told, whatever the sums are. */
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_RAN, TICK_NS / 10, 0, ACTIVITY_RAN), 1000);
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_WAS_READY, 0, 0, ACTIVITY_WAS_READY), 1000);
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_WAITED, 0, 0, ACTIVITY_WAITED), 1000);
+}
+
+/* It did not wait for a processor either. */
+TEST(a_surplus_of_both_times_means_waiting)
+{
+	/* 9 ticks are told as running, and 9 as ready. */
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_MAY_HAVE_RUN, 0, 0, ACTIVITY_WAITED), 1000 - 18);
+	/* In user mode a thread does not wait for anything else. */
+	ck_assert_int_eq(balance_decide(&a, false), ACTIVITY_WAS_READY);
+}
+
+TEST(a_surplus_of_one_thread_is_one_of_its_process)
+{
+	(void)ticks(&a, ACTIVITY_RAN, TICK_NS / 2, 0, ACTIVITY_RAN);
+	ck_assert_int_eq(tick(&b, ACTIVITY_MAY_HAVE_RUN, 0, TICK_NS), ACTIVITY_WAS_READY);
+}
+
+/* Another thread's lack does not make a surplus. */
+TEST(a_thread_has_no_more_than_its_own_time)
+{
+	(void)ticks(&b, ACTIVITY_WAITED, TICK_NS / 50, 0, ACTIVITY_WAITED);
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_MAY_HAVE_RUN, 0, TICK_NS, ACTIVITY_RAN), 9);
+}
+
+/* As of two threads that run at the same moment only while one of them falls asleep. */
+TEST(a_lack_that_chance_does_not_explain_is_filled)
+{
+	const unsigned int told = ticks(&a, ACTIVITY_WAITED, TICK_NS / 2, 0, ACTIVITY_RAN);
+
+	/* 500 ticks have run; the standard deviation of chance is 16 ticks. */
+	ck_assert_uint_ge(told, 500 - 3 * 16 - 1);
+	ck_assert_uint_le(told, 500 - 3 * 15);
+}
+
+/* A program that sleeps half of the time, in phases that have nothing to do with the ticks. */
+TEST(chance_is_not_filled)
+{
+	uint32_t random = 1;
+
+	for (unsigned int i = 0; i < 100000; i++) {
+		random = random * 1664525 + 1013904223;
+		if (random >> 31)
+			ck_assert_int_eq(tick(&a, ACTIVITY_RAN, TICK_NS / 2, 0), ACTIVITY_RAN);
+		else
+			ck_assert_int_eq(tick(&a, ACTIVITY_WAITED, TICK_NS / 2, 0),
+					 ACTIVITY_WAITED);
+	}
+}
+
+/* A main thread that waits for threads that begin and end between two ticks. */
+TEST(a_thread_that_has_not_run_is_not_told_as_running)
+{
+	(void)ticks(&a, ACTIVITY_WAITED, TICK_NS / 2, 0, ACTIVITY_WAITED);
+	ck_assert_uint_eq(ticks(&b, ACTIVITY_WAITED, 0, 0, ACTIVITY_WAITED), 1000);
+}
+
+TEST(time_without_samples_is_in_no_sum)
+{
+	for (unsigned int i = 0; i < 1000; i++) {
+		a.look.mark.run_ns += TICK_NS;
+		a.look.mark.slices++;
+		balance_forget(&a);
+		balance_compare(&a);
+	}
+	ck_assert_int_eq(a.balance.run_ns, 0);
+	ck_assert_int_eq(process.balance.run_ns, 0);
+	ck_assert_uint_eq(process.balance.ticks_ns, 0);
+}
+
+/* Of a thread with a processor of its own only some marks are read. */
+TEST(ticks_without_a_mark_are_compared_with_the_next_one)
+{
+	for (unsigned int i = 0; i < 1000; i++) {
+		balance_tell_running(&a, 1);
+		a.look.mark.run_ns += TICK_NS;
+		a.look.without_mark = i % 4;
+		balance_compare(&a);
+	}
+	ck_assert_int_eq(a.balance.run_ns, 0);
+}
