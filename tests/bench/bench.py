@@ -34,6 +34,7 @@ import replay  # noqa: E402
 import report  # noqa: E402
 import servers  # noqa: E402
 import sizes  # noqa: E402
+import truth  # noqa: E402
 import variants  # noqa: E402
 import ways  # noqa: E402
 
@@ -50,7 +51,7 @@ SMOKE = os.environ.get('BENCH_SMOKE') == '1'
 
 # Measurements of their own, beside the scenarios: modules with NAME, run(box, smoke),
 # wanted(figures) and text(figures).
-PARTS = (ways, replay, first, births, servers, sizes, conversions)
+PARTS = (ways, replay, first, births, servers, sizes, conversions, truth)
 
 # The variants of each repetition, and those of the first repetition only.
 OFTEN = (variants.Nothing, variants.Bare, variants.Ours)
