@@ -195,21 +195,24 @@ static void title_process(struct top *t)
 {
 	struct top_view *v = &t->view;
 	struct top_time now, all;
-	char ready[TOP_TEXT] = "";
+	size_t length;
 	const size_t n_threads = t->model.n_threads > 0 ? t->model.used_threads - 1 : 0;
 
 	top_model_thread_time(&t->model, TOP_ALL, &now, &all);
 	/* Stays, so that the columns do not move to and fro. */
 	if (all.ready_ns > 0 && all.ready_ns >= all.self_ns / READY_SHOWN_PART)
 		v->shows_ready = true;
-	if (v->shows_ready)
-		(void)snprintf(ready, sizeof(ready), "%.2f ready, ", threads_in(t, now.ready_ns));
-	(void)snprintf(v->title, TOP_TEXT,
-		       "process %d (%s), %.0f s%s, %zu thread%s: %.2f run, %s%.2f wait%s",
+	(void)snprintf(v->title, TOP_TEXT, "process %d (%s), %.0f s%s, %zu thread%s: %.2f run",
 		       t->recording.pid, t->process, (double)t->model.all_ns / (double)NS_PER_SEC,
 		       v->is_paused ? ", PAUSED" : "", n_threads, n_threads == 1 ? "" : "s",
-		       threads_in(t, now.self_ns), ready, threads_in(t, now.waiting_ns),
-		       t->model.hides_ready ? " or ready" : "");
+		       threads_in(t, now.self_ns));
+	length = strlen(v->title);
+	if (v->shows_ready)
+		(void)snprintf(v->title + length, TOP_TEXT - length, ", %.2f ready",
+			       threads_in(t, now.ready_ns));
+	length = strlen(v->title);
+	(void)snprintf(v->title + length, TOP_TEXT - length, ", %.2f wait%s",
+		       threads_in(t, now.waiting_ns), t->model.hides_ready ? " or ready" : "");
 	v->now_ns = t->model.now_ns;
 	v->all_ns = t->model.all_ns;
 }
