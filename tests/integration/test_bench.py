@@ -54,13 +54,15 @@ def test_all_of_it(box):
     check(bench.wait(3 * harness.PATIENCE_S) == 0, bench.stderr)
     text = bench.stdout
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
-                     'first', 'births', 'servers', 'sizes', 'convert'):
+                     'first', 'births', 'servers', 'sizes', 'convert', 'truth'):
         check(f'(`T={scenario}`)' in text, f'no table of {scenario}: {text}')
     rows = re.findall(r'^\| (.*) \| (ok|NOT OK) \|$', text, re.M)
     asked = collections.Counter(re.split(r' p[59]|[,:]| \|', what)[0]
                                 for what, _ in rows)
     # Throughput and p99 of redis-server, and of the servers that are installed.
     check(asked.pop('server', 0) in (2, 4, 6, 8), f'no servers: {rows}')
+    # Ready time only if the machine was busy.
+    check(asked.pop('true', 0) in (1, 2), f'no true times: {rows}')
     check(asked == {'pause': 2, 'stopped': 2, 'CPU per sample': 1,
                     'completeness': 1, 'work lost': 1, 'CPU': 2,
                     'stack of 30 frames': 1, 'the same stack by libdwfl': 1,

@@ -298,7 +298,8 @@ def test_hostile_names(box):
     target.wait_line('ready.*')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
-    terminal = Terminal(box)
+    # With the columns of ready time there is little room for names.
+    terminal = Terminal(box, width=120)
     terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
     lines = wait_rows(terminal, first_is('busy_seventy'), 'its functions')
     check('a\\x1bc\\x9b\\u{202e}\xe4' in lines[3], f'{lines[3]}')
