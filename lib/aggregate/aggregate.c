@@ -112,11 +112,11 @@ static int copy_thread(struct open_chunk *c, const struct open_chunk *from, cons
 	int r = open_chunk_thread(c, t->tid, &copy);
 
 	if (r == 0)
-		r = stacks_copy(&c->stacks, &from->stacks, t->node, &node);
+		r = stacks_copy(&c->stacks, &from->stacks, t->stack.node, &node);
 	if (r != 0)
 		return r;
 	*copy = *t;
-	copy->node = node;
+	copy->stack.node = node;
 	copy->last = PROFILE_NONE;
 	copy->since_ns = max_u64(t->since_ns, c->period.start_ns);
 	return emit(c, copy, c->period.start_ns, node, t->state);
@@ -236,7 +236,7 @@ int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id)
 static int change(struct open_chunk *c, struct thread *t, uint64_t time_ns, uint32_t node,
 		  enum profile_state state)
 {
-	const bool same_stack = node == t->node;
+	const bool same_stack = node == t->stack.node;
 	const bool off_cpu = state != PROFILE_RUNNING && t->state != PROFILE_RUNNING;
 	int r;
 
@@ -259,10 +259,10 @@ static int add_stack(struct open_chunk *c, const struct thread *t, const struct 
 	uint32_t base = PROFILE_NONE;
 	size_t n = stack->n, depth = 0;
 
-	if (stack->shared_n > 0 && stack->shared_id == t->stack_id && t->node != PROFILE_NONE &&
-	    stack->shared_n <= t->depth) {
+	if (stack->shared_n > 0 && stack->shared_id == t->stack.stack_id &&
+	    t->stack.node != PROFILE_NONE && stack->shared_n <= t->stack.depth) {
 		depth = stack->shared_n;
-		base = stacks_caller(&c->stacks, t->node, t->depth - depth);
+		base = stacks_caller(&c->stacks, t->stack.node, t->stack.depth - depth);
 		n -= depth;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -271,34 +271,35 @@ static int add_stack(struct open_chunk *c, const struct thread *t, const struct 
 	return stacks_add(&c->stacks, base, stack->frames, n, ret_node);
 }
 
+/* From time_ns on the thread has this stack and this state. */
+static int enter(struct open_chunk *c, struct thread *t, uint64_t time_ns, struct seen_stack stack,
+		 enum profile_state state)
+{
+	int r = change(c, t, time_ns, stack.node, state);
+
+	if (r < 0)
+		return r;
+	open_chunk_charge(c, t, time_ns);
+	t->stack = stack;
+	t->state = state;
+	t->seen_ns = time_ns;
+	if (state == PROFILE_RUNNING)
+		t->ran = stack;
+	return 0;
+}
+
 int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 		     const struct unwind_stack *stack, enum profile_state state)
 {
+	struct seen_stack seen = {.stack_id = stack->id};
 	struct thread *t;
-	size_t depth = 0;
-	uint32_t node;
 	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r == 0)
-		r = add_stack(&a->chunk, t, stack, &node, &depth);
+		r = add_stack(&a->chunk, t, stack, &seen.node, &seen.depth);
 	if (r == 0)
 		r = revive(&a->chunk, t);
-	if (r == 0)
-		r = change(&a->chunk, t, time_ns, node, state);
-	if (r != 0)
-		return r;
-	open_chunk_charge(&a->chunk, t, time_ns);
-	t->node = node;
-	t->depth = depth;
-	t->stack_id = stack->id;
-	t->state = state;
-	t->seen_ns = time_ns;
-	if (state == PROFILE_RUNNING) {
-		t->ran.node = node;
-		t->ran.depth = depth;
-		t->ran.stack_id = stack->id;
-	}
-	return 0;
+	return r != 0 ? r : enter(&a->chunk, t, time_ns, seen, state);
 }
 
 int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_ns, enum profile_state state)
@@ -306,14 +307,7 @@ int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_ns, enum pr
 	struct thread *t;
 	int r = begin_record(a, tid, &time_ns, &t);
 
-	if (r == 0)
-		r = change(&a->chunk, t, time_ns, t->node, state);
-	if (r < 0)
-		return r;
-	open_chunk_charge(&a->chunk, t, time_ns);
-	t->state = state;
-	t->seen_ns = time_ns;
-	return 0;
+	return r < 0 ? r : enter(&a->chunk, t, time_ns, t->stack, state);
 }
 
 int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns)
@@ -323,16 +317,7 @@ int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 
 	if (r < 0 || t->ran.node == PROFILE_NONE)
 		return r;
-	r = change(&a->chunk, t, time_ns, t->ran.node, PROFILE_RUNNING);
-	if (r < 0)
-		return r;
-	open_chunk_charge(&a->chunk, t, time_ns);
-	t->node = t->ran.node;
-	t->depth = t->ran.depth;
-	t->stack_id = t->ran.stack_id;
-	t->state = PROFILE_RUNNING;
-	t->seen_ns = time_ns;
-	return 0;
+	return enter(&a->chunk, t, time_ns, t->ran, PROFILE_RUNNING);
 }
 
 int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
@@ -340,7 +325,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	struct thread *t;
 	int r = begin_record(a, tid, &time_ns, &t);
 
-	if (r < 0 || t->node == PROFILE_NONE)
+	if (r < 0 || t->stack.node == PROFILE_NONE)
 		return r;
 	r = open_chunk_end_run(&a->chunk, t, time_ns);
 	if (r == 0)
@@ -348,7 +333,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	if (r < 0)
 		return r;
 	open_chunk_charge(&a->chunk, t, time_ns);
-	t->node = PROFILE_NONE;
+	t->stack.node = PROFILE_NONE;
 	return 0;
 }
 
@@ -362,7 +347,7 @@ static uint64_t tick_without_sample(const struct open_chunk *c, const struct thr
 	uint64_t us = open_chunk_unix_us(c, period_tick_before(&c->period, time_ns));
 	const struct profile_sample *last;
 
-	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE)
+	if (t->stack.node == PROFILE_NONE || t->last == PROFILE_NONE)
 		return 0;
 	last = &c->samples[t->last];
 	return last->time_us < us || (last->time_us == us && last->is_for_files) ? us : 0;
@@ -378,12 +363,12 @@ int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	if (t->state == PROFILE_RUNNING)
 		r = open_chunk_end_run(&a->chunk, t, time_ns);
 	t->before_us = tick_without_sample(&a->chunk, t, time_ns);
-	if (r == 0 && t->node != PROFILE_NONE)
-		r = emit(&a->chunk, t, time_ns, t->node, t->state);
+	if (r == 0 && t->stack.node != PROFILE_NONE)
+		r = emit(&a->chunk, t, time_ns, t->stack.node, t->state);
 	if (r < 0)
 		return r;
 	open_chunk_charge(&a->chunk, t, time_ns);
-	t->node = PROFILE_NONE;
+	t->stack.node = PROFILE_NONE;
 	t->exited = true;
 	t->exit_us = open_chunk_unix_us(&a->chunk, time_ns);
 	return 0;

@@ -55,7 +55,7 @@ static int separate_ahead(struct cut *cut, struct open_chunk *c, uint64_t end_us
 
 		t->ahead = false;
 		t->has_ended = false;
-		t->carry = t->node;
+		t->carry = t->stack.node;
 		t->carry_state = t->state;
 	}
 	sort_samples(c->samples, c->n_samples);
@@ -152,8 +152,8 @@ static int renew_stacks(struct cut *cut, struct open_chunk *c)
 	for (size_t i = 0; i < c->n_threads && r == 0; i++) {
 		struct thread *t = &c->threads[i];
 
-		r = stacks_copy(&fresh, &c->stacks, t->node, &t->node);
-		t->ran.node = t->state == PROFILE_RUNNING ? t->node : PROFILE_NONE;
+		r = stacks_copy(&fresh, &c->stacks, t->stack.node, &t->stack.node);
+		t->ran.node = t->state == PROFILE_RUNNING ? t->stack.node : PROFILE_NONE;
 		if (r == 0)
 			r = stacks_copy(&fresh, &c->stacks, t->carry, &t->carry);
 	}
@@ -198,7 +198,7 @@ static int start_samples(const struct cut *cut, struct open_chunk *c)
 static void forget_stacks(struct open_chunk *c)
 {
 	for (size_t i = 0; i < c->n_threads; i++) {
-		c->threads[i].node = c->threads[i].ran.node = PROFILE_NONE;
+		c->threads[i].stack.node = c->threads[i].ran.node = PROFILE_NONE;
 		c->threads[i].last = PROFILE_NONE;
 	}
 	c->n_samples = c->sample_bytes = 0;

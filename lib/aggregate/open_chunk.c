@@ -49,7 +49,7 @@ int open_chunk_thread(struct open_chunk *c, uint32_t tid, struct thread **ret)
 	*ret = &c->threads[c->n_threads++];
 	**ret = (struct thread){
 		.tid = tid,
-		.node = PROFILE_NONE,
+		.stack.node = PROFILE_NONE,
 		.ran.node = PROFILE_NONE,
 		.last = PROFILE_NONE,
 		.carry = PROFILE_NONE,
@@ -127,7 +127,7 @@ static int end_off_cpu(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 		c->samples[t->last].is_for_files = false;
 		return 0;
 	}
-	return open_chunk_emit(c, t, last_us, t->node, t->state);
+	return open_chunk_emit(c, t, last_us, t->stack.node, t->state);
 }
 
 /*
@@ -148,14 +148,14 @@ static int fill_ticks(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 		if (next_ns == 0)
 			break;
 		at_us = open_chunk_unix_us(c, next_ns);
-		r = open_chunk_emit(c, t, at_us, t->node, PROFILE_RUNNING);
+		r = open_chunk_emit(c, t, at_us, t->stack.node, PROFILE_RUNNING);
 	}
 	return r;
 }
 
 int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 {
-	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE)
+	if (t->stack.node == PROFILE_NONE || t->last == PROFILE_NONE)
 		return 0;
 	return t->state == PROFILE_RUNNING ? fill_ticks(c, t, time_ns) : end_off_cpu(c, t, time_ns);
 }
@@ -169,7 +169,7 @@ int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t tim
 	int r = open_chunk_end_run(c, t, time_ns);
 
 	if (r == 0)
-		r = open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), t->node, state);
+		r = open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), t->stack.node, state);
 	if (last != PROFILE_NONE)
 		c->samples[last].is_for_files = was_for_files;
 	for (size_t i = n; i < c->n_samples; i++)
@@ -181,8 +181,8 @@ void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 {
 	uint64_t ns = period_between(&c->period, t->since_ns, time_ns);
 
-	if (t->node != PROFILE_NONE && ns > 0)
-		stacks_charge(&c->stacks, t->node, ns, t->state);
+	if (t->stack.node != PROFILE_NONE && ns > 0)
+		stacks_charge(&c->stacks, t->stack.node, ns, t->state);
 	t->since_ns = max_u64(t->since_ns, time_ns);
 }
 

@@ -23,26 +23,28 @@
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
+/* A stack of the open chunk. */
+struct seen_stack {
+	uint32_t node;
+	/* Valid unless node is PROFILE_NONE: the stack's number of frames, and unwind_stack.id. */
+	size_t depth;
+	uint64_t stack_id;
+};
+
 struct thread {
 	uint32_t tid;
 	uint64_t id; /* shown in the profile in place of tid; 0: tid is shown */
 	char name[THREAD_NAME_SIZE];
 
 	/* The thread's present state. */
-	uint32_t node; /* its stack; PROFILE_NONE: not known, or the thread has exited */
-	/* Valid unless node is PROFILE_NONE: the stack's number of frames, and unwind_stack.id. */
-	size_t depth;
-	uint64_t stack_id;
+	struct seen_stack stack; /* node is PROFILE_NONE: not known, or the thread has exited */
 	enum profile_state state;
 	uint64_t since_ns; /* the thread's time is charged to its stacks up to here */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
-	/* The same of its last sample in the open chunk that was running. */
-	struct {
-		uint32_t node; /* PROFILE_NONE: there is none */
-		size_t depth;
-		uint64_t stack_id;
-	} ran;
+	/* The stack of its last sample that was running. node is PROFILE_NONE: no such sample yet
+	 */
+	struct seen_stack ran;
 
 	/* The thread's samples in the open chunk. */
 	uint32_t last; /* index of the newest sample in samples; PROFILE_NONE: no sample */

@@ -17,11 +17,6 @@
 #define NS_PER_MS  UINT64_C(1000000)
 #define NS_PER_US  UINT64_C(1000)
 
-static inline int64_t min_i64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static inline int64_t max_i64(int64_t a, int64_t b)
 {
 	return a > b ? a : b;

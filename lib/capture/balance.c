@@ -31,7 +31,6 @@ static void add_difference(struct thread *th)
 	const int64_t ready_ns = (int64_t)waited_ns - (int64_t)own->told_ready_ns;
 
 	own->run_ns += run_ns;
-	own->ready_ns += ready_ns;
 	sums->run_ns += run_ns;
 	sums->ready_ns += ready_ns;
 	sums->counted_run_ns += ran_ns;

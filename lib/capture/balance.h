@@ -28,7 +28,7 @@ struct thread_balance {
 	/* The mark that was compared last. slices 0: none since the last sample that is missing. */
 	struct activity_mark mark;
 	uint64_t told_running_ns, told_ready_ns; /* since that mark */
-	int64_t run_ns, ready_ns;		 /* what the kernel counts, less what was told */
+	int64_t run_ns;				 /* what the kernel counts, less what was told */
 	bool has_run;				 /* between the last two marks that were compared */
 };
 

@@ -301,8 +301,6 @@ struct capture {
 	struct capture_options options;
 	struct tick tick;    /* the one under way, or the last */
 	uint64_t now_ns;     /* when the tracer began to work for it */
-	uint64_t woke_ns;    /* when the tracer last went on after a wait */
-	uint64_t left_ns;    /* when the tracer last finished with a stop or a tick */
 	uint64_t charged_ns; /* up to this time targets are charged for the tracer's work */
 
 	struct planned *targets; /* targets.h */

@@ -249,9 +249,6 @@ static void end_stop(struct thread *th, enum tracee_status status, int signal)
 		th->held = (struct thread_held){.is = true, .status = status, .signal = signal};
 }
 
-/* If the next of several stops is available already, handling it begins within this time. */
-#define NO_WAIT_NS (5 * NS_PER_US)
-
 void stop_handle(struct thread *th, enum tracee_status status, int signal)
 {
 	struct traced_process *t = th->target;
@@ -266,8 +263,6 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	size_t size = 0;
 	int r = 0;
 
-	if (since - t->capture->left_ns > NO_WAIT_NS)
-		t->capture->woke_ns = since;
 	th->stop.ns = since;
 	options->beat->touching = t->id;
 	/* Every stop consumes a pending interrupt (kernel/signal.c). */
@@ -299,7 +294,6 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 		th->group_stop = GROUP_STOP_IN;
 	else if (th->group_stop != GROUP_STOP_NONE)
 		th->group_stop = status == TRACEE_TRAP ? GROUP_STOP_AFTER : GROUP_STOP_NONE;
-	t->capture->left_ns = options->now_ns();
-	t->counters->cost_ns += t->capture->left_ns - since;
+	t->counters->cost_ns += options->now_ns() - since;
 	options->beat->touching = 0;
 }

@@ -159,7 +159,6 @@ static void charge(struct traced_process *t)
 
 	t->counters->cost_ns += now_ns - c->charged_ns;
 	c->charged_ns = now_ns;
-	c->left_ns = now_ns;
 }
 
 static void end_checks(struct traced_process *t)

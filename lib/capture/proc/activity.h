@@ -77,7 +77,7 @@ struct activity_readings {
 	struct activity_mark stop;
 	uint64_t stop_ns;     /* the tracer handled the stop */
 	bool stopped_waiting; /* the stop is in a system call, or where the look found the thread */
-	bool woken;	      /* the stop is in a call that has waited and ends now (stop.h) */
+	bool woken; /* the stop is in a call that has waited and ends now (syscall_waits()) */
 };
 
 /*
@@ -98,7 +98,7 @@ struct activity_readings {
  *   two slices or more since the look        lost a processor at some time          MAY_HAVE_RUN
  *   one slice since the look:
  *    queued until the tracer came; woken     the tracer's timer woke it, too, or    WAITED
- *                                            the thread whose turn it was
+ *                                            another thread gave it work
  *    queued until the tracer came            the tracer took its processor          MAY_HAVE_RUN
  *    queued after the look                   had its processor at the look          MAY_HAVE_RUN
  *    queued in between; stopped waiting      was woken after the tick               WAITED

@@ -31,12 +31,12 @@ TEST(new_threads_are_empty)
 	struct thread *t = get(7);
 
 	ck_assert_str_eq(t->name, "");
-	ck_assert_uint_eq(t->node, PROFILE_NONE);
+	ck_assert_uint_eq(t->stack.node, PROFILE_NONE);
 	ck_assert_uint_eq(t->last, PROFILE_NONE);
 	ck_assert_uint_eq(t->carry, PROFILE_NONE);
 	ck_assert(!t->exited && !t->ahead);
-	t->node = 3;
-	ck_assert_uint_eq(get(7)->node, 3);
+	t->stack.node = 3;
+	ck_assert_uint_eq(get(7)->stack.node, 3);
 	ck_assert_ptr_null(open_chunk_find(&chunk, 8));
 }
 

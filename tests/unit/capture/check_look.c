@@ -351,11 +351,12 @@ static void let_stop(void)
  */
 static void stop_after(uint64_t since_ns)
 {
+	uint64_t now_ns;
+
 	live_step(0);
-	l.capture->woke_ns = l.capture->options.now_ns();
-	l.capture->left_ns = l.capture->woke_ns;
-	th->pending.due_ns = th->pending.came_ns = l.capture->woke_ns - since_ns;
-	th->pending.mark_ns = l.capture->woke_ns - since_ns / 2;
+	now_ns = l.capture->options.now_ns();
+	th->pending.due_ns = th->pending.came_ns = now_ns - since_ns;
+	th->pending.mark_ns = now_ns - since_ns / 2;
 	if (th->pending.later_ns != 0)
 		th->pending.later_ns = th->pending.due_ns;
 	let_stop();
