@@ -13,30 +13,51 @@ static int64_t ticks_ns(const struct thread *th, uint64_t ticks)
 	return (int64_t)(ticks * th->target->ticks.length_ns);
 }
 
-static void halve(struct process_balance *b)
+static void halve(struct process_time *sum)
 {
-	b->run_ns /= 2;
-	b->ready_ns /= 2;
-	b->counted_run_ns /= 2;
-	b->ticks_ns /= 2;
+	sum->lack_ns /= 2;
+	sum->counted_ns /= 2;
 }
 
-static void add_difference(struct thread *th)
+/*
+ * Time is told in whole ticks. Of n ticks, a thread that runs for the part p of them gets n * p on
+ * average, with the variance n * p * (1 - p).
+ */
+static bool lacks_more_than_chance(const struct thread *th, const struct process_time *sum)
+{
+	const double tick = (double)ticks_ns(th, 1), counted = (double)sum->counted_ns,
+		     ticks = (double)th->target->balance.ticks_ns, lack = (double)sum->lack_ns;
+	const double variance = counted < ticks ? tick * counted * (1 - counted / ticks) : 0;
+
+	return lack > (double)ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
+}
+
+static void add_difference(struct thread *th, struct thread_time *own, struct process_time *sum,
+			   uint64_t counted_ns)
+{
+	const int64_t lack_ns = (int64_t)counted_ns - (int64_t)own->told_ns;
+
+	own->has_grown = counted_ns > 0;
+	own->lack_ns += lack_ns;
+	sum->lack_ns += lack_ns;
+	sum->counted_ns += counted_ns;
+	sum->is_filled = sum->lack_ns > 0 && (sum->is_filled || lacks_more_than_chance(th, sum));
+}
+
+static void add_differences(struct thread *th)
 {
 	struct process_balance *sums = &th->target->balance;
 	struct thread_balance *own = &th->balance;
-	const uint64_t ran_ns = th->look.mark.run_ns - own->mark.run_ns;
-	const uint64_t waited_ns = th->look.mark.wait_ns - own->mark.wait_ns;
-	const int64_t run_ns = (int64_t)ran_ns - (int64_t)own->told_running_ns;
-	const int64_t ready_ns = (int64_t)waited_ns - (int64_t)own->told_ready_ns;
+	const struct activity_mark *now = &th->look.mark;
 
-	own->run_ns += run_ns;
-	sums->run_ns += run_ns;
-	sums->ready_ns += ready_ns;
-	sums->counted_run_ns += ran_ns;
 	sums->ticks_ns += th->target->ticks.length_ns;
-	if (sums->ticks_ns > (uint64_t)ticks_ns(th, MEMORY_TICKS) * th->target->threads.n)
-		halve(sums);
+	add_difference(th, &own->run, &sums->run, now->run_ns - own->mark.run_ns);
+	add_difference(th, &own->ready, &sums->ready, now->wait_ns - own->mark.wait_ns);
+	if (sums->ticks_ns > (uint64_t)ticks_ns(th, MEMORY_TICKS) * th->target->threads.n) {
+		halve(&sums->run);
+		halve(&sums->ready);
+		sums->ticks_ns /= 2;
+	}
 }
 
 void balance_compare(struct thread *th)
@@ -47,21 +68,21 @@ void balance_compare(struct thread *th)
 
 	if (!th->look.known || th->look.without_mark > 0)
 		return;
-	own->has_run = !is_first && !activity_same(&own->mark, &th->look.mark);
+	own->run.has_grown = own->ready.has_grown = false;
 	if (!is_first)
-		add_difference(th);
+		add_differences(th);
 	own->mark = th->look.mark;
-	own->told_running_ns = own->told_ready_ns = 0;
+	own->run.told_ns = own->ready.told_ns = 0;
 }
 
 void balance_tell_running(struct thread *th, uint64_t ticks)
 {
-	th->balance.told_running_ns += (uint64_t)ticks_ns(th, ticks);
+	th->balance.run.told_ns += (uint64_t)ticks_ns(th, ticks);
 }
 
 void balance_tell_ready(struct thread *th, uint64_t ticks)
 {
-	th->balance.told_ready_ns += (uint64_t)ticks_ns(th, ticks);
+	th->balance.ready.told_ns += (uint64_t)ticks_ns(th, ticks);
 }
 
 void balance_forget(struct thread *th)
@@ -69,24 +90,19 @@ void balance_forget(struct thread *th)
 	th->balance.mark.slices = 0;
 }
 
-/*
- * Time is told in whole ticks. Of n ticks, a thread that runs for the part p of them gets n * p on
- * average, with the variance n * p * (1 - p).
- */
-static bool lacks_more_than_chance(const struct thread *th)
+static bool lacks(const struct thread *th, const struct thread_time *own,
+		  const struct process_time *sum)
 {
-	const struct process_balance *sums = &th->target->balance;
-	const double tick = (double)ticks_ns(th, 1), run = (double)sums->counted_run_ns,
-		     ticks = (double)sums->ticks_ns, lack = (double)sums->run_ns;
-	const double variance = run < ticks ? tick * run * (1 - run / ticks) : 0;
-
-	return lack > (double)ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
+	return own->has_grown && own->lack_ns > ticks_ns(th, 1) && sum->is_filled;
 }
 
-bool balance_lacks(const struct thread *th)
+enum activity_at_tick balance_of_blocked(const struct thread *th)
 {
-	return th->balance.has_run && th->balance.run_ns > ticks_ns(th, 1) &&
-	       lacks_more_than_chance(th);
+	const struct process_balance *sums = &th->target->balance;
+
+	if (lacks(th, &th->balance.run, &sums->run))
+		return ACTIVITY_RAN;
+	return lacks(th, &th->balance.ready, &sums->ready) ? ACTIVITY_WAS_READY : ACTIVITY_WAITED;
 }
 
 enum activity_at_tick balance_decide(const struct thread *th, bool in_call)
@@ -94,7 +110,7 @@ enum activity_at_tick balance_decide(const struct thread *th, bool in_call)
 	const struct process_balance *sums = &th->target->balance;
 	const int64_t most_ns = ticks_ns(th, SURPLUS_TICKS);
 
-	if (sums->run_ns >= -most_ns && th->balance.run_ns >= -most_ns)
+	if (sums->run.lack_ns >= -most_ns && th->balance.run.lack_ns >= -most_ns)
 		return ACTIVITY_RAN;
-	return in_call && sums->ready_ns < -most_ns ? ACTIVITY_WAITED : ACTIVITY_WAS_READY;
+	return in_call && sums->ready.lack_ns < -most_ns ? ACTIVITY_WAITED : ACTIVITY_WAS_READY;
 }

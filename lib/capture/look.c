@@ -269,6 +269,14 @@ static void ran_unseen(struct thread *th, const struct covered_ticks *covered)
 	th->target->counters->repeated += covered->ticks;
 }
 
+/* The thread had no processor at the tick: its last sample is still valid. */
+static void was_ready(struct thread *th, const struct covered_ticks *covered)
+{
+	record_ready(th, covered->tick, covered->time_ns);
+	balance_tell_ready(th, covered->ticks);
+	th->target->counters->repeated += covered->ticks;
+}
+
 /* Looks at a thread that is awake and not interrupted. */
 static void look_at(struct thread *th, uint64_t ticks, const struct covered_ticks *covered)
 {
@@ -297,9 +305,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		return;
 	}
 	if (has_not_run(th)) {
-		record_ready(th, covered->tick, covered->time_ns);
-		balance_tell_ready(th, covered->ticks);
-		counters->repeated += covered->ticks;
+		was_ready(th, covered);
 		return;
 	}
 	state = activity_look(&th->activity, &place);
@@ -320,9 +326,18 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		break;
 	}
 	balance_compare(th);
-	if (state == ACTIVITY_BLOCKED && covered->ticks == 1 && balance_lacks(th)) {
-		ran_unseen(th, covered);
-		return;
+	if (state == ACTIVITY_BLOCKED && covered->ticks == 1) {
+		switch (balance_of_blocked(th)) {
+		case ACTIVITY_RAN:
+			ran_unseen(th, covered);
+			return;
+		case ACTIVITY_WAS_READY:
+			was_ready(th, covered);
+			return;
+		case ACTIVITY_WAITED:
+		case ACTIVITY_MAY_HAVE_RUN:
+			break;
+		}
 	}
 	if (state == ACTIVITY_BLOCKED) {
 		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
