@@ -127,7 +127,7 @@ enum activity_at_tick activity_at_tick(const struct activity_readings *r)
 		return r->stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
 	if (since_first == 0)
 		return ACTIVITY_RAN;
-	if (since_first == 1 && queued_ns + CLOCKS_NS < r->due_ns)
+	if (queued_ns + CLOCKS_NS < r->due_ns)
 		return ACTIVITY_WAS_READY;
 	if (since_look == 0)
 		return ACTIVITY_RAN;

@@ -85,15 +85,16 @@ struct activity_readings {
  * processor; the kernel adds a wait for a processor when the wait ends, which is when the slice
  * begins (sched_info_arrive() in kernel/sched/stats.h). To reach its stop the thread had a
  * processor. So after one new slice, stop_ns less the growth of the wait time is the moment at
- * which the thread was queued, or a little later. The first row that applies decides:
+ * which the thread was queued, or a little later; after more slices, it was queued then or earlier.
+ * The first row that applies decides:
  *
  *   what was read                            what it means                          result
  *   ---------------------------------------  -------------------------------------  -----------
  *   blocked; stopped waiting                 blocked at the look                    WAITED
  *   blocked; stopped elsewhere               woken since, the stack is from then    MAY_HAVE_RUN
  *   no slice since first                     it has had its processor since then    RAN
- *   one slice since first, queued before     it waited for a processor all the      WAS_READY
- *   the tick was due                         time
+ *   queued before the tick was due           it waited for a processor all the      WAS_READY
+ *                                            time
  *   no slice since the look                  it had its processor at the look       RAN
  *   two slices or more since the look        lost a processor at some time          MAY_HAVE_RUN
  *   one slice since the look:

@@ -167,6 +167,9 @@ bool syscall_waits(long nr, const struct user_regs_struct *regs)
 {
 	const enum syscall_time kind = syscall_rule(nr)->timeout.kind;
 
+	/* For a disk; they have no timeout. */
+	if (nr == SYS_fsync || nr == SYS_fdatasync)
+		return true;
 	if (nr != SYS_futex)
 		return kind != TIME_NONE && kind != TIME_URING;
 	switch ((int)arch_argument(regs, 1) & FUTEX_CMD_MASK) {

@@ -1,6 +1,7 @@
 #include "lib/capture/restart/syscalls.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include "tests/unit/suite.h"
@@ -79,4 +80,32 @@ TEST(restart_codes_and_eintr_mean_an_interrupted_wait)
 	for (long result = -600; result < 100; result++)
 		ck_assert_int_eq(syscall_was_waiting(result),
 				 result == -EINTR || (result >= -516 && result <= -512));
+}
+
+static bool futex_waits(int command)
+{
+	struct user_regs_struct regs = {0};
+
+#ifdef __x86_64__
+	regs.rsi = (unsigned int)command;
+#else
+	regs.regs[1] = (unsigned int)command;
+#endif
+	return syscall_waits(SYS_futex, &regs);
+}
+
+TEST(calls_that_wait_do_little_else)
+{
+	static const long waits[] = {SYS_epoll_pwait,	  SYS_ppoll, SYS_clock_nanosleep,
+				     SYS_rt_sigtimedwait, SYS_fsync, SYS_fdatasync};
+	static const long work[] = {SYS_write, SYS_mmap, SYS_pread64, SYS_io_uring_enter};
+	const struct user_regs_struct regs = {0};
+
+	for (size_t i = 0; i < array_size(waits); i++)
+		ck_assert_msg(syscall_waits(waits[i], &regs), "call %ld", waits[i]);
+	for (size_t i = 0; i < array_size(work); i++)
+		ck_assert_msg(!syscall_waits(work[i], &regs), "call %ld", work[i]);
+	ck_assert(futex_waits(FUTEX_WAIT_PRIVATE));
+	ck_assert(futex_waits(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME));
+	ck_assert(!futex_waits(FUTEX_WAKE_PRIVATE));
 }
