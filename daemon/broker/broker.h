@@ -15,6 +15,7 @@
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/report/notify.h"
 #include "daemon/broker/report/progress.h"
+#include "daemon/broker/report/times.h"
 
 struct broker {
 	struct parts parts;
@@ -22,6 +23,7 @@ struct broker {
 	struct command command;
 	struct output_conversion conversion;
 	struct progress progress;
+	struct times times;
 	struct notify notify;
 	int stats_fd;		 /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */

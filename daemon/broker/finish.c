@@ -158,6 +158,18 @@ void finish_log_lost(const struct broker *b)
 			    lost == 1 ? "is" : "are");
 }
 
+void finish_log_times(const struct broker *b)
+{
+	struct run_totals all;
+
+	if (b->parts.discovery != NULL)
+		return;
+	totals_of_all(&b->parts.targets, &all);
+	times_log(&b->times, &all.capture,
+		  all.lowest_hz != 0 ? all.lowest_hz : b->parts.state.options.config.rate_hz,
+		  b->parts.state.options.quiet);
+}
+
 void finish_print_outcome(const struct broker *b)
 {
 	struct run_totals all;

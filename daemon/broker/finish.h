@@ -20,6 +20,8 @@ void finish_sampling(struct broker *b);
  * signal ends the wait.
  */
 void finish_delivery(struct broker *b);
+/* Logs what the run has to say about its times (report/times.h), unless it is a service. */
+void finish_log_times(const struct broker *b);
 /* Prints the table of functions of each target. unwind writes it to stdout. */
 void finish_print_tables(struct broker *b);
 /*

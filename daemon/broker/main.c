@@ -294,6 +294,15 @@ static bool is_running(const struct broker *b)
 	return b->parts.discovery != NULL || instances_any_open(&b->parts.targets);
 }
 
+static void check_times(struct broker *b)
+{
+	if (b->parts.state.started_ns == 0 || b->times.is_begun)
+		return;
+	FOR_EACH_TARGET (t, &b->parts.targets)
+		if (t->was_attached && !b->times.is_begun)
+			times_begin(&b->times, t->pid);
+}
+
 static void run_until_end(struct broker *b)
 {
 	while (is_running(b)) {
@@ -303,6 +312,7 @@ static void run_until_end(struct broker *b)
 			break;
 		turn_run_once(b, turn_wait_ms(b, deadline));
 		command_check(&b->command, &b->parts.targets);
+		check_times(b);
 	}
 	state_advance(&b->parts.state, PHASE_STOPPING);
 }
@@ -530,6 +540,8 @@ int main(int argc, char **argv)
 	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.start_failed &&
 	    b->parts.discovery == NULL)
 		finish_print_tables(b);
+	if (attached_any(b))
+		finish_log_times(b);
 	requests_close(&b->requests);
 	finish_children(b);
 	/* Not earlier: chunks arrive and are answered until the children have ended. */

@@ -16,7 +16,6 @@
 #include <sys/prctl.h>
 
 #include "daemon/capture/broker_link.h"
-#include "daemon/capture/cpu_quota.h"
 #include "daemon/capture/filter.h"
 #include "daemon/capture/readers.h"
 #include "daemon/capture/realtime.h"
@@ -30,6 +29,7 @@
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_io.h"
+#include "daemon/process/cpu_group.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/crash.h"
@@ -451,7 +451,7 @@ static bool finish(uint64_t *ret_since_ns)
  */
 static void check_quota(void)
 {
-	me.heartbeat->cpu_quota = cpu_quota_own();
+	me.heartbeat->cpu_quota = cpu_group_own_quota();
 	if (me.realtime.scheduler != SCHEDULER_FIFO && me.heartbeat->cpu_quota != 0)
 		log_warning(
 			"the control group of sentry-profd has a CPU quota of %u %% of a core, "

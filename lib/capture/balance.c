@@ -5,6 +5,9 @@
 /* A surplus of so many ticks is chance. */
 #define SURPLUS_TICKS 8
 
+/* Between two readings of a process's CPU time. */
+#define CLOCK_NS NS_PER_SEC
+
 /* After so many ticks of each thread, the sums of a process are halved. */
 #define MEMORY_TICKS 8192
 
@@ -16,31 +19,30 @@ static int64_t ticks_ns(const struct thread *th, uint64_t ticks)
 static void halve(struct process_time *sum)
 {
 	sum->lack_ns /= 2;
-	sum->counted_ns /= 2;
+	sum->chance /= 4;
+}
+
+static bool lacks_more_than_chance(const struct thread *th, const struct process_time *sum)
+{
+	const double lack = (double)sum->lack_ns;
+
+	return sum->lack_ns > ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * sum->chance;
 }
 
 /*
- * Time is told in whole ticks. Of n ticks, a thread that runs for the part p of them gets n * p on
- * average, with the variance n * p * (1 - p).
+ * A look tells all or nothing of the ticks that it stands for. So the variance is that of looks
+ * that are independent, at each of which the thread runs with a small probability: the time
+ * between two looks, times the expected sum. (Rather too much: a thread that runs at each look has
+ * none.)
  */
-static bool lacks_more_than_chance(const struct thread *th, const struct process_time *sum)
-{
-	const double tick = (double)ticks_ns(th, 1), counted = (double)sum->counted_ns,
-		     ticks = (double)th->target->balance.ticks_ns, lack = (double)sum->lack_ns;
-	const double variance = counted < ticks ? tick * counted * (1 - counted / ticks) : 0;
-
-	return lack > (double)ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
-}
-
 static void add_difference(struct thread *th, struct thread_time *own, struct process_time *sum,
 			   uint64_t counted_ns)
 {
 	const int64_t lack_ns = (int64_t)counted_ns - (int64_t)own->told_ns;
 
-	own->has_grown = counted_ns > 0;
 	own->lack_ns += lack_ns;
 	sum->lack_ns += lack_ns;
-	sum->counted_ns += counted_ns;
+	sum->chance += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.due);
 	sum->is_filled = sum->lack_ns > 0 && (sum->is_filled || lacks_more_than_chance(th, sum));
 }
 
@@ -50,7 +52,7 @@ static void add_differences(struct thread *th)
 	struct thread_balance *own = &th->balance;
 	const struct activity_mark *now = &th->look.mark;
 
-	sums->ticks_ns += th->target->ticks.length_ns;
+	sums->ticks_ns += (uint64_t)ticks_ns(th, th->target->ticks.due);
 	add_difference(th, &own->run, &sums->run, now->run_ns - own->mark.run_ns);
 	add_difference(th, &own->ready, &sums->ready, now->wait_ns - own->mark.wait_ns);
 	if (sums->ticks_ns > (uint64_t)ticks_ns(th, MEMORY_TICKS) * th->target->threads.n) {
@@ -63,13 +65,13 @@ static void add_differences(struct thread *th)
 void balance_compare(struct thread *th)
 {
 	struct thread_balance *own = &th->balance;
-	/* A look after skipped ticks covers many: chance is larger there, and little has run. */
-	const bool is_first = own->mark.slices == 0 || th->target->ticks.due > 1;
-
-	if (!th->look.known || th->look.without_mark > 0)
+	if (th->look.without_mark > 0)
 		return;
-	own->run.has_grown = own->ready.has_grown = false;
-	if (!is_first)
+	if (!th->look.known) {
+		th->target->counters->without_schedstat++;
+		return;
+	}
+	if (own->mark.slices != 0)
 		add_differences(th);
 	own->mark = th->look.mark;
 	own->run.told_ns = own->ready.told_ns = 0;
@@ -77,32 +79,56 @@ void balance_compare(struct thread *th)
 
 void balance_tell_running(struct thread *th, uint64_t ticks)
 {
-	th->balance.run.told_ns += (uint64_t)ticks_ns(th, ticks);
+	const uint64_t ns = (uint64_t)ticks_ns(th, ticks);
+
+	th->balance.run.told_ns += ns;
+	th->target->counters->running_ns += ns;
 }
 
 void balance_tell_ready(struct thread *th, uint64_t ticks)
 {
-	th->balance.ready.told_ns += (uint64_t)ticks_ns(th, ticks);
+	const uint64_t ns = (uint64_t)ticks_ns(th, ticks);
+
+	th->balance.ready.told_ns += ns;
+	th->target->counters->ready_ns += ns;
 }
 
 void balance_forget(struct thread *th)
 {
 	th->balance.mark.slices = 0;
+	th->target->balance.clock_due_ns = 0;
 }
 
-static bool lacks(const struct thread *th, const struct thread_time *own,
-		  const struct process_time *sum)
+void balance_read_clock(struct traced_process *t)
 {
-	return own->has_grown && own->lack_ns > ticks_ns(th, 1) && sum->is_filled;
+	struct capture_counters *counters = t->counters;
+	struct process_balance *b = &t->balance;
+	const uint64_t before_ns = b->clock_ns;
+
+	if (t->ticks.last_ns < b->clock_due_ns ||
+	    t->capture->options.process_ns(t->pid, &b->clock_ns) < 0)
+		return;
+	if (b->clock_due_ns != 0) {
+		counters->compared_cpu_ns += b->clock_ns - before_ns;
+		counters->compared_running_ns += counters->running_ns - b->clock_running_ns;
+	}
+	b->clock_running_ns = counters->running_ns;
+	b->clock_due_ns = t->ticks.last_ns + CLOCK_NS;
 }
 
-enum activity_at_tick balance_of_blocked(const struct thread *th)
+static bool lacks(const struct thread_time *own, const struct process_time *sum, int64_t ns)
+{
+	return own->lack_ns > ns && sum->is_filled;
+}
+
+enum activity_at_tick balance_of_blocked(const struct thread *th, uint64_t ticks)
 {
 	const struct process_balance *sums = &th->target->balance;
+	const int64_t ns = ticks_ns(th, ticks);
 
-	if (lacks(th, &th->balance.run, &sums->run))
+	if (lacks(&th->balance.run, &sums->run, ns))
 		return ACTIVITY_RAN;
-	return lacks(th, &th->balance.ready, &sums->ready) ? ACTIVITY_WAS_READY : ACTIVITY_WAITED;
+	return lacks(&th->balance.ready, &sums->ready, ns) ? ACTIVITY_WAS_READY : ACTIVITY_WAITED;
 }
 
 enum activity_at_tick balance_decide(const struct thread *th, bool in_call)

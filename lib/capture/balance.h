@@ -26,12 +26,12 @@
 #include "lib/capture/proc/activity.h"
 
 struct thread;
+struct traced_process;
 
 /* Of one kind of time of a thread. */
 struct thread_time {
 	uint64_t told_ns; /* since the mark that was compared last */
 	int64_t lack_ns;  /* what the kernel counts, less what was told */
-	bool has_grown;	  /* between the last two marks that were compared */
 };
 
 /* {0}: nothing is known of the thread. */
@@ -43,25 +43,34 @@ struct thread_balance {
 
 /* Of one kind of time of a process's threads. */
 struct process_time {
-	int64_t lack_ns;     /* what the kernel counts, less what was told */
-	uint64_t counted_ns; /* what the kernel counts */
-	bool is_filled;	     /* since the lack was more than chance explains, until it is gone */
+	int64_t lack_ns; /* what the kernel counts, less what was told */
+	double chance;	 /* the variance of lack_ns, if it is due to chance */
+	bool is_filled;	 /* since the lack was more than chance explains, until it is gone */
 };
 
 /* The sums are halved from time to time. */
 struct process_balance {
 	struct process_time run, ready;
 	uint64_t ticks_ns; /* length of the ticks at which threads were looked at */
+	/* The last reading of the process's CPU time, and counters.running_ns then. */
+	uint64_t clock_ns, clock_running_ns;
+	uint64_t clock_due_ns; /* time of the next reading; 0: there is no last reading */
 };
 
 /* Compares the mark of the tick under way (thread.look), if that was read. */
 void balance_compare(struct thread *th);
 
+/*
+ * To be called once in each tick: reads the process's CPU time once a second, and adds what has
+ * passed to counters.compared_cpu_ns.
+ */
+void balance_read_clock(struct traced_process *t);
+
 /* Notes that these ticks of the thread were told as running, or as ready. */
 void balance_tell_running(struct thread *th, uint64_t ticks);
 void balance_tell_ready(struct thread *th, uint64_t ticks);
 
-/* A sample of the thread is missing. */
+/* A sample of the thread is missing: the second is not compared with the process's CPU time. */
 void balance_forget(struct thread *th);
 
 /*
@@ -73,15 +82,16 @@ void balance_forget(struct thread *th);
 enum activity_at_tick balance_decide(const struct thread *th, bool in_call);
 
 /*
- * Returns what a thread that was found blocked counts as at the tick: ACTIVITY_RAN or
+ * Returns what a thread that was found blocked counts as at these ticks: ACTIVITY_RAN or
  * ACTIVITY_WAS_READY if its process lacks more of that time than chance explains (three standard
- * deviations), or has done so and still lacks some, and the thread, which has had such time since
- * the last look, lacks some. Otherwise ACTIVITY_WAITED.
+ * deviations), or has done so and still lacks some, and the thread lacks as much. Otherwise
+ * ACTIVITY_WAITED. A thread that has waited long before it ran lacks more than one tick: it is told
+ * so at the ticks that follow.
  *
  * Nothing shows where it ran: it counts as running where it was last seen to run (RECORD_RUNNING),
  * so the missing time has the functions of the time that was seen. It counts as ready where it was
  * blocked.
  */
-enum activity_at_tick balance_of_blocked(const struct thread *th);
+enum activity_at_tick balance_of_blocked(const struct thread *th, uint64_t ticks);
 
 #endif

@@ -64,6 +64,11 @@ void counters_add(struct capture_counters *sum, const struct capture_counters *m
 	sum->rewritten += more->rewritten;
 	sum->continued += more->continued;
 	sum->cost_ns += more->cost_ns;
+	sum->running_ns += more->running_ns;
+	sum->ready_ns += more->ready_ns;
+	sum->compared_cpu_ns += more->compared_cpu_ns;
+	sum->compared_running_ns += more->compared_running_ns;
+	sum->without_schedstat += more->without_schedstat;
 	if (more->pause_max_ns > sum->pause_max_ns)
 		sum->pause_max_ns = more->pause_max_ns;
 	for (size_t i = 0; i < PAUSE_BUCKETS; i++)

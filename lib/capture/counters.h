@@ -53,6 +53,14 @@ struct capture_counters {
 	uint64_t rewritten;	   /* interrupted calls that were made to restart */
 	uint64_t continued;	   /* partial transfers that were resumed */
 	uint64_t cost_ns;	   /* time that capture spent on this target */
+	/* Times of the threads, of which samples or ticks without one tell. */
+	uint64_t running_ns, ready_ns;
+	/*
+	 * Once a second the CPU time of the process is compared with running_ns: these are the sums
+	 * of both over the seconds in which no sample is missing.
+	 */
+	uint64_t compared_cpu_ns, compared_running_ns;
+	uint64_t without_schedstat; /* looks at threads without run times (proc/activity.h) */
 	/* Stops by interrupts of capture, from the begin of their handling to the continuation. */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];

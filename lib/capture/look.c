@@ -326,8 +326,8 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		break;
 	}
 	balance_compare(th);
-	if (state == ACTIVITY_BLOCKED && covered->ticks == 1) {
-		switch (balance_of_blocked(th)) {
+	if (state == ACTIVITY_BLOCKED) {
+		switch (balance_of_blocked(th, covered->ticks)) {
 		case ACTIVITY_RAN:
 			ran_unseen(th, covered);
 			return;

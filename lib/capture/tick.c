@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "lib/capture/attach.h"
+#include "lib/capture/balance.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/look.h"
 #include "lib/capture/plan.h"
@@ -260,6 +261,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	}
 	covered = covered_by_look(t, 0);
 	record_rename_all(t, covered.tick, covered.time_ns);
+	balance_read_clock(t);
 	sleepers_begin_tick(t);
 	t->threads.next_awake = t->threads.awake;
 	t->ticks.n_visited = 0;

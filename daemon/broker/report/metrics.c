@@ -178,6 +178,22 @@ static void put_samples(const struct text *t, const struct run_totals *f)
 	labeled(t, "missed_total", "reason", "no_capture", f->missed_no_capture);
 }
 
+static void put_times(const struct text *t, const struct capture_counters *c)
+{
+	family(t, "thread_seconds", COUNTER, "seconds",
+	       "Time of threads in samples, by state. The rest of the samples are waiting.");
+	fprintf(t->out, "sentry_profd_thread_seconds_total{state=\"running\"} %.3f\n",
+		(double)c->running_ns / 1e9);
+	fprintf(t->out, "sentry_profd_thread_seconds_total{state=\"ready\"} %.3f\n",
+		(double)c->ready_ns / 1e9);
+	family(t, "compared_seconds", COUNTER, "seconds",
+	       "Running time of profiles, and what the kernel counts in the same time.");
+	fprintf(t->out, "sentry_profd_compared_seconds_total{by=\"profile\"} %.3f\n",
+		(double)c->compared_running_ns / 1e9);
+	fprintf(t->out, "sentry_profd_compared_seconds_total{by=\"kernel\"} %.3f\n",
+		(double)c->compared_cpu_ns / 1e9);
+}
+
 static void put_crashes(const struct text *t, const struct run_totals *f)
 {
 	family(t, "crashes", COUNTER, NULL, "Crashes of profiled processes with a handler.");
@@ -428,6 +444,7 @@ int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmet
 	put_processes(&t, parts);
 	put_left_out(&t, parts);
 	put_samples(&t, &f);
+	put_times(&t, &f.capture);
 	put_crashes(&t, &f);
 	put_rights(&t, &f);
 	put_pauses(&t, &f.capture);

@@ -7,6 +7,7 @@
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/times.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/self_usage.h"
@@ -128,6 +129,14 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 		"  \"rights_changes\": %llu, \"rights_unsampled_s\": %.1f,\n",
 		(unsigned long long)f->crashes_left, (unsigned long long)f->crashes_traced,
 		(unsigned long long)f->rights_changes, (double)f->rights_unsampled_ns / 1e9);
+	fprintf(out,
+		"  \"times\": {\"running_s\": %.3f, \"ready_s\": %.3f, "
+		"\"compared\": {\"running_s\": %.3f, \"kernel_s\": %.3f, "
+		"\"differ\": %s}, \"without_schedstat\": %llu},\n",
+		(double)c->running_ns / 1e9, (double)c->ready_ns / 1e9,
+		(double)c->compared_running_ns / 1e9, (double)c->compared_cpu_ns / 1e9,
+		times_differ(c, f->lowest_hz != 0 ? f->lowest_hz : rate_hz) ? "true" : "false",
+		(unsigned long long)c->without_schedstat);
 	put_governor(out, parts, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);

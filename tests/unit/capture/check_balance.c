@@ -5,12 +5,27 @@
 
 #define TICK_NS (10 * NS_PER_MS)
 
+static struct capture_counters counters;
+static struct capture capture;
 static struct traced_process process;
+static uint64_t cpu_ns; /* of the process */
 static struct thread a, b;
+
+static int read_cpu_ns(int32_t pid, uint64_t *ret)
+{
+	(void)pid;
+	*ret = cpu_ns;
+	return 0;
+}
 
 static void set_up(void)
 {
-	process = (struct traced_process){.ticks = {.length_ns = TICK_NS, .due = 1},
+	counters = (struct capture_counters){0};
+	cpu_ns = 0;
+	capture = (struct capture){.options.process_ns = read_cpu_ns};
+	process = (struct traced_process){.capture = &capture,
+					  .counters = &counters,
+					  .ticks = {.length_ns = TICK_NS, .due = 1},
 					  .threads = {.n = 2}};
 	a = b = (struct thread){
 		.target = &process,
@@ -33,7 +48,7 @@ static enum activity_at_tick tick(struct thread *th, enum activity_at_tick may_b
 	if (may_be == ACTIVITY_MAY_HAVE_RUN)
 		told = balance_decide(th, true);
 	if (may_be == ACTIVITY_WAITED)
-		told = balance_of_blocked(th);
+		told = balance_of_blocked(th, 1);
 	if (told == ACTIVITY_RAN)
 		balance_tell_running(th, 1);
 	if (told == ACTIVITY_WAS_READY)
@@ -163,4 +178,47 @@ TEST(ticks_without_a_mark_are_compared_with_the_next_one)
 		balance_compare(&a);
 	}
 	ck_assert_int_eq(a.balance.run.lack_ns, 0);
+}
+
+/* The process runs this long in each of n ticks, of which half are told as running. */
+static void read_clock(unsigned int n, uint64_t ran_ns)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		balance_tell_running(&a, i % 2);
+		cpu_ns += ran_ns;
+		process.ticks.last_ns += TICK_NS;
+		balance_read_clock(&process);
+	}
+}
+
+TEST(the_process_clock_is_compared_once_a_second)
+{
+	read_clock(1, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, 0);
+	read_clock(99, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, 0);
+	read_clock(101, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, 2 * NS_PER_SEC);
+	ck_assert_uint_le(counters.compared_running_ns, NS_PER_SEC + TICK_NS);
+	ck_assert_uint_ge(counters.compared_running_ns, NS_PER_SEC - TICK_NS);
+}
+
+TEST(a_second_without_all_samples_is_not_compared)
+{
+	read_clock(101, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, NS_PER_SEC);
+	read_clock(50, TICK_NS);
+	balance_forget(&a);
+	/* The next second begins here. */
+	read_clock(100, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, NS_PER_SEC);
+	read_clock(1, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, 2 * NS_PER_SEC);
+}
+
+TEST(looks_without_run_times_are_counted)
+{
+	a.look.known = false;
+	balance_compare(&a);
+	ck_assert_uint_eq(counters.without_schedstat, 1);
 }

@@ -1,16 +1,14 @@
-#include "daemon/capture/cpu_quota.h"
+#include "daemon/process/cpu_group.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/process/facts.h"
 #include "lib/base/small_file.h"
-
-/* Each hierarchy of version 1 has a line of its own; a path is rarely long. */
-#define GROUPS_MAX 8192
 
 static bool read_in(const char *group, const char *name, char *ret, size_t size)
 {
@@ -28,7 +26,7 @@ static unsigned int percent_of(long long quota, long long period)
 }
 
 /* cpu.max is "QUOTA PERIOD" or "max PERIOD"; version 1 has -1 for none. */
-static unsigned int quota_of(const char *group, bool is_unified)
+static uint64_t quota_of(const char *group, bool is_unified)
 {
 	long long quota, period;
 	char text[64], period_text[32];
@@ -45,15 +43,31 @@ static unsigned int quota_of(const char *group, bool is_unified)
 }
 
 /* Returns the lesser of two quotas, where 0 means none. */
-static unsigned int lesser(unsigned int a, unsigned int b)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Returns the least quota of a group and its parents. */
-static unsigned int least_of(const char *root, const char *path, bool is_unified)
+/* cpu.stat has lines "NAME NUMBER"; version 1 counts in ns. */
+static uint64_t throttled_of(const char *group, bool is_unified)
 {
-	unsigned int least = 0;
+	const char *name = is_unified ? "throttled_usec " : "throttled_time ", *at;
+	char text[2048];
+
+	if (!read_in(group, "cpu.stat", text, sizeof(text)))
+		return 0;
+	at = strstr(text, name);
+	return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 10) * (is_unified ? 1000 : 1);
+}
+
+typedef uint64_t (*read_fn)(const char *group, bool is_unified);
+typedef uint64_t (*choose_fn)(uint64_t a, uint64_t b);
+
+/* Reads a figure of a group and of each of its parents. Returns the one that choose chooses. */
+static uint64_t of_parents(const char *root, const char *path, bool is_unified, read_fn read,
+			   choose_fn choose)
+{
+	uint64_t chosen = 0;
 	char group[PATH_MAX];
 	size_t depth = strlen(root);
 	int n = snprintf(group, sizeof(group), "%s%s", root, path);
@@ -63,35 +77,48 @@ static unsigned int least_of(const char *root, const char *path, bool is_unified
 	for (;;) {
 		char *last;
 
-		least = lesser(least, quota_of(group, is_unified));
+		chosen = choose(chosen, read(group, is_unified));
 		last = strrchr(group + depth, '/');
 		if (last == NULL)
-			return least;
+			return chosen;
 		*last = '\0';
 	}
 }
 
-unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount)
+/* The same in all hierarchies. */
+static uint64_t of_groups(const char *groups, size_t n, const char *mount, read_fn read,
+			  choose_fn choose)
 {
 	/* Version 1 mounts each hierarchy at the names of its controllers. */
 	static const char *const hierarchies[] = {"", "cpu,cpuacct", "cpuacct,cpu", "cpu"};
-	unsigned int least = 0;
+	uint64_t chosen = 0;
 	char path[PATH_MAX], root[PATH_MAX];
 
 	for (size_t i = 0; i < array_size(hierarchies); i++) {
 		if (!facts_cgroup_in_hierarchy(groups, n, hierarchies[i], path, sizeof(path)))
 			continue;
 		(void)snprintf(root, sizeof(root), "%s/%s", mount, hierarchies[i]);
-		least = lesser(least, least_of(root, path, *hierarchies[i] == '\0'));
+		chosen = choose(chosen,
+				of_parents(root, path, *hierarchies[i] == '\0', read, choose));
 	}
-	return least;
+	return chosen;
 }
 
-unsigned int cpu_quota_own(void)
+unsigned int cpu_group_quota(const char *groups, size_t n, const char *mount)
 {
-	char groups[GROUPS_MAX];
+	return (unsigned int)of_groups(groups, n, mount, quota_of, lesser);
+}
+
+unsigned int cpu_group_own_quota(void)
+{
+	char groups[CPU_GROUP_TEXT];
 
 	if (small_file_read(AT_FDCWD, "/proc/self/cgroup", groups, sizeof(groups)) < 0)
 		return 0;
-	return cpu_quota_least(groups, strlen(groups), "/sys/fs/cgroup");
+	return cpu_group_quota(groups, strlen(groups), CPU_GROUP_MOUNT);
+}
+
+uint64_t cpu_group_throttled_ns(const char *groups, size_t n, const char *mount)
+{
+	return of_groups(groups, n, mount, throttled_of, max_u64);
 }

@@ -1,4 +1,4 @@
-#include "daemon/capture/cpu_quota.h"
+#include "daemon/process/cpu_group.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,9 @@ static const struct {
 	{"unified/cpu.max", "max 100000\n"},
 	{"unified/pod", NULL},
 	{"unified/pod/cpu.max", "150000 100000\n"},
+	{"unified/pod/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 1500\n"},
 	{"unified/pod/one", NULL},
+	{"unified/pod/one/cpu.stat", "nr_throttled 1\nthrottled_usec 20\n"},
 	{"unified/pod/one/cpu.max", "max 100000\n"},
 	{"unified/pod/small", NULL},
 	{"unified/pod/small/cpu.max", "500 100000\n"},
@@ -31,6 +33,7 @@ static const struct {
 	{"old/cpu/a", NULL},
 	{"old/cpu/a/cpu.cfs_quota_us", "5000\n"},
 	{"old/cpu/a/cpu.cfs_period_us", "50000\n"},
+	{"old/cpu/a/cpu.stat", "nr_periods 4\nthrottled_time 77\n"},
 	{"old/cpu,cpuacct", NULL},
 	{"old/cpu,cpuacct/b", NULL},
 	{"old/cpu,cpuacct/b/cpu.cfs_quota_us", "400000\n"},
@@ -91,7 +94,29 @@ TEST(the_least_quota_of_all_groups_counts)
 		char at[128];
 
 		(void)snprintf(at, sizeof(at), "%s/%s", mount, v[i].hierarchies);
-		ck_assert_msg(cpu_quota_least(v[i].groups, strlen(v[i].groups), at) == v[i].percent,
+		ck_assert_msg(cpu_group_quota(v[i].groups, strlen(v[i].groups), at) == v[i].percent,
+			      "%s, %s", v[i].hierarchies, v[i].groups);
+	}
+}
+
+TEST(the_longest_throttled_time_of_all_groups_counts)
+{
+	static const struct {
+		const char *hierarchies, *groups;
+		uint64_t ns;
+	} v[] = {
+		{"unified", "0::/pod\n", 1500000}, {"unified", "0::/pod/one\n", 1500000},
+		{"unified", "0::/odd\n", 0},	   {"old", "3:cpu:/a\n0::/\n", 77},
+		{"old", "3:cpu,cpuacct:/b\n", 0},
+	};
+
+	make_tree();
+	for (size_t i = 0; i < array_size(v); i++) {
+		char at[128];
+
+		(void)snprintf(at, sizeof(at), "%s/%s", mount, v[i].hierarchies);
+		ck_assert_msg(cpu_group_throttled_ns(v[i].groups, strlen(v[i].groups), at) ==
+				      v[i].ns,
 			      "%s, %s", v[i].hierarchies, v[i].groups);
 	}
 }

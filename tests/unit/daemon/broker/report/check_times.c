@@ -1,0 +1,76 @@
+#include "daemon/broker/report/times.h"
+
+#include "lib/base/util.h"
+#include "tests/unit/suite.h"
+
+static bool differ(double told_s, double kernel_s, uint32_t rate_hz)
+{
+	const struct capture_counters c = {
+		.compared_running_ns = (uint64_t)(told_s * 1e9),
+		.compared_cpu_ns = (uint64_t)(kernel_s * 1e9),
+	};
+
+	return times_differ(&c, rate_hz);
+}
+
+TEST(a_tenth_that_is_more_than_chance_is_a_difference)
+{
+	/* The standard deviation of 10 s at 100 Hz is 0.32 s. */
+	ck_assert(differ(8.9, 10, 100));
+	ck_assert(!differ(9.1, 10, 100));
+	ck_assert(differ(11.1, 10, 100));
+	ck_assert(!differ(10.9, 10, 100));
+	/* Of 2 s it is 0.14 s. */
+	ck_assert(!differ(1.6, 2, 100));
+	ck_assert(differ(1.5, 2, 100));
+	ck_assert(differ(1.6, 2, 1000));
+	/* Too short, and nothing. */
+	ck_assert(!differ(0.1, 0.9, 1000));
+	ck_assert(!differ(0, 0, 100));
+	ck_assert(differ(2, 0, 100));
+}
+
+TEST(the_line_of_all_processors_is_parsed)
+{
+	struct processor_times p;
+
+	ck_assert(times_parse("cpu  100 1 20 300 40 5 6 7 8 9\ncpu0 1 1 1 1 1 1 1 1\n", &p));
+	ck_assert_uint_eq(p.all, 479);
+	ck_assert_uint_eq(p.idle, 340);
+	ck_assert_uint_eq(p.stolen, 7);
+	ck_assert(!times_parse("", &p));
+	ck_assert(!times_parse("cpu  100 1 20\n", &p));
+}
+
+TEST(the_cause_that_can_be_seen_is_named)
+{
+	static const struct {
+		struct processor_times processors;
+		uint64_t throttled_s;
+		const char *cause;
+	} v[] = {
+		{{1000, 10, 0}, 0, "the processors were busy for 99 % of the time"},
+		{{1000, 500, 0}, 2, "its control group was throttled for 2.0 s (cpu.stat)"},
+		{{1000, 10, 0}, 1, "the processors were busy for 99 % of the time"},
+		{{1000, 10, 150},
+		 0,
+		 "the host of this virtual machine kept the processors for 15 % of the time "
+		 "(steal)"},
+		{{1000, 500, 0},
+		 0,
+		 "the processors were busy for 50 % of the time, so it may be bound to some of "
+		 "them"},
+		{{0, 0, 0},
+		 0,
+		 "the processors were busy for 0 % of the time, so it may be bound to some of "
+		 "them"},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		char cause[160];
+
+		times_cause(&v[i].processors, v[i].throttled_s * NS_PER_SEC, 10 * NS_PER_SEC, cause,
+			    sizeof(cause));
+		ck_assert_str_eq(cause, v[i].cause);
+	}
+}
