@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -88,6 +89,7 @@ class Times:
     """Sums over all threads, in seconds. run: CPU time; delay: without a processor."""
     run: float = 0
     delay: float = 0
+    threads: set = dataclasses.field(default_factory=set)
     at: float = 0
 
 
@@ -103,6 +105,7 @@ def times_of(pids):
         times.run += (int(fields[11]) + int(fields[12])) * TICK_S
         for task in pathlib.Path(f'/proc/{pid}/task').iterdir():
             with contextlib.suppress(OSError):
+                times.threads.add(task.name)
                 times.delay += int((task / 'schedstat').read_text().split()[1]) / 1e9
     return times
 
@@ -133,6 +136,7 @@ class Run:
     run_s: float
     delay_s: float
     seconds: float
+    threads: int  # 0: they have changed
     perf: collections.Counter  # samples by function
 
     @property
@@ -145,6 +149,11 @@ class Run:
         if self.delay_s < DELAY_MIN * self.seconds:
             return None
         return self.told.states['ready'] / self.delay_s
+
+    @property
+    def states_by_wall(self):
+        """None if threads began or ended."""
+        return self.threads and sum(self.told.states.values()) / (self.threads * self.seconds) or None
 
     def share_difference(self):
         """Returns the largest difference of a share, and the function."""
@@ -192,7 +201,8 @@ def measure_once(box, pids, rate, seconds, has_names):
         samples = perf_functions(place / 'data', pids)
     shutil.rmtree(daemon.output, ignore_errors=True)
     shutil.rmtree(place)
-    return Run(told, end.run - begin.run, end.delay - begin.delay, end.at - begin.at, samples)
+    return Run(told, end.run - begin.run, end.delay - begin.delay, end.at - begin.at,
+               len(end.threads) if begin.threads == end.threads else 0, samples)
 
 
 @contextlib.contextmanager
@@ -243,7 +253,9 @@ def run(box, smoke=False):
             continue
         found[label] = measure(lambda rate, seconds, s=server:
                                measure_server(box, s, rate, seconds), smoke)
-        server.program.end()
+        # Its workers end with it.
+        server.program.signal(signal.SIGINT)
+        server.program.wait()
     return found
 
 
@@ -252,11 +264,12 @@ def middle(values):
     return median(values) if values else None
 
 
-def shown(values):
+def shown(values, digits=2):
     values = [v for v in values if v is not None]
     if not values:
         return ''
-    return f'{median(values):.2f} ({min(values):.2f} to {max(values):.2f})'
+    return (f'{median(values):.{digits}f} '
+            f'({min(values):.{digits}f} to {max(values):.{digits}f})')
 
 
 def wanted(found):
@@ -268,6 +281,11 @@ def wanted(found):
             ready = [r.ready_by_delay for r in runs]
             rows.append((f'true: {label}, {rate} Hz, running', '0.95 to 1.05 of the kernel',
                          shown(told), .95 <= median(told) <= 1.05))
+            states = [r.states_by_wall for r in runs]
+            if middle(states) is not None:
+                rows.append((f'true: {label}, {rate} Hz, all states',
+                             '0.995 to 1.005 of threads x time', shown(states, 3),
+                             .995 <= middle(states) <= 1.005))
             if middle(ready) is not None:
                 rows.append((f'true: {label}, {rate} Hz, ready', '0.9 to 1.1 of the run delay',
                              shown(ready), .9 <= middle(ready) <= 1.1))
@@ -278,7 +296,7 @@ def text(found):
     rows = []
     for label, rates in found.items():
         if not isinstance(rates, dict):
-            rows.append([label, f'not measured: {rates}', '', '', ''])
+            rows.append([label, f'not measured: {rates}', '', '', '', ''])
             continue
         for rate, runs in rates.items():
             differences = [d for d in (r.share_difference() for r in runs) if d]
@@ -287,13 +305,15 @@ def text(found):
                 points, function = sorted(differences)[len(differences) // 2]
                 share = f'{100 * points:.0f} ({function})'
             rows.append([label, str(rate), shown([r.told_by_kernel for r in runs]),
-                         shown([r.ready_by_delay for r in runs]), share])
+                         shown([r.ready_by_delay for r in runs]),
+                         shown([r.states_by_wall for r in runs], 3), share])
     return (f'### True times (`T={NAME}`)\n\n'
             f'{TIMES} windows of {SECONDS} s: medians, and in brackets the least and the most. '
             'Running: the running time of the profile, as a part of the CPU time that the kernel '
             'counts. Ready: the ready time, as a part of the run delay, where that is more than '
-            f'{DELAY_MIN:.0%} of the time. The last column is the largest difference between '
+            f'{DELAY_MIN:.0%} of the time. All: running, ready and waiting time, as a part of the '
+            'time of all threads, where none has begun or ended. The last column is the largest difference between '
             "a function's share of the running time and its share of the samples of "
             f'`perf record -a -e cpu-clock -F {PERF_HZ}`, in points, of functions with more than '
             f'{SHARE_MIN:.0%}.\n\n' +
-            report.table(['program', 'Hz', 'running', 'ready', 'largest difference'], rows))
+            report.table(['program', 'Hz', 'running', 'ready', 'all', 'largest difference'], rows))
