@@ -33,7 +33,7 @@
 struct reader_chunk {
 	int fd;
 	uint32_t size;
-	uint64_t memory; /* bytes; more than size if there are pages behind the end */
+	uint64_t memory; /* sealed_memory() */
 };
 
 struct reader {
