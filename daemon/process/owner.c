@@ -9,7 +9,6 @@
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
-#include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
 
 /* Fields of proc_pid_stat(5). */
@@ -23,52 +22,34 @@ static uint64_t inode_of(const char *path)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* Hashes the line as it stands. Returns false if the text ends within it. */
-static bool read_groups(const char *status, struct owner *ret)
-{
-	static const uint8_t no_key[SIPHASH_KEY_SIZE];
-	static const char key[] = "\nGroups:";
-	const char *line = strstr(status, key);
-	const char *end = line == NULL ? NULL : strchr(line + 1, '\n');
-	uint64_t groups[OWNER_GROUPS_MAX];
-
-	if (end == NULL)
-		return false;
-	ret->all_groups = siphash(no_key, line, (size_t)(end - line));
-	ret->n_groups = (uint32_t)procfs_numbers(status, key, 10, groups, OWNER_GROUPS_MAX);
-	for (uint32_t i = 0; i < ret->n_groups; i++)
-		ret->groups[i] = (uint32_t)groups[i];
-	return true;
-}
-
-static bool are_equal(const uint64_t ids[4])
+static bool are_equal(const uint32_t ids[IDS_N])
 {
 	return ids[1] == ids[0] && ids[2] == ids[0] && ids[3] == ids[0];
 }
 
-static uint32_t uid_of_mixed(const uint64_t ids[4])
+static uint32_t uid_of_mixed(const uint32_t ids[IDS_N])
 {
-	uint64_t uid = ids[CREDENTIALS_EFFECTIVE];
+	uint32_t uid = ids[IDS_EFFECTIVE];
 
-	for (int i = 0; i < 4 && uid == 0; i++)
+	for (int i = 0; i < IDS_N && uid == 0; i++)
 		uid = ids[i];
-	return (uint32_t)uid;
+	return uid;
 }
 
 static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namespace)
 {
 	static uint64_t own; /* the daemon's, which does not change */
-	const uint64_t uid = c->uid[CREDENTIALS_EFFECTIVE];
+	const uint32_t uid = c->ids.uid[IDS_EFFECTIVE];
 	bool is_elsewhere;
 
 	if (own == 0)
 		own = inode_of("/proc/self/ns/user");
 	is_elsewhere = user_namespace != 0 && user_namespace != own;
-	if (!are_equal(c->uid))
+	if (!are_equal(c->ids.uid))
 		return OWNER_MIXED;
 	if (uid == 0 && !is_elsewhere)
 		return OWNER_ROOT;
-	return are_equal(c->gid) && c->owner == uid && (c->permitted == 0 || is_elsewhere)
+	return are_equal(c->ids.gid) && c->files_uid == uid && (c->permitted == 0 || is_elsewhere)
 		       ? OWNER_PLAIN
 		       : OWNER_MIXED;
 }
@@ -76,15 +57,16 @@ static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namesp
 static void read_credentials(const char *status, struct owner *ret)
 {
 	struct credentials c = {0};
+	/* Of a status that is cut off behind the ids, these count. */
 	const bool is_complete =
-		credentials_parse(status, ret->files_uid, &c) && read_groups(status, ret);
+		ids_parse(status, &c.ids) && credentials_parse(status, ret->files_uid, &c) &&
+		ids_parse_groups(status, ret->groups, &ret->n_groups, &ret->all_groups);
 
 	ret->kind = is_complete ? kind_of(&c, ret->user_namespace) : OWNER_MIXED;
-	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.uid)
-					    : (uint32_t)c.uid[CREDENTIALS_EFFECTIVE];
-	ret->gid = (uint32_t)c.gid[CREDENTIALS_EFFECTIVE];
+	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.ids.uid) : c.ids.uid[IDS_EFFECTIVE];
+	ret->gid = c.ids.gid[IDS_EFFECTIVE];
 	if (ret->kind != OWNER_MIXED || !is_complete || ret->uid == 0 || c.permitted != 0 ||
-	    !are_equal(c.uid) || !are_equal(c.gid))
+	    !are_equal(c.ids.uid) || !are_equal(c.ids.gid))
 		ret->pool = 0;
 }
 

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/process/ids.h"
 #include "lib/base/util.h"
 
 enum owner_kind {
@@ -29,9 +30,6 @@ enum owner_kind {
 	OWNER_MIXED,
 };
 
-/* A process of more supplementary groups keeps the first ones: fewer groups open fewer files. */
-#define OWNER_GROUPS_MAX 32
-
 struct owner {
 	uint32_t kind; /* enum owner_kind */
 	int32_t pid;
@@ -39,12 +37,12 @@ struct owner {
 	/* The effective ids. Mixed: uid is the first of its uids that is not 0, if there is one. */
 	uint32_t uid, gid;
 	uint32_t n_groups;
-	uint32_t groups[OWNER_GROUPS_MAX];
+	uint32_t groups[IDS_GROUPS_MAX];
 	uint32_t files_uid;   /* whose its files in /proc are */
 	int32_t pool;	      /* the parent of a worker as above; 0: it is none */
 	uint64_t start_ticks; /* since boot; with the pid, the identity of the process */
 	uint64_t program;     /* the start of its stack, which an exec almost certainly changes */
-	uint64_t all_groups;  /* a hash of them */
+	uint64_t all_groups;  /* a hash of all its supplementary groups */
 	uint64_t user_namespace; /* inode; 0: it cannot be read */
 };
 

@@ -110,8 +110,8 @@ bool peer_speaks(const struct peer *p)
 	struct process_identity identity;
 
 	/* It executed a set-user-ID or set-group-ID program before the connection was accepted. */
-	if (p->start_ticks == 0 || then->uid[CREDENTIALS_EFFECTIVE] != p->uid ||
-	    then->gid[CREDENTIALS_EFFECTIVE] != p->gid)
+	if (p->start_ticks == 0 || then->ids.uid[IDS_EFFECTIVE] != p->uid ||
+	    then->ids.gid[IDS_EFFECTIVE] != p->gid)
 		return false;
 	if (!process_identity(p->pid, &identity) || identity.start_ticks != p->start_ticks)
 		return false;
