@@ -1,6 +1,6 @@
 /*
- * The credentials of a process, as /proc shows them: by these the kernel decides what the process
- * may do, and who may trace it.
+ * The credentials of a process, as /proc shows them. By its credentials the kernel decides what a
+ * process may do, and which processes may trace it.
  */
 #ifndef DAEMON_PROCESS_CREDENTIALS_H
 #define DAEMON_PROCESS_CREDENTIALS_H

@@ -14,7 +14,7 @@
 /* Fields of proc_pid_stat(5). */
 enum { PARENT = 4, START_TICKS = 22, MEMORY_SIZE = 23, START_STACK = 28 };
 
-/* Returns 0 if it cannot be read. */
+/* Returns the inode of the file at path; 0 if the file cannot be read. */
 static uint64_t inode_of(const char *path)
 {
 	struct stat st;
@@ -57,7 +57,7 @@ static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namesp
 static void read_credentials(const char *status, struct owner *ret)
 {
 	struct credentials c = {0};
-	/* Of a status that is cut off behind the ids, these count. */
+	/* If the status is cut off behind the lines of the ids, the ids are used all the same. */
 	const bool is_complete =
 		ids_parse(status, &c.ids) && credentials_parse(status, ret->files_uid, &c) &&
 		ids_parse_groups(status, ret->groups, &ret->n_groups, &ret->all_groups);
@@ -79,8 +79,9 @@ static int read_text(int32_t tid, const char *name, char *ret, size_t size)
 }
 
 /*
- * Reads fields of the stat of a thread with memory. Returns -EAGAIN if it has none: the memory of a
- * thread that exits is gone before it is a zombie, and its files belong to root then.
+ * Reads the start of the stack from the stat file of thread tid. Returns -EAGAIN if the thread has
+ * no memory: an exiting thread gives up its memory before it becomes a zombie, and from then on its
+ * files belong to root.
  */
 static int read_program(int32_t tid, uint64_t *ret)
 {
@@ -102,14 +103,18 @@ static int read_once(int32_t pid, struct owner *ret)
 	int r;
 
 	/*
-	 * The program is read first. So what is read after an exec is never taken for a reading of
-	 * that program: the next reading shows another one.
+	 * The program is read first. If the process executes another program meanwhile, the
+	 * credentials of the new program are stored with the identity of the old one, and the next
+	 * reading shows that the program has changed.
 	 */
 	r = read_text(pid, "stat", stat, sizeof(stat));
 	if (r < 0)
 		return r;
 	o.start_ticks = procfs_stat_number(stat, START_TICKS);
-	/* Orphans have init as their parent, from whichever parent they come. */
+	/*
+	 * The kernel makes init the parent of every orphan, so such a parent does not identify a
+	 * pool.
+	 */
 	o.pool = (int32_t)procfs_stat_number(stat, PARENT);
 	o.pool = o.pool == 1 ? 0 : o.pool;
 	o.tid = pid;
@@ -127,7 +132,10 @@ static int read_once(int32_t pid, struct owner *ret)
 	if (r < 0)
 		return r == -ESRCH ? -EAGAIN : r;
 	read_credentials(status, &o);
-	/* A process that has exited meanwhile looks mixed, and so may one that has executed. */
+	/*
+	 * A process that has exited since the first reading looks mixed, and so may a process that
+	 * has executed a program.
+	 */
 	if (o.kind == OWNER_MIXED) {
 		r = read_program(o.tid, &program);
 		if (r < 0 || program != o.program)
