@@ -9,7 +9,7 @@
 #include "lib/base/array.h"
 #include "lib/base/digits.h"
 
-/* If /etc/login.defs has no UID_MIN. */
+/* UID_MIN if /etc/login.defs does not set it. */
 #define UID_MIN_DEFAULT 1000
 
 /*
@@ -104,7 +104,10 @@ static uint32_t first_of(const struct subuid *s, const char *name)
 	return s->ranges[k].first;
 }
 
-/* Done for a range when one of its uids appears: for all, it would take long on a large host. */
+/*
+ * Finds the owner of a range. Called when one of the uids of the range appears: to do this for all
+ * ranges would take long on a large host.
+ */
 static void resolve(const struct subuid *s, struct subuid_range *range)
 {
 	uint32_t gid;

@@ -1,15 +1,15 @@
 /*
- * Who owns a uid: the owner of the range of subordinate uids (subuid(5)) that contains it, or the
- * uid itself. A user of rootless containers has 65,536 uids, and can connect as each; limits per
- * user count them as one.
+ * Finds the user who owns a uid: the owner of the range of subordinate uids (subuid(5)) that
+ * contains the uid, or the uid itself. A user of rootless containers has 65,536 uids, and can
+ * connect as each; limits per user count these uids as one user.
  *
- * A range of a system account (a uid below UID_MIN of login.defs(5), such as root's for LXC) is no
- * user's: each of its uids counts as itself, since the administrator's containers have nothing to
- * do with each other.
+ * The uids in a range of a system account (a uid below UID_MIN of login.defs(5), such as root's for
+ * LXC) have no common owner: each counts as itself, since the administrator's containers have
+ * nothing to do with each other.
  *
- * Accounts are looked up in /etc/passwd, not by the name service (accounts.h). libsubid, which has
- * the same function, would load the modules of subid: in nsswitch.conf(5) into root's process. So
- * subordinate uids that only such a module knows count as themselves.
+ * This module looks accounts up in /etc/passwd, not by the name service (accounts.h). libsubid,
+ * which has the same function, would load the modules of subid: in nsswitch.conf(5) into root's
+ * process. So subordinate uids that only such a module knows count as themselves.
  */
 #ifndef DAEMON_CONFIG_SUBUID_H
 #define DAEMON_CONFIG_SUBUID_H
@@ -30,7 +30,7 @@
 
 struct subuid_range {
 	char name[SUBUID_NAME_MAX]; /* of the owner, or its uid in decimal */
-	bool is_resolved;	    /* the next two are set */
+	bool is_resolved;	    /* the next two members are set */
 	bool is_system;
 	uint32_t owner;
 	uint32_t first, n;
@@ -39,7 +39,7 @@ struct subuid_range {
 /* The ranges of a file, which is read again when it has changed. */
 struct subuid {
 	const char *path, *login_defs;
-	struct file_identity seen; /* of the file that was read; zeros: there was none */
+	struct file_identity seen; /* of the file that was read; zeros: there was no file */
 	uint32_t uid_min;
 	struct subuid_range *ranges;
 	size_t n, size;
@@ -50,9 +50,9 @@ void subuid_init(struct subuid *s, const char *path, const char *login_defs);
 void subuid_fini(struct subuid *s);
 
 /*
- * Returns the owner of uid. The owner of a range whose name is not in /etc/passwd counts as the
- * first uid of the name's first range. Without memory, ranges are missing, and their uids count as
- * themselves; a line of the log says so.
+ * Returns the owner of uid. If the owner of a range has a name that is not in /etc/passwd, the
+ * first uid of the first range of that name stands for the owner. If memory is short, the module
+ * lacks some ranges, logs a line, and the uids of these ranges count as themselves.
  */
 uint32_t subuid_owner(struct subuid *s, uint32_t uid);
 

@@ -245,9 +245,14 @@ static int drop_rights(int32_t pid)
 {
 	capability_set keep = 0;
 	uint32_t uid, gid;
-	int r = process_ids(pid, &uid, &gid);
+	struct ids ids;
+	int r = process_ids(pid, &ids);
 
-	if (r == 0 && uid == geteuid()) {
+	if (r < 0)
+		return r;
+	uid = ids.uid[IDS_EFFECTIVE];
+	gid = ids.gid[IDS_EFFECTIVE];
+	if (uid == geteuid()) {
 		r = privileges_permitted_of(pid, &keep);
 		uid = gid = PRIVILEGES_KEEP_ID;
 	}
@@ -273,11 +278,11 @@ static int compare_all(struct comparer *c, const bool wanted[ORACLE_N])
 static int run(struct comparer *c, const bool wanted[ORACLE_N])
 {
 	bool is_attached;
-	uint32_t uid = 0, gid = 0;
+	struct ids ids = {0};
 	int r = live_init(&c->live, c->pid);
 
 	if (r == 0)
-		r = process_ids(c->pid, &uid, &gid);
+		r = process_ids(c->pid, &ids);
 	if (r == 0)
 		r = attach_to_all(c);
 	is_attached = r == 0;
@@ -290,7 +295,7 @@ static int run(struct comparer *c, const bool wanted[ORACLE_N])
 			  "its own user, as whom its files are read, may not read it",
 			  c->pid);
 	else if (r < 0)
-		refusal_log_attach(c->pid, uid, r == -ENOENT ? ESRCH : -r);
+		refusal_log_attach(c->pid, ids.uid[IDS_EFFECTIVE], r == -ENOENT ? ESRCH : -r);
 	live_fini(&c->live);
 	free(c->threads);
 	return r;

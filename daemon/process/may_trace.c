@@ -10,10 +10,9 @@
 #include "daemon/process/namespace.h"
 #include "lib/base/procfs.h"
 
-static bool are_all(const uint64_t ids[4], uint64_t id)
+static bool are_all(const uint32_t ids[IDS_N], uint32_t id)
 {
-	return ids[CREDENTIALS_REAL] == id && ids[CREDENTIALS_EFFECTIVE] == id &&
-	       ids[CREDENTIALS_SAVED] == id;
+	return ids[IDS_REAL] == id && ids[IDS_EFFECTIVE] == id && ids[IDS_SAVED] == id;
 }
 
 static int open_namespace(int32_t pid, const char *name)
@@ -79,8 +78,8 @@ bool may_trace(const struct peer *peer, int32_t pid)
 {
 	struct credentials of_peer, of_process;
 
-	return credentials_read(pid, &of_process) && are_all(of_process.uid, peer->uid) &&
-	       are_all(of_process.gid, peer->gid) && of_process.owner == peer->uid &&
+	return credentials_read(pid, &of_process) && are_all(of_process.ids.uid, peer->uid) &&
+	       are_all(of_process.ids.gid, peer->gid) && of_process.files_uid == peer->uid &&
 	       peer->pid > 0 && credentials_read(peer->pid, &of_peer) && is_below(peer, pid) &&
 	       capabilities_permit(peer, &of_peer, pid, &of_process) &&
 	       /* Last: then the credentials above were the peer's. */

@@ -19,7 +19,7 @@
  * (daemon/msg/file_request.h).
  */
 struct open_order {
-	/* Whose process it is, as read last; pid 0: a file of the configuration. */
+	/* The owner of the process, as read last; pid 0: a file of the configuration. */
 	struct owner owner;
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* the addresses of a mapping of the process */
@@ -41,8 +41,8 @@ struct open_order {
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * The process is another owner's, or runs another program, before or after the file was opened.
- * No system call that opens or reads a file fails with this error.
+ * The owner of the process is another one, or the process runs another program, before or after the
+ * file was opened. No system call that opens or reads a file fails with this error.
  */
 #define OPEN_OTHER_OWNER EOWNERDEAD
 
@@ -55,7 +55,7 @@ struct open_order {
 must_check int open_by_order(const struct open_order *order, int *ret_fd);
 
 /*
- * Carries out the order for process pid, whose owner is read now: for a program that has read
+ * Reads the owner of process pid, and carries out the order for it. For a caller that has read
  * nothing of the process before. Returns -EACCES instead of -OPEN_OTHER_OWNER.
  */
 must_check int open_now(int32_t pid, const struct open_order *order, int *ret_fd);

@@ -9,13 +9,12 @@
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
-#include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
 
 /* Fields of proc_pid_stat(5). */
 enum { PARENT = 4, START_TICKS = 22, MEMORY_SIZE = 23, START_STACK = 28 };
 
-/* Returns 0 if it cannot be read. */
+/* Returns the inode of the file at path; 0 if the file cannot be read. */
 static uint64_t inode_of(const char *path)
 {
 	struct stat st;
@@ -23,52 +22,34 @@ static uint64_t inode_of(const char *path)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* Hashes the line as it stands. Returns false if the text ends within it. */
-static bool read_groups(const char *status, struct owner *ret)
-{
-	static const uint8_t no_key[SIPHASH_KEY_SIZE];
-	static const char key[] = "\nGroups:";
-	const char *line = strstr(status, key);
-	const char *end = line == NULL ? NULL : strchr(line + 1, '\n');
-	uint64_t groups[OWNER_GROUPS_MAX];
-
-	if (end == NULL)
-		return false;
-	ret->all_groups = siphash(no_key, line, (size_t)(end - line));
-	ret->n_groups = (uint32_t)procfs_numbers(status, key, 10, groups, OWNER_GROUPS_MAX);
-	for (uint32_t i = 0; i < ret->n_groups; i++)
-		ret->groups[i] = (uint32_t)groups[i];
-	return true;
-}
-
-static bool are_equal(const uint64_t ids[4])
+static bool are_equal(const uint32_t ids[IDS_N])
 {
 	return ids[1] == ids[0] && ids[2] == ids[0] && ids[3] == ids[0];
 }
 
-static uint32_t uid_of_mixed(const uint64_t ids[4])
+static uint32_t uid_of_mixed(const uint32_t ids[IDS_N])
 {
-	uint64_t uid = ids[CREDENTIALS_EFFECTIVE];
+	uint32_t uid = ids[IDS_EFFECTIVE];
 
-	for (int i = 0; i < 4 && uid == 0; i++)
+	for (int i = 0; i < IDS_N && uid == 0; i++)
 		uid = ids[i];
-	return (uint32_t)uid;
+	return uid;
 }
 
 static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namespace)
 {
 	static uint64_t own; /* the daemon's, which does not change */
-	const uint64_t uid = c->uid[CREDENTIALS_EFFECTIVE];
+	const uint32_t uid = c->ids.uid[IDS_EFFECTIVE];
 	bool is_elsewhere;
 
 	if (own == 0)
 		own = inode_of("/proc/self/ns/user");
 	is_elsewhere = user_namespace != 0 && user_namespace != own;
-	if (!are_equal(c->uid))
+	if (!are_equal(c->ids.uid))
 		return OWNER_MIXED;
 	if (uid == 0 && !is_elsewhere)
 		return OWNER_ROOT;
-	return are_equal(c->gid) && c->owner == uid && (c->permitted == 0 || is_elsewhere)
+	return are_equal(c->ids.gid) && c->files_uid == uid && (c->permitted == 0 || is_elsewhere)
 		       ? OWNER_PLAIN
 		       : OWNER_MIXED;
 }
@@ -76,15 +57,16 @@ static enum owner_kind kind_of(const struct credentials *c, uint64_t user_namesp
 static void read_credentials(const char *status, struct owner *ret)
 {
 	struct credentials c = {0};
+	/* If the status is cut off behind the lines of the ids, the ids are used all the same. */
 	const bool is_complete =
-		credentials_parse(status, ret->files_uid, &c) && read_groups(status, ret);
+		ids_parse(status, &c.ids) && credentials_parse(status, ret->files_uid, &c) &&
+		ids_parse_groups(status, ret->groups, &ret->n_groups, &ret->all_groups);
 
 	ret->kind = is_complete ? kind_of(&c, ret->user_namespace) : OWNER_MIXED;
-	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.uid)
-					    : (uint32_t)c.uid[CREDENTIALS_EFFECTIVE];
-	ret->gid = (uint32_t)c.gid[CREDENTIALS_EFFECTIVE];
+	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.ids.uid) : c.ids.uid[IDS_EFFECTIVE];
+	ret->gid = c.ids.gid[IDS_EFFECTIVE];
 	if (ret->kind != OWNER_MIXED || !is_complete || ret->uid == 0 || c.permitted != 0 ||
-	    !are_equal(c.uid) || !are_equal(c.gid))
+	    !are_equal(c.ids.uid) || !are_equal(c.ids.gid))
 		ret->pool = 0;
 }
 
@@ -97,8 +79,9 @@ static int read_text(int32_t tid, const char *name, char *ret, size_t size)
 }
 
 /*
- * Reads fields of the stat of a thread with memory. Returns -EAGAIN if it has none: the memory of a
- * thread that exits is gone before it is a zombie, and its files belong to root then.
+ * Reads the start of the stack from the stat file of thread tid. Returns -EAGAIN if the thread has
+ * no memory: an exiting thread gives up its memory before it becomes a zombie, and from then on its
+ * files belong to root.
  */
 static int read_program(int32_t tid, uint64_t *ret)
 {
@@ -120,14 +103,18 @@ static int read_once(int32_t pid, struct owner *ret)
 	int r;
 
 	/*
-	 * The program is read first. So what is read after an exec is never taken for a reading of
-	 * that program: the next reading shows another one.
+	 * The program is read first. If the process executes another program meanwhile, the
+	 * credentials of the new program are stored with the identity of the old one, and the next
+	 * reading shows that the program has changed.
 	 */
 	r = read_text(pid, "stat", stat, sizeof(stat));
 	if (r < 0)
 		return r;
 	o.start_ticks = procfs_stat_number(stat, START_TICKS);
-	/* Orphans have init as their parent, from whichever parent they come. */
+	/*
+	 * The kernel makes init the parent of every orphan, so such a parent does not identify a
+	 * pool.
+	 */
 	o.pool = (int32_t)procfs_stat_number(stat, PARENT);
 	o.pool = o.pool == 1 ? 0 : o.pool;
 	o.tid = pid;
@@ -145,7 +132,10 @@ static int read_once(int32_t pid, struct owner *ret)
 	if (r < 0)
 		return r == -ESRCH ? -EAGAIN : r;
 	read_credentials(status, &o);
-	/* A process that has exited meanwhile looks mixed, and so may one that has executed. */
+	/*
+	 * A process that has exited since the first reading looks mixed, and so may a process that
+	 * has executed a program.
+	 */
 	if (o.kind == OWNER_MIXED) {
 		r = read_program(o.tid, &program);
 		if (r < 0 || program != o.program)

@@ -109,9 +109,12 @@ bool peer_speaks(const struct peer *p)
 	struct peer now = {.pid = p->pid};
 	struct process_identity identity;
 
-	/* It executed a set-user-ID or set-group-ID program before the connection was accepted. */
-	if (p->start_ticks == 0 || then->uid[CREDENTIALS_EFFECTIVE] != p->uid ||
-	    then->gid[CREDENTIALS_EFFECTIVE] != p->gid)
+	/*
+	 * The peer executed a set-user-ID or set-group-ID program before the daemon accepted the
+	 * connection.
+	 */
+	if (p->start_ticks == 0 || then->ids.uid[IDS_EFFECTIVE] != p->uid ||
+	    then->ids.gid[IDS_EFFECTIVE] != p->gid)
 		return false;
 	if (!process_identity(p->pid, &identity) || identity.start_ticks != p->start_ticks)
 		return false;
@@ -123,8 +126,9 @@ bool peer_speaks(const struct peer *p)
 
 /*
  * Returns true if a process of uid 0 has the rights of root where the daemon runs. Root of a
- * container that has the socket mounted has not. A daemon without CAP_SYS_PTRACE can neither find
- * that out, nor do for a peer what the peer could not.
+ * container that has the socket mounted does not have these rights. A daemon without CAP_SYS_PTRACE
+ * cannot read the namespaces of the peer, and can do nothing for a peer that the peer could not do
+ * itself.
  */
 static bool is_root_here(int32_t pid)
 {
@@ -159,7 +163,10 @@ int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct p
 			       is_in_group(fd, &credentials, groups->operators),
 	};
 	p.sees_all = p.is_operator || is_in_group(fd, &credentials, groups->viewers);
-	/* is_peer() last: if the peer is alive, the process that was looked at is the peer. */
+	/*
+	 * is_peer() is called last: if the peer is alive then, all earlier readings were of the
+	 * peer.
+	 */
 	if (p.pid > 0 && (!peer_look(&p) || !is_peer(fd, &p)))
 		p.start_ticks = 0;
 	*ret = p;

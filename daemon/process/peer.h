@@ -12,8 +12,8 @@
 #include "lib/base/util.h"
 
 /*
- * Groups: members of the first are operators, as root is (sentry-profctl(8)); members of the
- * second see all that operators see, and cannot change anything.
+ * Two groups. Members of the first group are operators, as root is (sentry-profctl(8)). Members of
+ * the second group see everything that operators see, and cannot change anything.
  */
 #define PEER_OPERATORS "sentry-profd"
 #define PEER_VIEWERS   "sentry-profd-view"
@@ -25,28 +25,34 @@ struct peer_groups {
 };
 
 struct peer {
-	/* The process that called connect(2); 0: it has no pid in this pid namespace. */
+	/* The process that called connect(2); 0: the process has no pid in this pid namespace. */
 	int32_t pid;
 	uint32_t uid, gid; /* effective, at the time of connect(2) */
-	/* Whose limits count for it: uid, or the owner of uid's range of subordinate uids. */
+	/*
+	 * The user whose limits count for the peer: uid, or the owner of the range of subordinate
+	 * uids that contains uid.
+	 */
 	uint32_t user;
 	bool is_operator;
 	bool sees_all; /* a viewer or an operator */
-	/* As peer_look() reads them when the connection is accepted. */
-	uint64_t start_ticks; /* of the process, after boot; 0: it has ended */
-	uint64_t start_stack; /* of its program (struct process_identity) */
+	/*
+	 * The next three members are what peer_look() reads when the daemon accepts the connection.
+	 */
+	uint64_t start_ticks; /* of the process, after boot; 0: the process has ended */
+	uint64_t start_stack; /* of the program (struct process_identity) */
 	struct credentials credentials;
 };
 
 /*
- * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, which counts as an
- * operator. The caller sets user. A peer with uid 0 counts as one if its user and pid namespaces
- * are the daemon's, and it has CAP_SYS_PTRACE; every such peer does if the daemon itself lacks that
- * capability. Returns 0, or an error of getsockopt(2), negative.
+ * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, whose processes are
+ * operators unless own_uid is 0. The caller sets user. A peer with uid 0 is an operator if its user
+ * and pid namespaces are the daemon's and it has CAP_SYS_PTRACE. If the daemon itself lacks that
+ * capability, every peer with uid 0 is an operator. Returns 0, or the negative errno of
+ * getsockopt(2).
  *
- * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between
- * connect(2) and this call, another process of the same user that gets its pid is taken for
- * it.
+ * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between connect(2) and
+ * this call, and another process of the same user gets its pid, this function takes that process
+ * for the peer.
  */
 must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
 		       struct peer *ret);
@@ -59,9 +65,10 @@ bool peer_look(struct peer *p);
 
 /*
  * Returns true if the connection speaks for its process now: the process runs the program that it
- * ran when the connection was accepted, or has executed another one and has the credentials of
- * then. So a set-user-ID program that a user executes has no connection of that user's. Returns
- * false, too, if the process had other ids then than at connect(2), and if it has ended.
+ * ran when the daemon accepted the connection, or has executed another program and has the same
+ * credentials as at that time. So a connection of a user does not speak for a set-user-ID program
+ * that the user's process executes. Also returns false if the process has ended, or if it had other
+ * ids when the daemon accepted the connection than at connect(2).
  */
 bool peer_speaks(const struct peer *p);
 

@@ -92,16 +92,15 @@ static enum process_fault read_state(int32_t pid, struct process *ret)
 {
 	char text[PROCFS_TEXT_MAX];
 	struct stat_fields stat;
-	uint64_t tgid, uids[2], tracer;
+	struct ids ids;
+	uint64_t tgid, tracer;
 
 	errno = 0;
 	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
 		return shortage_is(errno) ? PROCESS_SHORTAGE : PROCESS_GONE;
 	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
-	/* The line has four ids: real, effective, saved and file system. */
-	if (procfs_numbers(text, "\nTgid:", 10, &tgid, 1) < 1 ||
-	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
+	if (procfs_numbers(text, "\nTgid:", 10, &tgid, 1) < 1 || !ids_parse(text, &ids) ||
 	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1)
 		return PROCESS_UNREADABLE;
 	if (tgid != (uint64_t)pid) {
@@ -114,7 +113,7 @@ static enum process_fault read_state(int32_t pid, struct process *ret)
 	ret->parent = stat.parent;
 	ret->start_ticks = stat.start_ticks;
 	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
-	ret->uid = (uint32_t)uids[1];
+	ret->uid = ids.uid[IDS_EFFECTIVE];
 	ret->tracer = tracer == 0 ? 0 : process_of_thread((int32_t)tracer);
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
 }
@@ -198,28 +197,21 @@ uint32_t process_user(int32_t pid)
 	return stat(path, &st) < 0 ? UINT32_MAX : st.st_uid;
 }
 
-int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
+int process_ids(int32_t pid, struct ids *ret)
 {
 	char text[PROCFS_TEXT_MAX];
-	uint64_t uids[2], gids[2];
 
-	if (!read_file(pid, "status", text) || procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
-	    procfs_numbers(text, "\nGid:", 10, gids, 2) < 2)
-		return -ESRCH;
-	*ret_uid = (uint32_t)uids[1];
-	*ret_gid = (uint32_t)gids[1];
-	return 0;
+	return read_file(pid, "status", text) && ids_parse(text, ret) ? 0 : -ESRCH;
 }
 
 bool process_is_of(int32_t pid, uint32_t uid)
 {
-	char text[PROCFS_TEXT_MAX];
-	uint64_t uids[3];
+	struct ids ids;
 
-	if (!read_file(pid, "status", text) || procfs_numbers(text, "\nUid:", 10, uids, 3) < 3)
+	if (process_ids(pid, &ids) < 0)
 		return false;
-	for (size_t k = 0; k < array_size(uids); k++)
-		if (uids[k] != 0 && uids[k] != uid)
+	for (int k = IDS_REAL; k <= IDS_SAVED; k++)
+		if (ids.uid[k] != 0 && ids.uid[k] != uid)
 			return false;
 	return true;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/process/ids.h"
 #include "lib/base/util.h"
 
 /* TASK_COMM_LEN of the kernel. Kernel threads can have longer names. */
@@ -86,8 +87,8 @@ int32_t process_tracer(int32_t pid);
 /* Returns the effective user of pid, by one stat(2); UINT32_MAX if pid is gone. */
 uint32_t process_user(int32_t pid);
 
-/* Reads the effective user and group of pid. Returns 0, or -ESRCH if pid is gone. */
-must_check int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid);
+/* Reads the user and group ids of pid. Returns 0, or -ESRCH if pid is gone. */
+must_check int process_ids(int32_t pid, struct ids *ret);
 
 /*
  * Returns true if the real, effective and saved uid of pid are each 0 or uid. Not so for a program

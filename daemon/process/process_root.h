@@ -1,17 +1,17 @@
 /*
- * Opens files of a process as the process sees them: by a path in the root directory of the
- * process (a container's, for instance), and by one of its mappings. unwind gets ELF files,
- * debug files and perf maps through these functions (daemon/process/open.h), if the kernel
- * does not hand them out by /proc/PID/map_files.
+ * Opens files of a process as the process sees them: by a path in the root directory of the process
+ * (a container's, for instance), and by one of its mappings. unwind gets ELF files, debug files and
+ * perf maps through these functions (daemon/process/open.h), if the kernel does not hand them out
+ * by /proc/PID/map_files.
  *
- * A path is resolved below /proc/PID/root, and no link leads out of there. Which file is
- * found is still the choice of the target. So the file is opened with the rights of the
- * process's owner, as the caller has read them (owner.h), and goes only to a process that has no
- * more rights than the target. Of owner->tid the caller knows that it is of that owner, and checks
- * this again before it hands out the file.
+ * A path is resolved below /proc/PID/root, and no link leads out of there. The target still chooses
+ * which file is found. So the file is opened with the rights of the process's owner, as the caller
+ * has read them (owner.h), and is handed only to a process that has no more rights than the target.
+ * The caller knows that thread owner->tid belongs to that owner, and checks this again before it
+ * hands out the file.
  *
- * Every call can hang, where a file system does not answer: the broker leaves all of them to
- * a helper process (daemon/broker/files/files.h).
+ * Every call can hang if a file system does not answer: the broker leaves all of them to a helper
+ * process (daemon/broker/files/files.h).
  *
  * Functions that return int return 0 or -errno.
  */
@@ -39,8 +39,8 @@
 must_check int process_root_open_regular(int fd, int *ret_fd);
 
 /*
- * Opens a debug file by build-id, at least 4 lower-case hex digits: the host's, or else
- * that in the root of the process.
+ * Opens a debug file by its build-id, at least 4 lower-case hex digits: the file of the host, or,
+ * if the host has none, the file in the root of the process.
  */
 must_check int process_root_open_debug(const struct owner *owner, const char *build_id,
 				       int *ret_fd);

@@ -112,7 +112,7 @@ int32_t threads_find_living(int32_t pid)
 	return found != 0 ? found : pid;
 }
 
-/* Numbers of the processes that trace a thread of a process. */
+/* The pids of the processes that trace threads of a process. */
 struct tracers {
 	int32_t but; /* is not looked for */
 	int32_t found;

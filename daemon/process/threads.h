@@ -46,7 +46,7 @@ int32_t threads_find_living(int32_t pid);
 /* Which processes trace threads of a process. */
 struct threads_tracers {
 	int32_t traced_by_ours; /* a thread that the process ours traces; 0: none */
-	int32_t other;		/* another process that traces a thread; 0: none */
+	int32_t other;		/* a process other than ours that traces a thread; 0: none */
 };
 
 /*

@@ -174,7 +174,7 @@ static int end_before_exit(struct open_chunk *c, const struct thread *t,
 			continue;
 		if (c->samples[i].time_us != t->before_us)
 			break;
-		/* Only payloads for files have the sample so far. */
+		/* Until now the sample was only in payloads for files. */
 		c->samples[i].is_for_files = false;
 		return 0;
 	}
@@ -271,7 +271,7 @@ static int add_stack(struct open_chunk *c, const struct thread *t, const struct 
 	return stacks_add(&c->stacks, base, stack->frames, n, ret_node);
 }
 
-/* From time_ns on the thread has this stack and this state. */
+/* Sets the stack and the state that the thread has from time_ns on. */
 static int enter(struct open_chunk *c, struct thread *t, uint64_t time_ns, struct seen_stack stack,
 		 enum profile_state state)
 {
@@ -338,8 +338,8 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 }
 
 /*
- * Returns the tick before time_ns if the thread has no sample there, or one that is only for files;
- * else 0.
+ * Returns the tick before time_ns if the thread has no sample at that tick, or has a sample that is
+ * only for files; else 0.
  */
 static uint64_t tick_without_sample(const struct open_chunk *c, const struct thread *t,
 				    uint64_t time_ns)

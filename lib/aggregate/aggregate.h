@@ -122,30 +122,32 @@ must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
  */
 must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id);
 
-/* From this tick on the thread has this stack and this state. The stack is copied. */
+/* Sets the stack and the state that the thread has from this tick on. The stack is copied. */
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 				const struct unwind_stack *stack, enum profile_state state);
 
-/* From this tick on the thread is in this state, with the stack that it has. */
+/* Sets the state that the thread has from this tick on. The thread keeps its stack. */
 must_check int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 			       enum profile_state state);
 
 /*
- * From this tick on the thread is running, with the stack of its last sample in the open chunk that
- * was running. Without such a sample nothing changes.
+ * Sets the thread to running from this tick on, with the stack of its last running sample in the
+ * open chunk. Changes nothing if the chunk has no such sample.
  */
 must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
-/* From this tick on the thread's stack is unknown. */
+/* Sets the thread's stack to unknown from this tick on. */
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /*
- * The thread has exited; it was alive before this tick. Its stack lasts until this tick, at which
- * it gets its last sample.
+ * Adds the exit of the thread, which was alive before this tick. The thread's stack lasts until
+ * this tick, at which the thread gets its last sample.
  */
 must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
-/* All threads have exited, as by aggregate_exit(): exec, a new capture, or the end. */
+/*
+ * Calls aggregate_exit() for all threads: after an exec, with a new capture process, or at the end.
+ */
 must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
 
 /*
@@ -179,10 +181,10 @@ must_check int aggregate_close(struct aggregate *a, uint64_t end_ns, struct prof
 must_check int aggregate_next(struct aggregate *a);
 
 /*
- * The process has executed another program, with the address space space (valid as in
- * aggregate_new()). Copies main_path and main_argv0. Called after aggregate_exit_all(),
- * aggregate_close() and aggregate_next(). The session's table keeps the times of the old
- * program.
+ * Handles that the process has executed another program, with the address space space (valid as in
+ * aggregate_new()). Copies main_path and main_argv0. The caller calls this function after
+ * aggregate_exit_all(), aggregate_close() and aggregate_next(). The session's table keeps the times
+ * of the old program.
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0);

@@ -42,7 +42,9 @@ struct thread {
 	uint64_t since_ns; /* the thread's time is charged to its stacks up to here */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
-	/* The stack of its last sample that was running. node is PROFILE_NONE: no such sample yet
+	/*
+	 * The stack of the last sample at which the thread was running. node is PROFILE_NONE: there
+	 * is no such sample yet.
 	 */
 	struct seen_stack ran;
 
@@ -58,8 +60,8 @@ struct thread {
 	enum profile_state carry_state;
 	bool ahead; /* the thread has samples later than the end */
 	/*
-	 * At the end of the chunk the thread has exited, or its stack is unknown: the next chunk
-	 * does not begin with its stack.
+	 * The thread has exited by the end of the chunk, or its stack is unknown there: the next
+	 * chunk does not begin with a stack of the thread.
 	 */
 	bool has_ended;
 };
@@ -133,8 +135,8 @@ must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t 
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
 /*
- * Called when the thread changes from ready to waiting or back at time_ns, and keeps its stack.
- * The samples of the change are only for files (struct profile_sample).
+ * Handles that the thread changes from ready to waiting, or back, at time_ns, and keeps its stack.
+ * Adds the samples of the change, which are only for files (struct profile_sample).
  */
 must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,
 				       enum profile_state state);

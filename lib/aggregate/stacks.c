@@ -66,7 +66,7 @@ static int add_node(struct stacks *s, uint32_t parent, uint32_t frame, uint32_t 
 	return 0;
 }
 
-/* Makes node a whole stack, which has a time. */
+/* Gives the stack that ends at node a time: node is a whole stack from now on. */
 static int add_time(struct stacks *s, uint32_t node)
 {
 	if (s->time_of[node] != PROFILE_NONE)

@@ -71,3 +71,14 @@ bool sealed_is(int fd, uint64_t size)
 	return seals >= 0 && (seals & ALL_SEALS) == ALL_SEALS && fstat(fd, &st) == 0 &&
 	       (uint64_t)st.st_size == size;
 }
+
+uint64_t sealed_memory(int fd, uint64_t size)
+{
+	struct stat st;
+
+	/* A hole, or the end of a file that has none. */
+	if (lseek(fd, 0, SEEK_HOLE) != (off_t)size || fstat(fd, &st) < 0)
+		return UINT64_MAX;
+	/* In units of 512 bytes (inode(7)). */
+	return max_u64(size, (uint64_t)st.st_blocks * 512);
+}

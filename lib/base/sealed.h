@@ -35,4 +35,12 @@ must_check int sealed_copy(const char *name, const void *bytes, size_t size, int
 /* Returns whether fd is a sealed file of this size. */
 bool sealed_is(int fd, uint64_t size);
 
+/*
+ * Returns the bytes of memory that the sealed file fd of size bytes has for its whole life, at
+ * least size. Its maker may have given it pages behind its end before it was sealed (fallocate(2)).
+ * Returns UINT64_MAX if that is not known: a file with holes can get their pages later. Files that
+ * the functions above make have neither. Sets the file's offset to size, or to its first hole.
+ */
+uint64_t sealed_memory(int fd, uint64_t size);
+
 #endif

@@ -211,9 +211,9 @@ class Taken:
     # Descriptors.
 
     def memfd(self, size, seals=SEALS):
-        """Sealed, of this size, with bytes at its begin only: they cost memory."""
+        """Sealed, of this size. Its bytes cost memory: a large one has a hole behind the first."""
         fd = os.memfd_create('payload', os.MFD_ALLOW_SEALING)
-        os.write(fd, self.rng.randbytes(min(size, 1 << 16)))
+        os.write(fd, self.rng.randbytes(min(size, 1 << 20)))
         os.ftruncate(fd, size)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
         return fd

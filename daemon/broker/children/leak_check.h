@@ -12,7 +12,10 @@
  * in it costs another request, and a message to the unwind process and back.
  *
  * An unwind process that a target has taken over can give wrong answers, about processes of its own
- * key only: the cache is by key.
+ * key only: the cache is by key. So nothing is removed from the cache when the key of a process
+ * changes. Answers for the new key come from the cache's entries of that key, or from the unwind
+ * process of that key; those for the old key stay, since other processes have it, or the same one
+ * has it again later. Entries of a key that no process has any more are replaced in time.
  *
  * How to ask about a process that a target's exec has made, while it is held: leak_check_process()
  * with is_new_program and a timeout of 1 s; at every turn leak_question_answer(), until that is not

@@ -41,7 +41,10 @@ static bool is_admins(const struct instance *i)
 	return false;
 }
 
-/* With --children each child of a process that a user has added would be profiled and sent. */
+/*
+ * With --children, the daemon would profile each child of a process that a user has added, and send
+ * its profile.
+ */
 static enum user_attach user_attach_of(const struct targets *ts)
 {
 	return ts->state->options.children ? USER_ATTACH_NO : ts->state->options.config.user_attach;
@@ -92,7 +95,7 @@ static void log_attach(const struct instance *i, const struct peer *peer)
 		 i->owner.uid, peer->uid, peer->pid, peer->is_operator ? ", an operator" : "");
 }
 
-/* What an operator wants does not wait for the part of a user of the CPU budget. */
+/* A process that an operator wants does not wait for a user's part of the CPU budget. */
 static void lift_budget(struct instance *i, const struct peer *peer)
 {
 	if (!peer->is_operator || i->obstacle != INSTANCE_OVER_BUDGET)
@@ -122,7 +125,9 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 	}
 }
 
-/* A limit of the user, once until the user has room: a process that is counted later has no mark.
+/*
+ * Logs that the user has reached a limit: once, until the user has room. The mark is on the
+ * processes that count for the user now, so a process that is counted later has none.
  */
 static void log_user_full(struct targets *ts, uint32_t user)
 {
@@ -213,7 +218,7 @@ static struct instance *add_instance(struct targets *ts, const struct peer *peer
 		r = instance_add_attached(ts, p, origin, &i);
 		if (r == 0) {
 			set_asker(i, peer);
-			/* It may have executed another program since it was looked at. */
+			/* The process may have executed another program since the last look. */
 			if (peer->is_operator ||
 			    (i->owner.kind != OWNER_MIXED && i->owner.uid == peer->uid))
 				return i;
@@ -255,7 +260,10 @@ static void attach_known(struct targets *ts, struct instance *i, const struct pe
 	log_attach(i, peer);
 }
 
-/* Adds a process that is no instance yet. NULL: *ret has the reason. */
+/*
+ * Adds a process that is no instance yet. Returns NULL, with the reason in *ret, if that is not
+ * possible.
+ */
 static struct instance *look_and_add(struct targets *ts, const struct peer *peer, int32_t pid,
 				     enum instance_origin origin, struct control_answer *ret)
 {
@@ -322,7 +330,10 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", instance_obstacle_text(i));
 		return NULL;
 	}
-	/* Its section does not want it: the process is profiled for recordings only. */
+	/*
+	 * The section of the process does not want it profiled: the process is profiled for
+	 * recordings only.
+	 */
 	if (!instance_was_added(i) && i->wish != INSTANCE_WISH_ATTACHED &&
 	    !instance_is_asked_by_user(i) && !lifecycle_wants(i)) {
 		if (refuse_another(ts, peer, ret))

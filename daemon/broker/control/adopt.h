@@ -25,27 +25,28 @@
 struct targets;
 
 /*
- * The maximum number of processes that are attached or recorded at the request of one user, and of
- * all users who are no operators (control/rights.h). Both numbers count processes that these users
- * have added, and processes of a section that would not be profiled without their request. Sections
- * and operators have the rest of HEARTBEAT_SLOTS, three quarters. peer.user is the user whose limit
- * a request counts for.
+ * The maximum number of processes that are attached or recorded at the request of one user, and the
+ * maximum for all users who are no operators (control/rights.h). Both limits count the processes
+ * that these users have added, and the processes of a section that would not be profiled without
+ * their request. Sections and operators have the rest of HEARTBEAT_SLOTS, three quarters. A request
+ * counts for the user peer.user.
  */
 #define ADOPT_USER_MAX	8
 #define ADOPT_USERS_MAX 64
 
 /*
- * Handles attach: the process is profiled from now on, whatever the configuration says about it.
- * If the process is no instance yet, makes one. Ends a release. *ret: the answer to the peer.
+ * Handles attach: the daemon profiles the process from now on, whatever the configuration says
+ * about the process. Makes an instance if the process has none, and ends a release. *ret: the
+ * answer to the peer.
  */
 void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
 
 /*
- * Returns the instance for a recording of the process. If the process is no instance yet, makes
- * one, which is removed with its last recording; the caller adds the recording. If the peer may
- * not record the process, or the process cannot be profiled, returns NULL, with the reason in
- * *ret.
+ * Returns the instance for a recording of the process; the caller adds the recording. If the
+ * process has no instance yet, this function makes one, which is removed with its last recording.
+ * Returns NULL, with the reason in *ret, if the peer may not record the process, or the process
+ * cannot be profiled.
  */
 struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
 				     struct control_answer *ret);

@@ -57,13 +57,13 @@ static inline uint32_t allowance_uid(const struct peer *p)
 struct allowance_user {
 	uint32_t uid;
 	uint32_t connections; /* 0: another user may get the entry */
-	uint64_t full_ns;     /* when the token bucket of the work is full (lib/base/bucket.h) */
+	uint64_t full_ns; /* when the token bucket of the work will be full (lib/base/bucket.h) */
 };
 
 struct allowance {
 	struct allowance_user operators;
 	struct allowance_user users[ALLOWANCE_USERS];
-	size_t connections;	/* of all */
+	size_t connections;	/* of all users and operators */
 	size_t connections_max; /* the limit of connections */
 };
 

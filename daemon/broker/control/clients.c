@@ -22,12 +22,14 @@ struct client {
 	struct peer peer;
 	struct instance *instance; /* NULL: none, or not known yet */
 	struct client_page page;
-	bool is_gone;	 /* its connection has ended */
-	bool is_sought;	 /* find_instance() was called for it */
-	bool has_page;	 /* it reads and writes its page */
-	bool said_open;	 /* without a page: SPANS_OPEN was sent last */
-	bool is_counted; /* its span is counted in the instance's root_spans */
-	/* STARTs and STOPs that wait for an instance; that were handled */
+	bool is_gone;	 /* the connection has ended */
+	bool is_sought;	 /* find_instance() was called for this client */
+	bool has_page;	 /* the client reads and writes its page */
+	bool said_open;	 /* a client without a page has sent SPANS_OPEN last */
+	bool is_counted; /* root_spans of the instance counts the client's span */
+	/*
+	 * The number of STARTs and STOPs that wait for an instance, and of those that were handled.
+	 */
 	uint32_t waiting, handled;
 	enum protocol_type last_waiting; /* the last START or STOP that waits */
 };
@@ -160,9 +162,10 @@ static struct lifecycle_result carry_out(struct client *c, enum protocol_type ty
 }
 
 /*
- * Finds the client's instance: same pid and start time, if the connection speaks for it. Carries
- * out the last START or STOP that waited for it. An instance that was added for recordings does
- * not count: the requests of its client wait until a section matches the process.
+ * Finds the client's instance, which has the same pid and start time, if the connection speaks for
+ * the process. Carries out the last START or STOP that waited for the instance. An instance that
+ * was added for recordings does not count: the client's requests wait until a section matches the
+ * process.
  */
 static void find_instance(struct clients *cs, struct client *c)
 {
@@ -200,8 +203,8 @@ static void check_client(struct clients *cs, struct client *c, bool is_due)
 }
 
 /*
- * Sets wants_open first and reads spans_open then: a span that opens in between is noticed by
- * one of the two.
+ * Sets wants_open before it reads spans_open: if a span opens in between, the client sends a
+ * message, or this function finds the span.
  */
 static void ask_for_span_messages(struct client *c)
 {
@@ -269,9 +272,9 @@ static void on_start_or_stop(struct client *c, enum protocol_type type,
 }
 
 /*
- * Finds the thread that has the number own in the client's pid namespace. Returns 0, or -errno.
- * Returns -ESRCH if the client has ended and its pid belongs to another process by now: the start
- * times of the two processes differ.
+ * Finds the thread whose number in the client's pid namespace is own. Returns 0 or -errno. Returns
+ * -ESRCH, too, if the client has ended and another process has its pid now: the start times of the
+ * two processes differ.
  */
 static int find_thread(const struct client *c, int32_t own, int32_t *ret)
 {
@@ -289,7 +292,7 @@ static int find_thread(const struct client *c, int32_t own, int32_t *ret)
 
 /*
  * Counts an open root span that the client has reported, even if the page says that the span has
- * ended meanwhile: its transaction refers to a profile.
+ * ended meanwhile: the transaction of the span refers to a profile.
  */
 static void on_spans(struct client *c, bool is_open)
 {

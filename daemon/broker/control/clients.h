@@ -42,7 +42,7 @@ struct clients {
  * client wants no page; otherwise *ret_fd is the page's memfd, which the caller sends and closes.
  * The client belongs to cs; the caller calls client_end() when the connection ends. Returns 0;
  * -ESRCH if the process has ended or has no pid in the broker's pid namespace; -EPERM if the
- * connection does not speak for it; or another negative errno.
+ * connection does not speak for the process; or another negative errno.
  */
 must_check int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 			  int *ret_fd);

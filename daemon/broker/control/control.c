@@ -24,15 +24,18 @@ struct connection {
 	struct connection *next;
 	struct control *control;
 	int fd;
-	/* NULL: not read until the peer's allowance has grown, or a deferred request is answered */
+	/*
+	 * NULL: the broker reads the connection again when the peer's allowance has grown, or when
+	 * a deferred answer was sent.
+	 */
 	struct loop_source *source;
 	bool is_greeted;
-	bool has_ended; /* control_check() frees it */
+	bool has_ended; /* control_check() frees the connection */
 	struct control_peer peer;
 	uint32_t allowance_uid;		  /* the peer's user, or ALLOWANCE_OPERATORS */
 	bool is_deferred;		  /* the next three are set */
 	struct protocol_request deferred; /* the request that was deferred */
-	uint64_t deferred_ns;		  /* when it was, CLOCK_MONOTONIC */
+	uint64_t deferred_ns;		  /* the time when it was deferred, CLOCK_MONOTONIC */
 	uint64_t note;			  /* of control_answer */
 };
 
@@ -218,8 +221,9 @@ static size_t connections_of(const struct control *c, int32_t pid)
 }
 
 /*
- * Logs that a connection is refused. A limit of the user, or of the process, is the user's own
- * affair; one that others have reached is a warning, once until it has room.
+ * Logs that the daemon refuses a connection. If the user or the process has too many connections,
+ * that is the user's own affair, and the line is at debug level. If all users together have too
+ * many, the line is a warning, once until there is room.
  */
 static void log_refused(struct control *control, const struct peer *peer)
 {
@@ -236,7 +240,7 @@ static void log_refused(struct control *control, const struct peer *peer)
 	control->is_full |= is_full;
 }
 
-/* Takes fd. Closes the connection of a peer that may not connect. */
+/* Takes ownership of fd. Closes the connection if the peer may not connect. */
 static void add_connection(struct control *control, int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));

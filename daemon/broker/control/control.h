@@ -49,18 +49,22 @@ void control_refuse(struct control_answer *ret, enum protocol_result result, con
 
 /* The functions that carry out requests. ctx is that of control_new(). */
 struct control_handler {
-	/* Carries out a request that was checked. *ret is all zeros, with fd -1 and work 1. */
+	/*
+	 * Carries out a request that control_message_check() has accepted. *ret is all zeros, with
+	 * fd -1 and work 1.
+	 */
 	void (*request)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 			struct control_answer *ret);
 	/*
-	 * Goes on with a request that was deferred waited_ns ago. *ret is as for request(), except
-	 * for the note.
+	 * Goes on with a request that the handler deferred waited_ns ago. *ret is as for request(),
+	 * except that the note is the one that the handler has set before.
 	 */
 	void (*again)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		      uint64_t waited_ns, struct control_answer *ret);
 	/*
-	 * The peer wants a page (struct protocol_page). *ret_fd is its memfd, which is closed
-	 * after it was sent. Returns 0 or -errno: then the peer gets no page.
+	 * Makes a page (struct protocol_page) for a peer that wants one. *ret_fd is the page's
+	 * memfd, which control.c sends and closes. Returns 0, or -errno: then the peer gets no
+	 * page.
 	 */
 	int (*page)(void *ctx, struct control_peer *peer, int *ret_fd);
 	/* The connection has ended; *peer is freed later. */

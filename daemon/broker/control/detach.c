@@ -30,7 +30,7 @@ static struct instance *find(struct targets *ts, int32_t pid, uint64_t start_tic
 	return i != NULL && i->start_ticks == start_ticks ? i : NULL;
 }
 
-/* Called until the answer, so that the time of a release counts from the answer. */
+/* Called at every turn until the answer, so that the time of a release counts from the answer. */
 static void let_go(struct instance *i, const struct protocol_request *m)
 {
 	const uint64_t seconds = m->seconds == 0 ? PROTOCOL_RELEASE_S : m->seconds;
@@ -43,7 +43,10 @@ static void let_go(struct instance *i, const struct protocol_request *m)
 	}
 }
 
-/* Returns true if capture traces the process, or may be told to in this turn. */
+/*
+ * Returns true if capture traces the process, or if the broker may tell capture to trace it in this
+ * turn.
+ */
 static bool has_run(struct targets *ts, int32_t pid)
 {
 	FOR_EACH_TARGET (t, ts)
@@ -53,7 +56,7 @@ static bool has_run(struct targets *ts, int32_t pid)
 	return false;
 }
 
-/* Names the process that traces the process now, and that does not belong to the daemon. */
+/* Writes into the answer which process, one that is not the daemon's, traces the process now. */
 static void name_tracer(int32_t tracer, struct control_answer *ret)
 {
 	char name[PROCESS_NAME_SIZE];
@@ -63,7 +66,10 @@ static void name_tracer(int32_t tracer, struct control_answer *ret)
 	(void)snprintf(ret->m.text, sizeof(ret->m.text), "%s (pid %d) traces it now", name, tracer);
 }
 
-/* Returns true if a thread of the process has a tracer of the daemon. Else names another tracer. */
+/*
+ * Returns true if a process of the daemon traces a thread of the process. Else names another tracer
+ * in *ret, if there is one.
+ */
 static bool is_traced_by_us(struct targets *ts, int32_t pid, uint64_t start_ticks,
 			    struct control_answer *ret)
 {

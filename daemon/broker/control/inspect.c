@@ -22,13 +22,16 @@
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
 
-/* The timeout: as long as daemon/ship/main.c allows for a request under way and the probe. */
+/*
+ * The timeout of an inspection: as long as daemon/ship/main.c allows for a request under way and
+ * the probe.
+ */
 #define INSPECT_NS (90 * NS_PER_SEC)
 
 /* The cost of an inspection in the caller's allowance: a request to each server. */
 #define INSPECT_WORK 200
 
-/* The process for which doctor asks which section matches it. */
+/* The process of an inspection: sentry-profctl doctor asks which section matches it. */
 struct subject {
 	struct process process;
 	struct process_facts facts;

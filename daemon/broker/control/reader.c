@@ -5,13 +5,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/broker/delivery/delivery.h"
 #include "lib/base/bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
+#include "lib/base/sealed.h"
 
 /*
  * Bytes of the socket's buffer. The kernel doubles the number and counts its own overhead: the
@@ -139,20 +139,6 @@ static bool take_budget(struct reader *r, uint32_t size, uint64_t now_ns)
 	return true;
 }
 
-/*
- * Returns the memory of a sealed memfd. Before it was sealed, fallocate(2) can have made pages
- * behind its end. In a hole it can make pages later, so the memory of a memfd with holes is not
- * known: UINT64_MAX. The chunks of sentry-profd-unwind have no holes.
- */
-static uint64_t memory_of(int fd, uint32_t size)
-{
-	struct stat st;
-
-	if (lseek(fd, 0, SEEK_HOLE) != (off_t)size || fstat(fd, &st) < 0)
-		return UINT64_MAX;
-	return max_u64(size, (uint64_t)st.st_blocks * 512);
-}
-
 /* Adds a chunk that was checked. Returns false if a descriptor or memory is short. */
 static bool append_chunk(struct reader *r, int fd, uint32_t size, uint64_t memory, uint64_t now_ns)
 {
@@ -174,7 +160,7 @@ static bool append_chunk(struct reader *r, int fd, uint32_t size, uint64_t memor
 
 void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t now_ns)
 {
-	const uint64_t memory = memory_of(fd, size);
+	const uint64_t memory = sealed_memory(fd, size);
 
 	if (r->is_stopped || r->n_chunks == READER_CHUNKS_MAX || memory > room ||
 	    !take_budget(r, size, now_ns) || !append_chunk(r, fd, size, memory, now_ns))

@@ -24,7 +24,10 @@
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
-/* Chunks that wait. An unwind process that was late makes some at once. Each has a descriptor. */
+/*
+ * The most chunks that wait, each with a descriptor. An unwind process that was late makes several
+ * chunks at once.
+ */
 #define READER_CHUNKS_MAX 8
 /* A reader that takes no piece for this time loses the chunks that wait for it. */
 #define READER_IDLE_NS (5 * NS_PER_SEC)
@@ -33,7 +36,7 @@
 struct reader_chunk {
 	int fd;
 	uint32_t size;
-	uint64_t memory; /* bytes; more than size if there are pages behind the end */
+	uint64_t memory; /* sealed_memory() */
 };
 
 struct reader {
@@ -46,7 +49,10 @@ struct reader {
 	size_t n_chunks;
 	uint32_t at;	/* bytes of the first chunk that were sent */
 	bool has_moved; /* a piece was sent since the last reader_check() */
-	/* Of the last reader_check(): bytes that the peer had not read, and when that changed. */
+	/*
+	 * unread: how many bytes the peer had not read at the last reader_check(). moved_ns: when
+	 * the peer has last read something, or when the first chunk that waits was added.
+	 */
 	uint64_t unread, moved_ns;
 	uint64_t budget_full_ns; /* the bucket of bytes (lib/base/bucket.h) */
 };
@@ -66,19 +72,24 @@ void reader_close(struct reader *r);
  * one reader (reader.c), or if a descriptor or memory is short.
  */
 void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t now_ns);
-/* To be called at every turn: drops the chunks if the peer has read nothing for READER_IDLE_NS. */
+/*
+ * To be called at every turn: drops the chunks that wait if the peer has read nothing for
+ * READER_IDLE_NS.
+ */
 void reader_check(struct reader *r, uint64_t now_ns);
 /*
  * Sends the final message, with a text of fewer than PROTOCOL_TEXT_SIZE bytes. Returns 0; -EAGAIN
- * if chunks wait, or the socket is full: call again at a later turn; or -EPIPE if the peer has
- * disconnected.
+ * if chunks wait, or the socket is full: the caller calls the function again at a later turn; or
+ * -EPIPE if the peer has disconnected.
  */
 must_check int reader_end(struct reader *r, enum protocol_record_end end, const char *text);
-/* Sends a note, between the pieces of chunks, with a text as above. Returns as reader_end(). */
+/*
+ * Sends a note between the pieces of chunks. text and the returned values are as for reader_end().
+ */
 must_check int reader_note(struct reader *r, const char *text);
 /* Drops the chunks that wait. */
 void reader_drop(struct reader *r);
-/* The same, and the peer gets nothing more. */
+/* Drops the chunks that wait. The peer gets nothing more from now on. */
 void reader_stop(struct reader *r);
 
 /*

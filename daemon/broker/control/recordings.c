@@ -35,25 +35,34 @@
 struct recording {
 	struct recording *next;
 	struct instance *instance; /* not valid if is_over */
-	/* The peer that requested it; NULL: it has disconnected. */
+	/* The peer that requested the recording; NULL: the peer has disconnected. */
 	const struct control_peer *peer;
 	uint32_t user;		/* allowance_uid() of the peer */
-	bool is_operators;	/* an operator requested it */
-	uint64_t owner_changes; /* of the instance, when it was requested */
+	bool is_operators;	/* an operator requested the recording */
+	uint64_t owner_changes; /* of the instance, at the time of the request */
 	bool is_denied;		/* the peer has lost the right to record this process */
 	struct reader reader;
 	const char *note; /* instance_budget_text() as the peer was told last */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
-	/* The target and unwind process that were asked to record; target 0: none. */
+	/*
+	 * The target whose unwind process was asked to record, and the pid of that process. target
+	 * is 0 if no process was asked.
+	 */
 	uint32_t target;
 	int32_t unwind_pid;
 	bool is_finishing; /* the peer wants no more chunks */
 	bool end_is_asked; /* MSG_RECORDING_CLOSE was sent to the unwind process */
-	/* PROTOCOL_RECORD_GOES_ON; or the reason of its end, which is still to be sent. */
+	/*
+	 * PROTOCOL_RECORD_GOES_ON; or the reason why the recording ends, if the peer does not have
+	 * that message yet.
+	 */
 	enum protocol_record_end end;
-	/* recordings_sweep() frees it when nothing waits for the peer (reader_waiting()). */
+	/*
+	 * The recording has ended: recordings_sweep() frees it when nothing waits for the peer
+	 * (reader_waiting()).
+	 */
 	bool is_over;
 };
 
@@ -365,7 +374,10 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 		start_in_unwind(r, t);
 }
 
-/* Tells the peer that no samples are taken, and why, or that they are taken again. */
+/*
+ * Sends the peer a note that the CPU budget permits no samples, and why, or that samples are taken
+ * again.
+ */
 static void send_note(struct recording *r)
 {
 	const char *note = instance_budget_text(r->instance);

@@ -38,7 +38,7 @@ static void warn_changed_key(void *ctx, const char *section, const char *key)
 	     key, section);
 }
 
-/* Warns of rates above the timer's, which is fixed from the daemon's start. */
+/* Warns about rates above that of the timer, which stays as it was at the daemon's start. */
 static void warn_rates(const struct parts *parts, const struct config *now, int lines_fd)
 {
 	for (size_t k = 0; k < now->n_targets; k++) {
@@ -95,7 +95,7 @@ static void change_instance(struct parts *parts, struct instance *i, const struc
 		config_target(&parts->state.options.config, i->config.name);
 	const struct target_config *now = config_target(c, i->config.name);
 
-	/* It was removed before; a new section may have the same name. */
+	/* The instance was removed before this reload; a new section may have the same name. */
 	if (instance_is_gone(i))
 		return;
 	if (now == NULL) {

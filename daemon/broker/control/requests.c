@@ -143,7 +143,7 @@ static void answer_report(struct requests *requests, const struct control_peer *
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
 
-/* Takes fd. Sends the lines in it, if there are any, with the answer. */
+/* Takes ownership of fd. If the file has lines, sends the file with the answer. */
 static void attach_lines(int fd, struct control_answer *ret)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -241,7 +241,8 @@ static const struct served {
 	/* Serves a request about another process or the daemon. */
 	void (*serve)(struct requests *requests, const struct control_peer *peer,
 		      const struct protocol_request *m, struct control_answer *ret);
-	const char *word; /* for the log; NULL: changes nothing, or is logged elsewhere */
+	/* For the log. NULL: the request changes nothing, or other code logs it. */
+	const char *word;
 } served_requests[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
 	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
@@ -262,7 +263,7 @@ static const struct served {
 	[PROTOCOL_RELEASE] = {NEVER, detach, "release"},
 };
 
-/* Logs which user and process has changed something. */
+/* Logs a request that changes something, with the user and process that made it. */
 static void log_request(const struct peer *peer, const struct protocol_request *m, const char *word)
 {
 	if (m->pid != 0 || m->h.type == PROTOCOL_RELEASE)

@@ -27,9 +27,9 @@ struct instance;
 bool rights_is_own(const struct peer *peer, int32_t pid);
 
 /*
- * Returns true if i is the peer's own process, for which the connection speaks (peer_speaks()). The
- * peer may start, stop, detach and release i and read its profiler id, without a right to trace
- * it: so may a service that has capabilities.
+ * Returns true if i is the peer's own process and the connection speaks for it (peer_speaks()). The
+ * peer may then start, stop, detach and release the process and read its profiler id. The peer
+ * needs no right to trace the process, so a service that has capabilities may do the same.
  */
 bool rights_is_itself(const struct peer *peer, const struct instance *i);
 

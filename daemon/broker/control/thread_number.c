@@ -9,8 +9,9 @@
 #include "lib/base/small_file.h"
 
 /*
- * Reads NSpid of a thread: *ret_last is the last id, that in the thread's own namespace. Returns
- * how many ids there are, one for each namespace from the broker's on. 0: the thread has ended.
+ * Reads the ids in the line NSpid of a thread, one for each pid namespace from the broker's on.
+ * *ret_last is the last id, which the thread has in its own namespace. Returns the number of ids; 0
+ * if the thread has ended.
  */
 static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
 {

@@ -24,8 +24,8 @@
 #define ENVELOPES_MAX 512
 
 /*
- * Bytes of the envelopes that no ship has yet. A payload may have 50 MB, and an unwind process
- * that a profiled process has taken over can send any number.
+ * Bytes of memory of the envelopes that no ship has yet. A payload may have 50 MB, and an unwind
+ * process that a profiled process has taken over can send any number.
  */
 #define WAITING_BYTES_MAX (UINT64_C(1) << 30)
 
@@ -36,8 +36,9 @@ struct envelope {
 	struct ship *ship;
 	/* The payload; and the payload of the file, or the anchor, or -1. */
 	int fds[2];
-	bool handed;  /* sent to the present process of the ship */
-	bool is_over; /* delivered or lost: delivery_sweep() frees it */
+	uint64_t memory[2]; /* of these: sealed_memory(); 0: no descriptor */
+	bool handed;	    /* sent to the present process of the ship */
+	bool is_over;	    /* delivered or lost: delivery_sweep() frees it */
 };
 
 /*
@@ -153,11 +154,13 @@ static void end_file(struct envelope *e)
 	e->message.to_file = false;
 	e->message.file_size = 0;
 	close_fd(&e->fds[1]);
+	e->memory[1] = 0;
 }
 
+/* Returns the bytes of memory that the envelope keeps. */
 static uint64_t bytes_of(const struct envelope *e)
 {
-	return e->message.size + e->message.file_size + e->message.anchor_size;
+	return e->memory[0] + e->memory[1];
 }
 
 /* Sends the envelope to its ship, with a new file if one is to be written. */
@@ -240,14 +243,17 @@ static void drop_oldest(struct delivery *d, const struct chunk_source *i)
 	}
 }
 
-/* Makes room for size bytes: drops envelopes of the source with the most bytes waiting. */
-static void make_room(struct delivery *d, uint64_t size)
+/*
+ * Makes room for so many bytes of memory: drops envelopes of the source with the most bytes
+ * waiting.
+ */
+static void make_room(struct delivery *d, uint64_t bytes)
 {
 	uint64_t waiting;
 	struct chunk_source *i = most_waiting(d, &waiting);
 
 	while (i != NULL && (d->n_in_flight - n_copies(d) >= ENVELOPES_MAX ||
-			     waiting + size > WAITING_BYTES_MAX)) {
+			     waiting + bytes > WAITING_BYTES_MAX)) {
 		drop_oldest(d, i);
 		i = most_waiting(d, &waiting);
 	}
@@ -258,19 +264,33 @@ bool delivery_is_payload(int fd, uint64_t size)
 	return size > 0 && size <= CHUNK_V2_SIZE_MAX && sealed_is(fd, size);
 }
 
-/* The descriptors of a chunk's message; -1: missing. */
-struct payloads {
-	int payload, more, anchor;
+struct payload {
+	int fd; /* -1: missing */
+	uint64_t size;
+	uint64_t memory; /* sealed_memory(); 0: missing, or not a valid payload */
 };
+
+/* What comes with a chunk's message. */
+struct payloads {
+	struct payload payload, more, anchor;
+};
+
+static struct payload take_payload(int fd, uint64_t size)
+{
+	const bool is_valid = delivery_is_payload(fd, size);
+
+	return (struct payload){
+		.fd = fd, .size = size, .memory = is_valid ? sealed_memory(fd, size) : 0};
+}
 
 static bool take_payloads(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
 			  struct payloads *ret)
 {
 	size_t n = 0;
 
-	ret->payload = fds[n++];
-	ret->more = m->file_size > 0 ? fds[n++] : -1;
-	ret->anchor = m->anchor_size > 0 ? fds[n++] : -1;
+	ret->payload = take_payload(fds[n++], m->size);
+	ret->more = take_payload(m->file_size > 0 ? fds[n++] : -1, m->file_size);
+	ret->anchor = take_payload(m->anchor_size > 0 ? fds[n++] : -1, m->anchor_size);
 	return fds[n] < 0;
 }
 
@@ -285,32 +305,33 @@ static bool is_chunk(const struct delivery *d, const struct ship *ship, const ch
 	/* The chunk id becomes part of a file name, the platform part of a header. */
 	const bool for_spotlight = d->children->spotlight != NULL;
 
-	if (!delivery_is_payload(payloads->payload, m->size) || m->transaction_size >= m->size ||
+	if (payloads->payload.memory == 0 || m->transaction_size >= m->size ||
 	    !random_id_is_valid(m->chunk_id) ||
 	    (m->for_server == 0 && ship->dsn[0] != '\0' && !delivery_has_files(d)) ||
 	    strncmp(m->platform, platform, sizeof(m->platform)) != 0)
 		return false;
-	if (m->file_size > 0 &&
-	    ((!delivery_has_files(d) && !for_spotlight) || m->transaction_size > 0 ||
-	     !delivery_is_payload(payloads->more, m->file_size)))
+	if (m->file_size > 0 && ((!delivery_has_files(d) && !for_spotlight) ||
+				 m->transaction_size > 0 || payloads->more.memory == 0))
 		return false;
-	return m->anchor_size == 0 || (for_spotlight && m->transaction_size == 0 &&
-				       delivery_is_payload(payloads->anchor, m->anchor_size));
+	return m->anchor_size == 0 ||
+	       (for_spotlight && m->transaction_size == 0 && payloads->anchor.memory > 0);
 }
 
 /*
- * Makes an envelope with duplicates of the descriptors. more: the second one, or -1. Returns
- * NULL if memory or descriptors are short.
+ * Makes an envelope with duplicates of the descriptors. Of the two payloads the second one may be
+ * missing. Returns NULL if memory or descriptors are short.
  */
-static struct envelope *new_envelope(int payload, int more)
+static struct envelope *new_envelope(const struct payload *payload, const struct payload *more)
 {
 	struct envelope *e = calloc(1, sizeof(*e));
 
 	if (e == NULL)
 		return NULL;
-	e->fds[0] = fcntl(payload, F_DUPFD_CLOEXEC, 0);
-	e->fds[1] = more < 0 ? -1 : fcntl(more, F_DUPFD_CLOEXEC, 0);
-	if (e->fds[0] >= 0 && (more < 0 || e->fds[1] >= 0))
+	e->fds[0] = fcntl(payload->fd, F_DUPFD_CLOEXEC, 0);
+	e->fds[1] = more->fd < 0 ? -1 : fcntl(more->fd, F_DUPFD_CLOEXEC, 0);
+	e->memory[0] = payload->memory;
+	e->memory[1] = more->memory;
+	if (e->fds[0] >= 0 && (more->fd < 0 || e->fds[1] >= 0))
 		return e;
 	for (size_t i = 0; i < array_size(e->fds); i++)
 		close_fd(&e->fds[i]);
@@ -345,20 +366,20 @@ static void add_envelope(struct delivery *d, struct envelope *e, struct chunk_so
 }
 
 /*
- * Bytes of copies for Spotlight that are in flight: the chunks of all profiled processes of a
- * host, which are made at about the same time. The limit bounds the memory that other programs
+ * Bytes of memory of copies for Spotlight that are in flight: the chunks of all profiled processes
+ * of a host, which are made at about the same time. The limit bounds the memory that other programs
  * would miss.
  */
 #define SPOTLIGHT_BYTES_MAX (UINT64_C(256) << 20)
 
-static bool spotlight_has_room(const struct delivery *d, uint64_t size)
+static bool spotlight_has_room(const struct delivery *d, uint64_t memory)
 {
 	uint64_t bytes = 0;
 
 	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship->is_spotlight)
 			bytes += bytes_of(e);
-	return n_copies(d) < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
+	return n_copies(d) < MSG_ENVELOPES_MAX && bytes + memory <= SPOTLIGHT_BYTES_MAX;
 }
 
 /*
@@ -368,20 +389,19 @@ static bool spotlight_has_room(const struct delivery *d, uint64_t size)
 static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 			      const struct msg_chunk *m, const struct payloads *payloads)
 {
-	const bool has_more = m->file_size > 0;
-	const uint64_t size = has_more ? m->file_size : m->size;
+	const struct payload *payload = m->file_size > 0 ? &payloads->more : &payloads->payload;
 	struct envelope *e;
 
-	if (!spotlight_has_room(d, size + m->anchor_size)) {
+	if (!spotlight_has_room(d, payload->memory + payloads->anchor.memory)) {
 		d->spotlight.discarded[DISCARD_QUEUE_OVERFLOW]++;
 		return;
 	}
-	e = new_envelope(has_more ? payloads->more : payloads->payload, payloads->anchor);
+	e = new_envelope(payload, &payloads->anchor);
 	if (e == NULL) {
 		d->spotlight.discarded[DISCARD_MEMORY]++;
 		return;
 	}
-	e->message.size = size;
+	e->message.size = payload->size;
 	e->message.anchor_size = m->anchor_size;
 	e->message.to_server = true;
 	add_envelope(d, e, source, d->children->spotlight, m);
@@ -390,10 +410,11 @@ static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 static void take_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 		       const struct msg_chunk *m, const struct payloads *payloads)
 {
+	static const struct payload none = {.fd = -1};
 	const bool to_file = delivery_has_files(d);
 	struct envelope *e;
 
-	e = new_envelope(payloads->payload, to_file ? payloads->more : -1);
+	e = new_envelope(&payloads->payload, to_file ? &payloads->more : &none);
 	if (e == NULL) {
 		delivery_lost(source, ship, DISCARD_MEMORY);
 		source->chunks.not_written += to_file;
@@ -408,9 +429,20 @@ static void take_chunk(struct delivery *d, struct chunk_source *source, struct s
 	add_envelope(d, e, source, ship, m);
 }
 
+/* Returns the memory of a chunk; UINT64_MAX: a payload has holes. */
+static uint64_t memory_of(const struct payloads *p)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(p->payload.memory, p->more.memory, &sum) ||
+			       __builtin_add_overflow(sum, p->anchor.memory, &sum)
+		       ? UINT64_MAX
+		       : sum;
+}
+
 /*
- * Takes a chunk of this many bytes from the budget of the source. Returns false if the budget is
- * used up. A large chunk leaves a debt.
+ * Takes a chunk of this many bytes of memory from the budget of the source. Returns false if the
+ * budget is used up, or the chunk has more memory than may wait. A large chunk leaves a debt.
  */
 static bool budget_take(const struct delivery *d, struct chunk_source *source, uint64_t bytes)
 {
@@ -418,7 +450,7 @@ static bool budget_take(const struct delivery *d, struct chunk_source *source, u
 	const uint64_t size_ns = CHUNK_BUDGET_HELD * chunk_ns + CHUNK_BUDGET_LAG_NS;
 	const uint64_t one_ns = chunk_ns / CHUNK_BUDGET_RATE, now_ns = clock_mono_ns();
 
-	if (!bucket_holds(source->full_ns, size_ns, now_ns, one_ns))
+	if (bytes > WAITING_BYTES_MAX || !bucket_holds(source->full_ns, size_ns, now_ns, one_ns))
 		return false;
 	bucket_take(&source->full_ns, now_ns,
 		    max_u64(one_ns, bytes * NS_PER_SEC / CHUNK_BUDGET_BYTES));
@@ -433,7 +465,7 @@ int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship 
 	if (!take_payloads(m, fds, &payloads) || !is_chunk(d, ship, platform, m, &payloads))
 		return -EPROTO;
 	source->chunks.made++;
-	if (!budget_take(d, source, m->size + m->file_size + m->anchor_size)) {
+	if (!budget_take(d, source, memory_of(&payloads))) {
 		delivery_lost(source, ship, DISCARD_CHUNK_BUDGET);
 		source->chunks.not_written += delivery_has_files(d);
 		d->spotlight.discarded[DISCARD_CHUNK_BUDGET] += d->children->spotlight != NULL;

@@ -16,12 +16,13 @@
  * Each process has a chunk budget, because an unwind process that was taken over could send chunks
  * without end, and use up the quota of the DSN or fill the disk. A token bucket gains
  * CHUNK_BUDGET_RATE chunks in the time of one chunk (chunk_seconds), and CHUNK_BUDGET_BYTES of
- * payloads in a second. It holds what it gains in the time of CHUNK_BUDGET_HELD chunks and
- * CHUNK_BUDGET_LAG_NS: 90 chunks if chunk_seconds is 60. More chunks are counted as
- * DISCARD_CHUNK_BUDGET. An honest unwind process stays below: besides a chunk at the end of each
- * chunk_seconds, it makes chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, if a
- * library was replaced (seldom more often than every 5 s), and near 20 MB. An unwind process that
- * was late for a minute or two makes the chunks of that time at once.
+ * the payloads' memory (sealed_memory()) in a second. The bucket holds what it gains in the time of
+ * CHUNK_BUDGET_HELD chunks and CHUNK_BUDGET_LAG_NS: 90 chunks if chunk_seconds is 60. More chunks,
+ * and those with holes, are counted as DISCARD_CHUNK_BUDGET. An honest unwind process stays below:
+ * besides a chunk at the end of each chunk_seconds, it makes chunks at execs
+ * (daemon/unwind/exec_budget.h), at the end of a run, if a library was replaced (seldom more often
+ * than every 5 s), and near 20 MB. An unwind process that was late for a minute or two makes the
+ * chunks of that time at once.
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -90,8 +91,9 @@ static inline bool delivery_has_files(const struct delivery *d)
  * Takes a chunk of source for delivery by ship. fds: the descriptors of the message m, -1 for
  * those that are missing; they stay the caller's. platform: the platform in the configuration of
  * the process, which m has to repeat. Returns 0; -EPROTO if m or a descriptor breaks a rule, and
- * nothing is counted; or -EDQUOT if the chunk budget of the source is used up, and the chunk is
- * counted as lost. A chunk for which memory or descriptors are missing is counted as lost, too.
+ * nothing is counted; or -EDQUOT if the chunk budget of the source is used up, or a payload has
+ * holes, and the chunk is counted as lost. A chunk for which memory or descriptors are missing is
+ * counted as lost, too.
  */
 must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 			      const char *platform, const struct msg_chunk *m,

@@ -24,8 +24,8 @@
 #define CHANGED_SECONDS 3
 
 /*
- * Rates are set for AIM of the budget. They stay while the cost is between ROOM of the budget
- * and the whole of it.
+ * The governor sets rates that cost AIM of the budget. The rates stay while the cost is between
+ * ROOM of the budget and the whole of it.
  */
 #define AIM  0.9
 #define ROOM 0.7
@@ -55,7 +55,7 @@ static double used_by(struct child *child)
 	child->governed_used_ns = 0;
 	if (child->pid == 0 || clock_process_ns(child->pid, &now) < 0)
 		return 0;
-	/* A restarted child: all its time is new. */
+	/* The child was restarted: all processor time of the new process counts. */
 	if (child->governed_pid != child->pid)
 		before = 0;
 	child->governed_pid = child->pid;
@@ -75,8 +75,8 @@ static void read_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 	for (size_t i = 0; i < ts->children->n_ships; i++)
 		ret->others += used_by(&ts->children->ships[i]->child);
 	/*
-	 * The time of a helper that has ended is missing until it is reaped: the sum must not go
-	 * back.
+	 * The sum lacks the time of a helper that has ended until the broker has reaped the helper.
+	 * The sum must not go back.
 	 */
 	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + helpers_ns;
 	own = max_u64(own, ts->governor->own_ns);
@@ -85,8 +85,8 @@ static void read_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 }
 
 /*
- * The work for one target since the last interval: time of capture in ns, samples captured for
- * unwind, and the processor time that it is charged with, in ns.
+ * The work for one target since the last interval: the time of capture in ns, the number of samples
+ * that capture made for unwind, and the processor time in ns that the target is charged with.
  */
 struct work {
 	double capture;
@@ -163,7 +163,10 @@ static void add_cost(struct target *t, double used)
 
 	if (!target_is_withheld(t)) {
 		governor_cost_add(&g->cost, used * t->full_hz / t->rate_hz);
-		/* The first reading is no difference yet. The average ignores it. */
+		/*
+		 * The first reading has no reading before it to compare with. The average ignores
+		 * it.
+		 */
 		if (is_known || g->busy.n == 0)
 			governor_cost_add(&g->busy, busy);
 		return;
@@ -192,7 +195,10 @@ static struct governor_user *find_user(struct governor_users *users, uint32_t ui
 	return NULL;
 }
 
-/* Returns the user's entry, perhaps in the place of the user with the least use. */
+/*
+ * Returns the entry of the user uid. If there is none, makes one, in the place of the user with the
+ * least use if the table is full.
+ */
 static struct governor_user *get_user(struct governor_users *users, uint32_t uid)
 {
 	struct governor_user *user = find_user(users, uid);
@@ -210,10 +216,10 @@ static struct governor_user *get_user(struct governor_users *users, uint32_t uid
 	return user;
 }
 
-/* Less use than this counts as none. */
+/* A user with less use than this counts as one without use. */
 #define USE_MIN 1e-5
 
-/* One more interval without use. */
+/* Adds one interval without use to the averages of all users, and forgets users without use. */
 static void age_users(struct governor_users *users)
 {
 	size_t n = 0;
@@ -406,7 +412,7 @@ static void set_rates(struct targets *ts)
 		set_rate(ts, targets[i], rates[i]);
 }
 
-/* The governor has no limit any more, since a reload. */
+/* Restores the full rates: since a reload the governor has no budget. */
 static void restore_rates(struct targets *ts)
 {
 	FOR_EACH_TARGET (t, ts)

@@ -1,22 +1,22 @@
 /*
  * The governor keeps all processes of sentry-profd together within a share of one processor
- * (--cpu-budget). Once a second it compares what they used with the budget. If they used more, it
- * lowers the sampling rates of the targets (targets.h) that cost most. If there is room again, it
- * raises the rates. rates.h computes the rates: sections and operators come first, users share what
- * these leave.
+ * (--cpu-budget). Once a second the governor compares the processor time that these processes used
+ * with the budget. If they used more than the budget, the governor lowers the sampling rates of the
+ * targets (targets.h) that cost most. If there is room again, the governor raises the rates.
+ * rates.h computes the rates: sections and operators come first, and users share the rest.
  *
- * The time of an unwind process is charged to its own targets, that of capture to the targets on
- * which capture spent it, and that of the other processes to all targets equally.
+ * The time of an unwind process is charged to its own targets, the time of capture to the targets
+ * on which capture spent it, and the time of the other processes to all targets equally.
  *
- * A user's target that does not fit into the user's part has the rate 0: it stays attached, and
- * capture counts its samples as missed (capture_withhold). Each second the governor checks again
- * whether it fits. Its cost is then estimated from the processor time that its process uses. After
- * GOVERNOR_WITHHELD_NS in a row its run ends, and the next one starts INSTANCE_BUDGET_WAIT_NS later
- * at the earliest (instance.h).
+ * A user's target that does not fit into the user's part has the rate 0: the target stays attached,
+ * and capture counts its samples as missed (capture_withhold). Each second the governor checks
+ * again whether the target fits; meanwhile the governor estimates the cost from the processor time
+ * that the profiled process uses. After GOVERNOR_WITHHELD_NS in a row the run of the target ends,
+ * and the next run starts INSTANCE_BUDGET_WAIT_NS later at the earliest (instance.h).
  *
- * A lower rate is made by leaving out ticks, evenly. The samples that remain keep their true
- * times, so that durations in the profile stay right. A lowered rate is a prime number of
- * samples a second, so that it does not coincide with a timer of the target.
+ * Capture lowers a rate by leaving out ticks, evenly. The samples that remain keep their true
+ * times, so that durations in the profile stay right. A lowered rate is a prime number of samples a
+ * second, so that the samples do not coincide with a timer of the target.
  */
 #ifndef DAEMON_BROKER_TARGETS_GOVERNOR_H
 #define DAEMON_BROKER_TARGETS_GOVERNOR_H
@@ -32,10 +32,11 @@
 #define GOVERNOR_WITHHELD_NS (60 * NS_PER_SEC)
 
 /*
- * Adds the cost of one more second to the average, as a share of one processor. The first second
- * is ignored: it contains the attachment and most of the reading of the program's files. Of the
- * next two seconds the larger cost is ignored. So the average is known after three seconds. From
- * then on it is the mean of up to ten seconds, then an exponential average over ten.
+ * Adds the cost of one more second to the average, as a share of one processor. The average ignores
+ * the first second, which contains the attachment and most of the reading of the program's files,
+ * and the larger of the costs of the next two seconds. So the average is known after three seconds.
+ * From then on the average is the mean of up to ten seconds, then an exponential average over ten
+ * seconds.
  */
 void governor_cost_add(struct governor_cost *c, double cost);
 
@@ -51,8 +52,8 @@ void governor_cost_add(struct governor_cost *c, double cost);
 #define GOVERNOR_ADMIT_LOG_NS (60 * NS_PER_SEC)
 struct governor_admission {
 	double share;	      /* average use, without users' targets, of one processor */
-	uint64_t admitted_ns; /* when a process was last attached while over the budget */
-	uint64_t logged_ns;   /* when a line was last logged; 0: never */
+	uint64_t admitted_ns; /* when the governor last admitted a process while over the budget */
+	uint64_t logged_ns;   /* when the governor last logged the line; 0: never */
 	uint64_t delayed;     /* how many processes had to wait */
 };
 
@@ -63,7 +64,7 @@ struct governor_admission {
  * average is below it. A user with less use gets one new run in an interval of the governor; a user
  * without any use so far has no limit here.
  */
-#define GOVERNOR_USERS_MAX 64 /* of more users, the one with the least use is forgotten */
+#define GOVERNOR_USERS_MAX 64 /* beyond that, the user with the least use is forgotten */
 struct governor_users {
 	struct governor_user {
 		uint32_t uid;
@@ -71,7 +72,7 @@ struct governor_users {
 		bool is_admitted; /* a run was admitted since the last interval */
 	} list[GOVERNOR_USERS_MAX];
 	size_t n;
-	double part; /* a user with more use waits */
+	double part; /* a user whose use is above this gets no new run */
 };
 
 /* How many of the targets that are profiled have a lowered rate. */
@@ -88,11 +89,11 @@ struct governor_lowered {
 struct governor_logged {
 	struct governor_lowered what;
 	uint64_t since_ns; /* time since the line, as the sum of the governor's intervals */
-	bool any;	   /* false: no line was logged so far */
+	bool any;	   /* false: the governor has logged no line so far */
 };
 
 struct governor {
-	uint64_t ran_ns;	  /* when the governor last ran; 0: not yet */
+	uint64_t ran_ns;	  /* when the governor last ran; 0: the governor has not run yet */
 	uint64_t own_ns;	  /* processor time of the broker and its helpers at that time */
 	struct governor_cost all; /* cost of all processes since a rate was changed */
 	struct governor_admission admission;
@@ -106,7 +107,7 @@ void governor_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /*
  * Returns true if a run may start on i, for which instance_is_for_user() is true. This call uses up
- * the user's admission of the interval.
+ * the admission that the user has in one interval of the governor.
  */
 bool governor_admits_user(struct targets *ts, const struct instance *i);
 
@@ -126,8 +127,8 @@ bool governor_is_due(const struct targets *ts);
 void governor_check(struct targets *ts, uint64_t helpers_ns);
 
 /*
- * The processor time that the processes used in one interval of the governor, in ns. That of the
- * unwind processes is in their child.governed_used_ns.
+ * The processor time, in ns, that the processes of sentry-profd used in one interval of the
+ * governor. The time of an unwind process is in its child.governed_used_ns.
  */
 struct governor_used {
 	double capture, others;

@@ -93,7 +93,7 @@ struct instance {
 	int32_t parent;	      /* when it was found */
 	uint64_t start_ticks; /* start time as in /proc/PID/stat */
 	int pidfd;
-	struct owner owner; /* whose it is, as last read */
+	struct owner owner; /* as last read */
 	/* State of owners.h: how often that has changed; since the last run; when that run began.
 	 */
 	uint64_t owner_changes;
@@ -112,10 +112,10 @@ struct instance {
 	enum instance_life life;
 	enum instance_obstacle obstacle;
 	bool is_sampled;       /* profile_session_sample_rate chose this process */
-	bool was_attached;     /* capture has attached to it with ptrace at least once */
+	bool was_attached;     /* capture has attached to the process with ptrace at least once */
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
 	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
-	bool is_delayed;       /* had to wait for the CPU budget (governor_admits) */
+	bool is_delayed;       /* the process had to wait for the CPU budget (governor_admits) */
 	/*
 	 * A user, or the process itself, has released the process for a time: it has no run before
 	 * this time, nor while another process traces a thread of it. 0: it is not released.

@@ -5,7 +5,10 @@
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
 
-/* A user who has asked for the process may not profile it with the rights that it has now. */
+/*
+ * Counts a change of the key of i. If a user who is no operator has asked for the process, the
+ * instance is removed: this user may not profile a process with the new rights.
+ */
 static void note_change(struct targets *ts, struct instance *i)
 {
 	log_debug("process %d has other rights now", i->pid);
@@ -27,7 +30,10 @@ void owners_end_run(struct targets *ts, struct target *t)
 	target_stop(ts, t);
 }
 
-/* Reads the owner again. Returns -ESRCH if the process has ended: its pid may be another's. */
+/*
+ * Reads the owner of the process again. Returns -ESRCH if the process has ended, since another
+ * process may have its pid.
+ */
 static int read_again(const struct owner *before, int pidfd, struct owner *ret)
 {
 	int r = owner_read_again(before, ret);
@@ -103,8 +109,9 @@ int owners_begin(struct targets *ts, struct instance *i)
 }
 
 /*
- * Returns true if the process may have another key: a look that costs less than a reading. The
- * directory of a process belongs to its effective user, and the files in it do, or belong to root.
+ * Returns true if the process may have another key. This look costs less than owner_read(). The
+ * directory /proc/PID belongs to the effective user of the process; the files in it belong to that
+ * user or to root.
  */
 static bool looks_different(const struct target *t)
 {

@@ -1,18 +1,18 @@
 /*
- * Keeps the runs of processes apart whose rights change. A run belongs to an owner
- * (daemon/process/owner.h): its samples and files go to the unwind process of that owner's key. A
- * process that executes a set-user-ID program, or takes another user's ids, gets another key, which
- * ends the run. The next run, with the new key, begins at once, and then at most once in
- * OWNER_RUN_NS. A process that a user who is no operator has attached or recorded is left: this
- * user may not profile it any more.
+ * Ends the run of a process whose rights change. A run belongs to an owner
+ * (daemon/process/owner.h): the unwind process of that owner's key gets the samples and files of
+ * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
+ * key, and the run ends. The next run, with the new key, begins at once; further runs after changes
+ * begin at most once in OWNER_RUN_NS. If a user who is no operator has attached or recorded the
+ * process, the daemon leaves the process, since this user may not profile it any more.
  *
  * The broker reads the key at each request of unwind, after each attach and exec, and before each
- * run. Once a second it compares the owners of /proc/PID and /proc/PID/stat, and reads the key if
- * they differ; it reads the key of mixed targets every second. If the kernel reports a change of
- * ids (discovery/connector.h), the broker reads the key within some 100 ms, at most ten times a
- * second for a process; no protection depends on these reports. Until a change is seen, capture
- * compares the owner of the process's files in /proc at each exec, and the helper of files/
- * compares the whole key at each file.
+ * run. Once a second the broker compares the owners of /proc/PID and /proc/PID/stat, and reads the
+ * key if they have changed; the broker reads the key of mixed targets every second. If the kernel
+ * reports a change of ids (discovery/connector.h), the broker reads the key within some 100 ms, at
+ * most ten times a second for a process; no protection depends on these reports. Until the broker
+ * sees a change, capture compares the owner of the process's files in /proc at each exec, and the
+ * helper of files/ compares the whole key at each file.
  */
 #ifndef DAEMON_BROKER_TARGETS_OWNERS_H
 #define DAEMON_BROKER_TARGETS_OWNERS_H
@@ -25,9 +25,9 @@
 #define OWNER_RUN_NS (10 * NS_PER_SEC)
 
 /*
- * Reads whose the process of t is, and ends the run if the key has changed. Returns 0; -EACCES:
- * the key has changed, now or earlier in this run; -ESRCH: the process has ended; or an error of a
- * shortage.
+ * Reads the owner of the process of t, and ends the run if the key has changed. Returns 0; -EACCES
+ * if the key has changed, now or earlier in this run; -ESRCH if the process has ended; or an error
+ * of a shortage.
  */
 must_check int owners_check(struct targets *ts, struct target *t);
 
@@ -35,18 +35,19 @@ must_check int owners_check(struct targets *ts, struct target *t);
 void owners_end_run(struct targets *ts, struct target *t);
 
 /*
- * Reads whose the process of i, which has no run, is. Returns 0; -EACCES: it is left, as above;
- * -ESRCH; or an error of a shortage.
+ * Reads the owner of the process of i, which has no run. Returns 0; -EACCES if the daemon leaves
+ * the process because its key has changed; -ESRCH if the process has ended; or an error of a
+ * shortage.
  */
 must_check int owners_look(struct targets *ts, struct instance *i);
 
 /*
- * The same for a run that is about to begin. Returns -EAGAIN, too: the last run ended by a change
- * of the key, and the next one has to wait.
+ * Calls owners_look() for a run of i that is about to begin. Returns the same, or -EAGAIN if a
+ * change of the key has ended the last run and the next run has to wait.
  */
 must_check int owners_begin(struct targets *ts, struct instance *i);
 
-/* To be called once a second: looks at all targets. */
+/* To be called once a second: calls owners_check() for each target whose key may have changed. */
 void owners_check_all(struct targets *ts);
 
 #endif

@@ -13,7 +13,10 @@ static double floor_of(double cost, uint32_t full_hz)
 	return cost * rates_least_hz(full_hz) / full_hz;
 }
 
-/* Returns what n cost if none may cost more than level. full_hz: NULL if no cost has a floor. */
+/*
+ * Returns the sum of n costs if none may exceed level. full_hz: the full rates of the targets: no
+ * cost is below the cost at the lowest rate. NULL: there is no such lower limit.
+ */
 static double cost_at(const double *costs, const uint32_t *full_hz, size_t n, double level)
 {
 	double sum = 0;
@@ -63,9 +66,9 @@ static bool is_prime(uint32_t n)
 }
 
 /*
- * Returns the highest prime up to rate, but not below least. At a lowered rate of 20 Hz, the
- * samples would coincide with a loop of the target that runs at 20 Hz, to the tick. The lowest
- * rate, 11, and the default, 101, are primes, too.
+ * Returns the highest prime up to rate that is at least `least`, or else `least`. At a lowered rate
+ * of 20 Hz, the samples would coincide, to the tick, with a loop of the target that runs at 20 Hz.
+ * The lowest rate, 11, and the default, 101, are primes, too.
  */
 static uint32_t prime_up_to(double rate, uint32_t least)
 {
@@ -157,7 +160,10 @@ static struct user *share_among_users(struct user *users, size_t n_users, double
 	return worst;
 }
 
-/* Computes the rates of one user's targets, or, if user is NULL, of those that are for no user. */
+/*
+ * Computes the rates of the targets of one user; if user is NULL, those of the targets that are not
+ * for users.
+ */
 static void compute_group(const struct rates_claim *claims, size_t n, const struct user *user,
 			  double budget, uint32_t *rates)
 {
@@ -192,7 +198,10 @@ void rates_share_out(const struct rates_claim *claims, size_t n, double budget, 
 
 	for (size_t i = 0; i < n; i++)
 		ret_rates[i] = claims[i].full_hz;
-	/* One at a time: what it would have cost may be enough for all others. */
+	/*
+	 * One target at a time gets the rate 0: the cost of that target may be enough for all
+	 * others of the user.
+	 */
 	for (;;) {
 		n_users = sum_users(claims, n, ret_rates, users);
 		worst = share_among_users(users, n_users, left);

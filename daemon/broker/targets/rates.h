@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /*
- * In samples a second. No rate is lowered below this except to 0, but a configured rate may be
- * lower.
+ * The lowest rate, in samples a second. The governor lowers no rate below it except to 0, but a
+ * configured rate may be lower.
  */
 #define RATES_MIN_HZ 11
 
@@ -25,41 +25,42 @@
 uint32_t rates_least_hz(uint32_t full_hz);
 
 /*
- * Computes the rates at which n targets stay within a budget. costs: of each target at its full
- * rate, as a share of one processor; budget: in the same unit. The budget is shared out equally.
- * A target that costs less than its share keeps its full rate, and what it does not need goes to
- * the others. Writes to ret_rates, for each target, its full_hz, or a prime from RATES_MIN_HZ on
- * (full_hz if that is lower).
+ * Computes the rates at which n targets stay within a budget. costs: the cost of each target at its
+ * full rate, as a share of one processor; budget: in the same unit. The targets share the budget
+ * equally. A target that costs less than its share keeps its full rate, and the rest of its share
+ * goes to the other targets. Writes to ret_rates, for each target, its full_hz, or a prime from
+ * RATES_MIN_HZ on (full_hz if that is lower).
  */
 void rates_compute(const double *costs, const uint32_t *full_hz, size_t n, double budget,
 		   uint32_t *ret_rates);
 
 /*
- * Shares a budget out equally: returns the most that one of n may use so that all together stay
- * within the budget. costs: what each would use. Returns the highest cost if all fit.
+ * Shares a budget equally among n users or targets. costs: what each of them would use. Returns the
+ * most that each may use so that all together stay within the budget, or the highest cost if all
+ * fit.
  */
 double rates_level(const double *costs, size_t n, double budget);
 
-/* What one target asks of the budget. */
+/* The claim of one target on the budget. */
 struct rates_claim {
-	double cost; /* at its full rate, as a share of one processor; 0: not known yet */
+	double cost; /* at the target's full rate, as a share of one processor; 0: not known yet */
 	uint32_t full_hz;
 	bool is_for_user;
 	uint32_t user; /* if is_for_user */
 };
 
 /*
- * Returns what all users together may use: what the other targets leave, at least
- * RATES_USERS_SHARE of the budget.
+ * Returns the part of the budget that all users together may use: the part that the other targets
+ * leave, and at least RATES_USERS_SHARE of the budget.
  */
 double rates_left_for_users(const struct rates_claim *claims, size_t n, double budget);
 
 /*
- * Computes the rates of n <= HEARTBEAT_SLOTS targets. The targets that are not for users share what
- * rates_left_for_users() does not reserve, by rates_compute(). Users share the rest in equal parts,
- * and the targets of one user share the user's part. What a user does not use goes to the other
- * users, then to the other targets. If the lowest rates of a user's targets exceed the user's part,
- * the most expensive of them get the rate 0.
+ * Computes the rates of n <= HEARTBEAT_SLOTS targets. By rates_compute(), the targets that are not
+ * for users share the part of the budget that rates_left_for_users() does not reserve. Users share
+ * the rest in equal parts, and the targets of one user share the user's part. The part that a user
+ * does not use goes to the other users, then to the other targets. If the lowest rates of a user's
+ * targets exceed the user's part, the most expensive of these targets get the rate 0.
  */
 void rates_share_out(const struct rates_claim *claims, size_t n, double budget,
 		     uint32_t *ret_rates);

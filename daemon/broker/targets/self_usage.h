@@ -1,9 +1,8 @@
 /*
- * The processor time and memory of the daemon's own processes, and each instance's share of
- * them.
+ * The processor time and memory of the daemon's own processes, and each instance's share of them.
  *
- * Processor time is shared out: that of capture and unwind by the time that they spent on the
- * instance, that of ship by the bytes of the instance's chunks, that of the broker in equal
+ * Processor time is shared out: the time of capture and unwind by the time that they spent on the
+ * instance, the time of ship by the bytes of the instance's chunks, the time of the broker in equal
  * parts. The shares of all known instances add up to the whole. Memory is not shared out: each
  * instance is charged the whole memory of the processes that serve it.
  */

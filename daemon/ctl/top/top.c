@@ -26,7 +26,10 @@ enum {
 /* How often the list of targets is refreshed. */
 #define STATUS_NS NS_PER_SEC
 
-/* Ready time is shown once it is 1 % of the running time: below that its columns tell nothing. */
+/*
+ * The columns of ready time appear when the ready time is 1 % of the running time: a smaller part
+ * tells the user nothing.
+ */
 #define READY_SHOWN_PART 100
 
 const char top_help[] =
@@ -40,11 +43,11 @@ struct top {
 	int32_t pid;	    /* 0: a name was given, or nothing */
 	const char *name;
 
-	struct private_daemon daemon;	     /* if top has started one */
+	struct private_daemon daemon;	     /* the daemon that top has started, if any */
 	struct control_client status, watch; /* two connections; fd -1: closed */
 	struct recording recording;
 	char process[PROCESS_NAME_SIZE]; /* name of the recorded process */
-	bool is_watching;		 /* the recording is open; it may have ended */
+	bool is_watching;		 /* the recording is open; the daemon may have ended it */
 	struct top_model model;
 	struct top_rows rows;
 	struct top_targets targets;
@@ -111,7 +114,7 @@ static size_t length_of(const struct top *t)
 	return t->view.list == TOP_LIST_TARGETS ? t->targets.n : t->rows.n;
 }
 
-/* Returns what identifies a row, so that it is found again after sorting. */
+/* Returns an id by which the row is found again after sorting. */
 static int64_t id_of(const struct top *t, size_t at)
 {
 	if (t->view.list == TOP_LIST_TARGETS)
@@ -119,7 +122,10 @@ static int64_t id_of(const struct top *t, size_t at)
 	return t->rows.v[at].index;
 }
 
-/* Returns the id of the selected row. -1: the first row is selected, whichever it is. */
+/*
+ * Returns the id of the selected row; -1 if the selection stays at the first row, whichever row
+ * that is.
+ */
 static int64_t selected_id(const struct top *t)
 {
 	const size_t at = t->view.selected;
@@ -199,7 +205,7 @@ static void title_process(struct top *t)
 	const size_t n_threads = t->model.n_threads > 0 ? t->model.used_threads - 1 : 0;
 
 	top_model_thread_time(&t->model, TOP_ALL, &now, &all);
-	/* Stays, so that the columns do not move to and fro. */
+	/* The columns stay from now on, so that the other columns do not move to and fro. */
 	if (all.ready_ns > 0 && all.ready_ns >= all.self_ns / READY_SHOWN_PART)
 		v->shows_ready = true;
 	(void)snprintf(v->title, TOP_TEXT, "process %d (%s), %.0f s%s, %zu thread%s: %.2f run",
@@ -342,7 +348,9 @@ static int read_status(struct top *t, int fd, uint32_t size)
 	return r;
 }
 
-/* Asks for the status. If the daemon has exited, tries to connect to the next one. */
+/*
+ * Requests the status from the daemon. If the daemon has exited, tries to connect to its successor.
+ */
 static int take_status(struct top *t)
 {
 	struct protocol_answer answer;
@@ -591,7 +599,7 @@ static int run(struct top *t, const sigset_t *mask)
 			r = take_chunk(t);
 		if (r == 0)
 			r = press_keys(t);
-		/* The terminal is gone. */
+		/* The terminal has been closed. */
 		if ((v[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
 			return 0;
 	}

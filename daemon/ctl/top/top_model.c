@@ -122,7 +122,7 @@ static int find_thread(struct top_model *m, const char *raw_id, const char *raw_
 
 	if (r == 0)
 		r = text_intern(&m->text, raw_name, &name);
-	/* The first thread stands for TOP_ALL. */
+	/* The first element of the list of threads stands for TOP_ALL. */
 	if (r == 0 && m->n_threads == 0)
 		r = add_thread(m, "", "", ret);
 	if (r != 0)
@@ -251,7 +251,7 @@ static int heaviest_first(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Clears is_kept of all elements but the n with the largest weight. */
+/* Clears is_kept of all elements except the n elements with the largest weights. */
 static void keep_first(struct ranked *v, size_t n_ranked, size_t n, bool *is_kept)
 {
 	qsort(v, n_ranked, sizeof(*v), heaviest_first);

@@ -48,7 +48,7 @@
 struct top_time {
 	/* Running time of the stacks with the function as the leaf, and with it anywhere. */
 	uint64_t self_ns, total_ns;
-	/* The same of ready and of waiting time. */
+	/* The ready time, and the waiting time, of these two kinds of stacks. */
 	uint64_t ready_ns, ready_total_ns;
 	uint64_t waiting_ns, waiting_total_ns;
 };
@@ -64,13 +64,14 @@ struct top_thread {
 };
 
 /*
- * A sum of times. thread: an index, or TOP_ALL. function: an index; TOP_WHOLE: the thread as a
- * whole. caller: the index of the function that called this one; TOP_ROOT: the stacks begin with
- * this function; TOP_ANY: the sum over all callers. With TOP_WHOLE caller is TOP_ANY.
+ * A sum of times. thread is an index, or TOP_ALL. function is an index, or TOP_WHOLE: the sum is of
+ * the thread as a whole, and caller is TOP_ANY. caller is the index of the function that called
+ * this function; TOP_ROOT: the stacks begin with this function; TOP_ANY: the sum is over all
+ * callers.
  */
 struct top_cell {
 	uint32_t thread, function, caller;
-	uint64_t stamp; /* n_stacks of the model when a stack was added to this cell last */
+	uint64_t stamp; /* n_stacks of the model when the last stack was added to this cell */
 	struct top_time now, all; /* in the last chunk, and since the start */
 };
 
@@ -94,8 +95,9 @@ struct top_model {
 	/* The waiting time of some chunk may be ready time (import_chunk.hides_ready). */
 	bool hides_ready;
 	/*
-	 * Set by the caller: the thread and the function on the screen. They are not
-	 * dropped, so that their indices stay valid. TOP_ALL and TOP_OTHERS: none.
+	 * The caller sets these two to the thread and the function on the screen. The model does
+	 * not drop this thread and this function, so that their indices stay valid. TOP_ALL and
+	 * TOP_OTHERS: none.
 	 */
 	uint32_t shown_thread, shown_function;
 };
@@ -120,7 +122,7 @@ enum top_column {
 
 struct top_order {
 	enum top_column column;
-	bool since_start; /* else by the time in the last chunk */
+	bool since_start; /* by the time since the start; false: by the time in the last chunk */
 };
 
 struct top_row {
@@ -137,12 +139,15 @@ struct top_rows {
 };
 
 /*
- * The next three functions write a list to *ret, most time first; TOP_OTHERS, if it has time,
- * is the last row. *ret is zeros or an older list, whose memory is used again. They return 0
- * or -ENOMEM.
+ * The next three functions write a list to *ret, the row with the most time first. If TOP_OTHERS
+ * has time, it is the last row. *ret is zeros or an older list, whose memory the functions use
+ * again. They return 0 or -ENOMEM.
  */
 
-/* Lists the functions of a thread or of TOP_ALL that ran, or were the leaf of another state. */
+/*
+ * Lists the functions of a thread, or of TOP_ALL, that ran, or that were the leaf while the thread
+ * was ready or waiting.
+ */
 must_check int top_model_functions(const struct top_model *m, uint32_t thread,
 				   struct top_order order, struct top_rows *ret);
 /* Lists the threads. self_ns and total_ns of a thread are its running time. */

@@ -23,10 +23,10 @@ enum { PAIR_RUNNING = 1, PAIR_READY, PAIR_WAITING };
 #define ESCAPE_MS 50
 
 static struct {
-	SCREEN *screen; /* NULL: it is not open */
+	SCREEN *screen; /* NULL: the screen is not open */
 	bool has_colours;
 	int log_fd;    /* a memfd in place of stderr */
-	int stderr_fd; /* the real one */
+	int stderr_fd; /* the real stderr */
 	off_t read;    /* how far top_screen_message() has read log_fd */
 } own = {.log_fd = -1, .stderr_fd = -1};
 

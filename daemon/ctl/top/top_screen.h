@@ -1,12 +1,12 @@
 /*
- * The screen of `sentry-profctl top`, by ncurses: draws a struct top_view and reads keys. Does
- * not know where the data come from.
+ * The screen of `sentry-profctl top`, by ncurses: draws a struct top_view and reads keys. This
+ * module does not know where the data come from.
  *
- * Names come from targets. Control characters, and characters that do not have a column of
- * their own on a terminal, are escaped.
+ * Names come from targets. Control characters, and characters that do not have a column of their
+ * own on a terminal, are escaped.
  *
- * While the screen is open, stderr of the process is a memfd: top_screen_message() reads from
- * it, and top_screen_close() copies it to the real stderr.
+ * While the screen is open, stderr of the process is a memfd: top_screen_message() reads the memfd,
+ * and top_screen_close() copies its content to the real stderr.
  */
 #ifndef DAEMON_CTL_TOP_TOP_SCREEN_H
 #define DAEMON_CTL_TOP_TOP_SCREEN_H
@@ -74,8 +74,8 @@ int top_screen_key(void);
 size_t top_screen_rows(void);
 
 /*
- * Copies the last line that was written to stderr since the previous call, without the name
- * of the program. Returns false if there is none.
+ * Copies the last line that the process has written to stderr since the previous call, without the
+ * name of the program. Returns false if there is no such line.
  */
 bool top_screen_message(char ret[TOP_TEXT]);
 

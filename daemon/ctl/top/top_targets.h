@@ -18,7 +18,10 @@ struct top_target {
 	int32_t pid;
 	char name[TOP_TARGET_TEXT];  /* of the configuration section; truncated, with a NUL */
 	char state[TOP_TARGET_TEXT]; /* as in the status, for example "profiling" */
-	/* False: the user may not see the figures of this process. All but rate_hz are 0. */
+	/*
+	 * If false, the user may not see the figures of this process, and all members but rate_hz
+	 * are 0.
+	 */
 	bool has_figures;
 	uint32_t rate_hz, threads;
 	/*
@@ -27,7 +30,10 @@ struct top_target {
 	 */
 	uint64_t samples, missed, bytes;
 	double pause_us; /* 99th percentile of the time for which a thread was stopped */
-	/* Averages between the previous answer and this one; 0 if the previous had no such pid. */
+	/*
+	 * Averages between the previous answer and this one; 0 if the previous answer had no such
+	 * pid.
+	 */
 	double samples_per_s, missed_per_s, bytes_per_s;
 };
 
@@ -45,9 +51,10 @@ enum top_target_order {
 };
 
 /*
- * Replaces the list by that in json, an answer to PROTOCOL_STATUS that arrived at now_ns
- * (clock_mono_ns()), and sorts it. *t is zeros before the first call; json is not kept. Returns
- * 0, -EPROTO if json is not a status, or -ENOMEM; after an error *t is unchanged.
+ * Replaces the list by the list in json, an answer to PROTOCOL_STATUS that arrived at now_ns
+ * (clock_mono_ns()), and sorts the list. *t is zeros before the first call; the function does not
+ * keep json. Returns 0, -EPROTO if json is not a status, or -ENOMEM; after an error *t is
+ * unchanged.
  */
 must_check int top_targets_take(struct top_targets *t, const char *json, size_t size,
 				uint64_t now_ns, enum top_target_order order);

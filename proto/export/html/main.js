@@ -72,7 +72,7 @@ class Page {
 		this.times = [RUNNING, READY, WAITING].map(state => sumOf(profile.threads, state));
 		this.tree = mergeStacks(profile);
 		this.outer = outermost(this.tree, this.functions.length);
-		/* The kind of time that is shown: at first running, unless --state has left out that. */
+		/* The kind of time that the page shows: at first running time, unless --state has left it out. */
 		this.kind = Math.max(this.times.findIndex(time => time > 0), RUNNING);
 		document.querySelector(`[value=${KINDS[this.kind]}]`).checked = true;
 		this.order = 'merged';
@@ -157,7 +157,7 @@ class Page {
 			document.querySelector(`[value=${KINDS[kind]}]`).disabled = !this.hasKind(kind);
 		if (!this.profile.hasState)
 			this.note('No sample of this profile says that its thread waited: all time counts as running.');
-		/* Not if --state has left out all time but the running. */
+		/* The page lacks this note if --state has left out all time but running time. */
 		if (this.profile.hidesReady && this.times[READY] + this.times[WAITING] > 0)
 			this.note('Waiting means waiting or ready (without a processor): an older sentry-profd, which did not tell them apart, recorded some of this profile.');
 	}
@@ -366,7 +366,7 @@ class Page {
 		const fills = [];
 
 		for (let i = -CHANGES; i <= CHANGES; i++) {
-			/* For a function that grew by half the change is 0.2: that should be visible, too. */
+			/* If a function grew by half, its change is 0.2: the user should see this change, too. */
 			const part = Math.sqrt(Math.abs(i) / CHANGES);
 			const lightness = value('same-lightness') + part * (value('change-lightness') - value('same-lightness'));
 

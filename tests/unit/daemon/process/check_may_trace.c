@@ -69,8 +69,8 @@ static void set_peer(int32_t pid)
 	/* It may be in the middle of its exec, in which its name changes first. */
 	while (!peer_look(&peer))
 		;
-	peer.uid = (uint32_t)peer.credentials.uid[CREDENTIALS_EFFECTIVE];
-	peer.gid = (uint32_t)peer.credentials.gid[CREDENTIALS_EFFECTIVE];
+	peer.uid = peer.credentials.ids.uid[IDS_EFFECTIVE];
+	peer.gid = peer.credentials.ids.gid[IDS_EFFECTIVE];
 }
 
 /* Needs root. */

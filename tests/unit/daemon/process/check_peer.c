@@ -57,8 +57,8 @@ static void start(void (*before)(void), void (*after)(void))
 	close(ends[1]);
 	ck_assert_int_eq(read(wire, &byte, 1), 1);
 	ck_assert(peer_look(&peer));
-	peer.uid = (uint32_t)peer.credentials.uid[CREDENTIALS_EFFECTIVE];
-	peer.gid = (uint32_t)peer.credentials.gid[CREDENTIALS_EFFECTIVE];
+	peer.uid = peer.credentials.ids.uid[IDS_EFFECTIVE];
+	peer.gid = peer.credentials.ids.gid[IDS_EFFECTIVE];
 }
 
 /* Returns when after() has returned or has executed a program, which closes the wire. */

@@ -126,6 +126,7 @@ TEST(all_files_are_looked_at_once)
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_NO);
 }
 
+/* The process has another key, and then the first one again. */
 TEST(the_answers_of_a_user_are_for_that_user)
 {
 	ask();
@@ -135,6 +136,10 @@ TEST(the_answers_of_a_user_are_for_that_user)
 	ask();
 	ck_assert_uint_ge(await(FILE_LEAKS_NONE), 2);
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_NO);
+	u.key.uid = 1;
+	ask();
+	ck_assert_uint_eq(await(FILE_LEAKS_NONE), 0);
+	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_ASAN);
 }
 
 TEST(the_cache_knows_what_has_leak_sanitizer)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
-enum { SMALL = 100 * 1000 };
+enum { SMALL = 100 * 1000, BEHIND = 60 << 20 };
 
 static struct broker broker;
 static struct ship ships[2];
@@ -47,14 +48,34 @@ static void set_up(void)
 	}
 }
 
-/* The payload is a hole and takes no memory. */
-static int make_payload(uint64_t size, int seals)
+/* more: the bytes of pages that the payload has behind its end. */
+static int make_payload(uint64_t size, uint64_t more, int seals)
 {
 	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char *bytes = calloc(1, size);
 
-	OK(ftruncate(fd, (off_t)size));
+	ck_assert_ptr_nonnull(bytes);
+	ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
+	free(bytes);
+	if (more > 0)
+		OK(fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)size, (off_t)more));
 	OK(fcntl(fd, F_ADD_SEALS, seals));
 	return fd;
+}
+
+/* Returns the payload of the previous call if that was the same: many large ones cost one. */
+static int payload_of(uint64_t size, int seals)
+{
+	static int fd = -1, its_seals;
+	static uint64_t its_size;
+
+	if (fd < 0 || its_size != size || its_seals != seals) {
+		close_fd(&fd);
+		fd = make_payload(size, 0, seals);
+		its_size = size;
+		its_seals = seals;
+	}
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
@@ -78,7 +99,7 @@ static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t si
 
 	for (size_t i = 0; i < 2; i++)
 		if (sizes[i] > 0)
-			fds[i] = make_payload(sizes[i], i == 1 ? seals : SEALS);
+			fds[i] = payload_of(sizes[i], i == 1 ? seals : SEALS);
 	r = delivery_chunk(&broker.parts.delivery, &instances[instance].delivery,
 			   instances[instance].ship, instances[instance].config.platform, m, fds);
 	for (size_t i = 0; i < 2; i++)
@@ -214,6 +235,53 @@ TEST(the_budget_limits_bytes_too)
 	instances[0].delivery.full_ns -= 5 * NS_PER_SEC;
 	ck_assert_uint_eq(deliver_all(0, SMALL), 0);
 	delivery_give_up(&broker.parts.delivery);
+}
+
+/* Delivers a chunk whose only payload is fd. */
+static int deliver_fd(int fd, uint64_t size)
+{
+	const struct msg_chunk m = make_chunk(size, 0);
+	const int fds[IPC_FDS_MAX] = {fd, -1, -1, -1};
+
+	return delivery_chunk(&broker.parts.delivery, &instances[0].delivery, instances[0].ship,
+			      instances[0].config.platform, &m, fds);
+}
+
+/* One byte, and 60 MB behind it. */
+TEST(pages_behind_the_end_of_a_payload_count)
+{
+	int fd = make_payload(1, BEHIND, SEALS);
+	size_t n = 0;
+
+	broker.parts.state.options.config.chunk_seconds = 60;
+	/* 180 s are in the bucket; 60 MB take 15 of them. */
+	while (deliver_fd(fd, 1) == 0 && n < 500)
+		n++;
+	ck_assert_uint_eq(n, 12);
+	ck_assert_uint_eq(instances[0].delivery.chunks.discarded[DISCARD_CHUNK_BUDGET], 1);
+	delivery_give_up(&broker.parts.delivery);
+	/* No ship has the chunks: they wait. */
+	ships[0].n_handed = MSG_ENVELOPES_MAX;
+	for (int i = 0; i < 50; i++) {
+		fill_budget(0);
+		OK(deliver_fd(fd, 1));
+	}
+	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, (1u << 30) / BEHIND);
+	close_fd(&fd);
+	delivery_give_up(&broker.parts.delivery);
+}
+
+/* The hole could get its pages later, when no budget counts them. */
+TEST(a_payload_with_a_hole_is_discarded)
+{
+	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	OK(ftruncate(fd, SMALL));
+	OK(fcntl(fd, F_ADD_SEALS, SEALS));
+	ck_assert_int_eq(deliver_fd(fd, SMALL), -EDQUOT);
+	ck_assert_uint_eq(instances[0].delivery.chunks.discarded[DISCARD_CHUNK_BUDGET], 1);
+	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 0);
+	close_fd(&fd);
 }
 
 /* Restarts ship n. Returns the process's end of the socket. */
