@@ -65,12 +65,8 @@ static void add_differences(struct thread *th)
 void balance_compare(struct thread *th)
 {
 	struct thread_balance *own = &th->balance;
-	if (th->look.without_mark > 0)
+	if (!th->look.known || th->look.without_mark > 0)
 		return;
-	if (!th->look.known) {
-		th->target->counters->without_schedstat++;
-		return;
-	}
 	if (own->mark.slices != 0)
 		add_differences(th);
 	own->mark = th->look.mark;

@@ -60,7 +60,7 @@ struct capture_counters {
 	 * of both over the seconds in which no sample is missing.
 	 */
 	uint64_t compared_cpu_ns, compared_running_ns;
-	uint64_t without_schedstat; /* looks at threads without run times (proc/activity.h) */
+	uint64_t without_schedstat; /* stops at which the kernel had no mark (proc/activity.h) */
 	/* Stops by interrupts of capture, from the begin of their handling to the continuation. */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];

@@ -180,8 +180,12 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	th->stop.in_call = arch_in_call(raw);
 	th->stop.woken = arch_interrupted_call(raw, &nr, &result) && syscall_waits(nr, raw) &&
 			 !syscall_was_waiting(result);
-	th->stop.known = (th->stop.in_call || !th->look.own_processor) &&
-			 activity_mark(&th->activity, &th->stop.mark);
+	if (th->stop.in_call || !th->look.own_processor) {
+		th->stop.known = activity_mark(&th->activity, &th->stop.mark);
+		th->target->counters->without_schedstat += !th->stop.known;
+	} else {
+		th->stop.known = false;
+	}
 	arch_to_dwarf(raw, regs);
 	keep_registers(th, regs, raw);
 	/* The reader has lost the thread's state since the interrupt. */

@@ -13,6 +13,7 @@ import time
 from email.utils import formatdate
 
 import control
+import cpu_group
 import harness
 import stranger
 import test_32bit
@@ -148,38 +149,18 @@ def test_the_daemon_that_runs(box):
     check(not found.of('scheduler'), found.done.stdout)
 
 
-def cpu_group(name):
-    """Returns a control group with 60 % of a core, and who can be in it."""
-    top = pathlib.Path('/sys/fs/cgroup')
-    files = {'cpu.max': '60000 100000'}
-    if (top / 'cpu' / 'cpu.cfs_quota_us').exists():
-        top, files = top / 'cpu', {'cpu.cfs_period_us': 100000,
-                                   'cpu.cfs_quota_us': 60000}
-        # If real-time tasks also have quotas, a new group may have none.
-        if (top / 'cpu.rt_runtime_us').exists():
-            files['cpu.rt_runtime_us'] = 10000
-    group = top / name
-    try:
-        group.mkdir()
-        for file, text in files.items():
-            with open(group / file, 'r+') as f:
-                f.write(f'{text}')
-    except OSError as e:
-        if group.exists():
-            group.rmdir()
-        raise harness.Skip(f'no control group with a quota: {e}') from None
-    return group
-
-
 def test_a_cpu_quota(box):
     """Without SCHED_FIFO the quota can stop capture while a thread is stopped,
     so doctor reports the quota."""
-    group = cpu_group(f'profd-{os.getpid()}')
-    inside = ['sh', '-c', 'echo $$ >"$0" && exec "$@"', group / 'cgroup.procs']
+    with cpu_group.made() as group:
+        check_quota(box, group)
+
+
+def check_quota(box, group):
     daemons = []
 
     def told(*wrapper):
-        profd, socket, _ = running(box, *inside, *wrapper)
+        profd, socket, _ = running(box, *cpu_group.inside(group), *wrapper)
         daemons.append(profd)
         harness.wait_for(lambda: control.Control(box, socket).status()
                          ['daemon']['cpu_quota_percent'] == 60, 'its quota')
@@ -200,9 +181,6 @@ def test_a_cpu_quota(box):
     finally:
         for profd in daemons:
             profd.end()
-        harness.wait_for(lambda: not (group / 'cgroup.procs').read_text(),
-                         'their end')
-        group.rmdir()
 
 
 def test_what_the_daemon_was_started_with(box):

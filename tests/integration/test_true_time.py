@@ -1,10 +1,15 @@
 #!/usr/bin/python3
 """The running time of a profile is the CPU time that the kernel counts, also if threads run for
 some microseconds only and hand work to each other (tests/targets/handoff). tests/bench/truth.py
-measures more exactly, and with more programs.
+measures more exactly, and with more programs. A run says why threads had no processor.
 """
 
+import os
+import pathlib
+import re
+
 import bars
+import cpu_group
 import harness
 from harness import check, cpu_seconds
 
@@ -48,6 +53,41 @@ def test_pool_with_futures(box):
 
 def test_short_work_between_sleeps(box):
     check_told(box, 'naps', 8, 50, 1000, 'epoll')
+
+
+def run_delay(pid):
+    """Returns for how many seconds threads of the process have waited for a processor."""
+    return sum(int(file.read_text().split()[1]) / 1e9
+               for file in pathlib.Path(f'/proc/{pid}/task').glob('*/schedstat'))
+
+
+def said_of_ready(box, target):
+    """What a run says about the ready time of a target."""
+    profd = box.profd([target], table=True).wait_attached()
+    begin = run_delay(target.pid)
+    harness.wait_for(lambda: run_delay(target.pid) > begin + 3, 'ready time')
+    profd.interrupt()
+    times = profd.stats['times']
+    check(times['ready_s'] > 1 and times['running_s'] > 0 and times['without_schedstat'] == 0 and
+          not times['compared']['differ'], f'{times}')
+    said = re.search(r'threads had to wait for a processor \(ready\) for \d+ % .*', profd.stderr)
+    return said and said[0]
+
+
+def test_busy_processors(box):
+    said = said_of_ready(box, box.target('naps', 4 * len(os.sched_getaffinity(0)), 100000, 0))
+    check(said and re.search(r'the processors were busy for (9\d|100) %|steal', said), said)
+
+
+def test_a_throttled_group(box):
+    """A quota of 60 % of a core for two computing threads."""
+    with cpu_group.made() as group:
+        target = box.start([*cpu_group.inside(group), harness.BUILD / 'targets' / 'naps',
+                            2, 100000, 0])
+        target.wait_line('ready.*')
+        said = said_of_ready(box, target)
+        target.end()
+    check(said and re.search(r'its control group was throttled for \d+\.\d s', said), said)
 
 
 if __name__ == '__main__':

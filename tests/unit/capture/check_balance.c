@@ -215,10 +215,3 @@ TEST(a_second_without_all_samples_is_not_compared)
 	read_clock(1, TICK_NS);
 	ck_assert_uint_eq(counters.compared_cpu_ns, 2 * NS_PER_SEC);
 }
-
-TEST(looks_without_run_times_are_counted)
-{
-	a.look.known = false;
-	balance_compare(&a);
-	ck_assert_uint_eq(counters.without_schedstat, 1);
-}
