@@ -118,15 +118,12 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 
 enum activity_at_tick activity_at_tick(const struct activity_readings *r)
 {
-	const uint64_t since_first = r->stop.slices - r->first.slices;
 	const uint64_t since_look = r->stop.slices - r->look.slices;
 	const struct activity_mark *before = since_look == 0 ? &r->first : &r->look;
 	const uint64_t queued_ns = r->stop_ns - (r->stop.wait_ns - before->wait_ns);
 
 	if (r->was_blocked)
 		return r->stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
-	if (since_first == 0)
-		return ACTIVITY_RAN;
 	if (queued_ns + CLOCKS_NS < r->due_ns)
 		return ACTIVITY_WAS_READY;
 	if (since_look == 0)

@@ -92,7 +92,6 @@ struct activity_readings {
  *   ---------------------------------------  -------------------------------------  -----------
  *   blocked; stopped waiting                 blocked at the look                    WAITED
  *   blocked; stopped elsewhere               woken since, the stack is from then    MAY_HAVE_RUN
- *   no slice since first                     it has had its processor since then    RAN
  *   queued before the tick was due           it waited for a processor all the      WAS_READY
  *                                            time
  *   no slice since the look                  it had its processor at the look       RAN

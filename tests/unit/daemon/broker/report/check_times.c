@@ -20,6 +20,8 @@ TEST(a_tenth_that_is_more_than_chance_is_a_difference)
 	ck_assert(!differ(9.1, 10, 100));
 	ck_assert(differ(11.1, 10, 100));
 	ck_assert(!differ(10.9, 10, 100));
+	/* It is 1 s of 100 s. */
+	ck_assert(!differ(95, 100, 100));
 	/* Of 2 s it is 0.14 s. */
 	ck_assert(!differ(1.6, 2, 100));
 	ck_assert(differ(1.5, 2, 100));
