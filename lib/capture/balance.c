@@ -19,22 +19,23 @@ static int64_t ticks_ns(const struct thread *th, uint64_t ticks)
 static void halve(struct process_time *sum)
 {
 	sum->lack_ns /= 2;
-	sum->chance /= 4;
-}
-
-static bool lacks_more_than_chance(const struct thread *th, const struct process_time *sum)
-{
-	const double lack = (double)sum->lack_ns;
-
-	return sum->lack_ns > ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * sum->chance;
+	sum->counted_ns /= 2;
+	sum->looks /= 4;
 }
 
 /*
- * A look tells all or nothing of the ticks that it stands for. So the variance is that of looks
- * that are independent, at each of which the thread runs with a small probability: the time
- * between two looks, times the expected sum. (Rather too much: a thread that runs at each look has
- * none.)
+ * A look tells all or nothing of the ticks that it stands for. Of n looks, a thread that runs for
+ * the part p of the time is found running at n * p on average, with the variance n * p * (1 - p).
  */
+static bool lacks_more_than_chance(const struct thread *th, const struct process_time *sum)
+{
+	const double lack = (double)sum->lack_ns, counted = (double)sum->counted_ns,
+		     ticks = (double)th->target->balance.ticks_ns;
+	const double variance = counted < ticks ? sum->looks * (1 - counted / ticks) : 0;
+
+	return sum->lack_ns > ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
+}
+
 static void add_difference(struct thread *th, struct thread_time *own, struct process_time *sum,
 			   uint64_t counted_ns)
 {
@@ -42,7 +43,8 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 
 	own->lack_ns += lack_ns;
 	sum->lack_ns += lack_ns;
-	sum->chance += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.due);
+	sum->counted_ns += counted_ns;
+	sum->looks += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.due);
 	sum->is_filled = sum->lack_ns > 0 && (sum->is_filled || lacks_more_than_chance(th, sum));
 }
 

@@ -43,9 +43,10 @@ struct thread_balance {
 
 /* Of one kind of time of a process's threads. */
 struct process_time {
-	int64_t lack_ns; /* what the kernel counts, less what was told */
-	double chance;	 /* the variance of lack_ns, if it is due to chance */
-	bool is_filled;	 /* since the lack was more than chance explains, until it is gone */
+	int64_t lack_ns;     /* what the kernel counts, less what was told */
+	uint64_t counted_ns; /* what the kernel counts */
+	double looks;	     /* sum of what it counts times the time between two looks, in ns^2 */
+	bool is_filled;	     /* since the lack was more than chance explains, until it is gone */
 };
 
 /* The sums are halved from time to time. */

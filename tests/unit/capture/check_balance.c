@@ -119,6 +119,18 @@ TEST(a_lack_that_chance_does_not_explain_is_filled)
 	ck_assert_uint_le(told, 500);
 }
 
+TEST(a_lack_after_a_long_time_is_found)
+{
+	for (unsigned int i = 0; i < 100; i++)
+		(void)ticks(&a, ACTIVITY_RAN, TICK_NS, 0, ACTIVITY_RAN);
+	/* Of computing threads nothing is chance. */
+	ck_assert_uint_ge(ticks(&a, ACTIVITY_WAITED, TICK_NS / 2, 0, ACTIVITY_RAN), 500 - 3);
+	/* Of two threads that run half of the time, 3 * 64 ticks are chance. */
+	for (unsigned int i = 0; i < 100000; i++)
+		(void)tick(&a, i % 2 ? ACTIVITY_RAN : ACTIVITY_WAITED, TICK_NS / 2, 0);
+	ck_assert_uint_ge(ticks(&a, ACTIVITY_WAITED, TICK_NS, 0, ACTIVITY_RAN), 1000 - 3 * 64);
+}
+
 /* As of 32 threads that are woken, and wait for a processor, while a sleeper looks asleep. */
 TEST(a_lack_of_ready_time_is_filled)
 {
