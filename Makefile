@@ -133,7 +133,7 @@ $(B)/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || \
 		echo '$(subst ','\'',$(2))' > $$@
 endef
-$(eval $(call stamp_rules,flags,$(CC) $(ALL_CFLAGS)))
+$(eval $(call stamp_rules,flags,$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS)))
 $(eval $(call stamp_rules,daemon-flags,$(DAEMON_CFLAGS)))
 $(eval $(call stamp_rules,version,$(VERSION)$(if $(COMMIT), (commit $(COMMIT)))))
 

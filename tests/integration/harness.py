@@ -105,6 +105,11 @@ class Box:
         program.wait_line('ready.*')
         return program
 
+    def napper(self):
+        """Starts a program of two threads that mostly sleep, for tests in which it does not
+        matter what is profiled: "shares" takes a processor all the time."""
+        return self.target('naps', 2, 500, 20000)
+
     def profd(self, targets, *args, output=True, exe=None, wrapper=(),
               directory=None, **options):
         """Starts sentry-profd on targets: programs or pids.

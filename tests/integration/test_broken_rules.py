@@ -17,7 +17,7 @@ WITHOUT_DESCRIPTOR = 'chunk: no descriptor'
 
 def test_broken_rules(box):
     """Each violation ends the child at once, and no other process."""
-    target = box.target('shares')
+    target = box.napper()
     for attack in hostile.FATAL:
         child = hostile.child_of(attack)
         profd = run_hostile(box, target, child, attack,

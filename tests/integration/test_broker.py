@@ -77,7 +77,7 @@ def run_hostile(box, target, child, attack, until):
 
 def test_kept_rules(box):
     """Unusual but permitted messages do not harm the broker."""
-    target = box.target('shares')
+    target = box.napper()
     for attack in hostile.OTHERS:
         ends = attack in ('keep socket', 'shrink')
         run_hostile(box, target, hostile.child_of(attack), attack,
@@ -88,7 +88,7 @@ def test_kept_rules(box):
 def test_refused_questions(box):
     """Each invalid request is answered, counted and logged. Its sender lives
     on."""
-    target = box.target('shares')
+    target = box.napper()
     for attack in hostile.REFUSED:
         profd = run_hostile(box, target, 'unwind', attack,
                             lambda p: (p.exes / 'done').exists())
@@ -100,7 +100,7 @@ def test_refused_questions(box):
 
 
 def test_ship_that_talks_nonsense(box):
-    target = box.target('shares')
+    target = box.napper()
     profd = run_hostile(box, target, 'ship', 'nothing', lambda p: re.search(
         'cannot write an envelope', p.stderr))
     check(profd.stats['chunks']['discarded'] ==
@@ -113,7 +113,7 @@ def test_file_that_nobody_may_close(box):
     target's file."""
     test_hung.need_fuse()
     hung = box.target('hang', 'close', box.make_dir('mount'))
-    other = box.target('shares')
+    other = box.napper()
     profd = box.profd([other, hung], '--chunk-seconds', '1').wait_attached()
     test_hung.go_deep(hung)
     wait_for(lambda: f'opening a file of process {hung.pid} hangs' in profd.stderr,
@@ -139,7 +139,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_odd_inheritance(box):
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target], table=True, wrapper=[sys.executable, '-c', ODD])
     profd.wait_attached()
     for fd in range(3):
@@ -158,7 +158,7 @@ def test_odd_inheritance(box):
 
 def test_sighup(box):
     """SIGHUP ends sentry-profd, but not under nohup."""
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target]).wait_attached()
     profd.interrupt(signal.SIGHUP)
     profd = box.profd([target], wrapper=['nohup']).wait_attached()
@@ -169,7 +169,7 @@ def test_sighup(box):
 
 
 def test_nobody_reads_the_table(box):
-    target = box.target('shares')
+    target = box.napper()
     read, write = os.pipe()
     os.close(read)
     pipe = f'exec "$@" >&{write}'
@@ -183,7 +183,7 @@ def test_nobody_reads_the_table(box):
 # The end of the broker.
 
 def test_interrupted_at_any_moment(box):
-    target = box.target('shares')
+    target = box.napper()
     for ms in (0, 1, 2, 3, 5, 8, 12, 17, 25, 35, 50, 80):
         profd = box.profd([target])
         # Until the broker blocks the signal, its default action applies.
@@ -215,7 +215,7 @@ def test_target_that_ends_at_once(box):
 
 def test_second_interrupt(box):
     """A second interrupt ends the wait for a server that does not answer."""
-    target = box.target('shares')
+    target = box.napper()
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
         profd = box.profd([target], '--dsn', f'http://key@127.0.0.1:{port}/1',
@@ -240,7 +240,7 @@ def test_full_disk(box):
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs',
                     directory], check=True)
     try:
-        target = box.target('shares')
+        target = box.napper()
         profd = box.profd([target], '--chunk-seconds', '1',
                           output=directory).wait_attached()
         # The directory's remaining contents, if an envelope came first.
@@ -271,7 +271,7 @@ time.sleep(1000)
 
 def test_name_that_speaks_to_the_terminal(box):
     """CSI, as one byte and as two, is escaped in the output."""
-    target = box.target('shares')
+    target = box.napper()
     tracer = box.start([sys.executable, '-c', NAMED_TRACER, target.pid])
     tracer.wait_line('ready')
     profd = box.profd([target])
@@ -284,7 +284,7 @@ def test_name_that_speaks_to_the_terminal(box):
 def test_traps_in_the_directory(box):
     """A directory that all users may write to, in which others have made FIFOs
     and links."""
-    target = box.target('shares')
+    target = box.napper()
     directory = box.make_dir('everybody')
     os.mkfifo(directory / '.sentry-profd-probe')
     profd = box.profd([target], output=directory).wait_attached()

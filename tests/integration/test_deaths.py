@@ -36,7 +36,7 @@ def test_child_that_never_works(box):
     """A child that fails after the first one has worked is restarted at
     growing intervals, and reported once. test_starts.py tests children that
     never work."""
-    target = box.target('shares')
+    target = box.napper()
     for child in 'capture', 'unwind':
         starts = box.make_dir('starts') / 'starts'
         directory = take_over(box, child,
@@ -68,7 +68,7 @@ def test_child_that_never_works(box):
 def test_unwind_that_does_not_start_again(box):
     """The chunk that it was making counts as lost once, not once for each
     restart."""
-    target = box.target('shares')
+    target = box.napper()
     starts = box.make_dir('starts') / 'starts'
     directory = take_over(
         box, 'unwind', f'#!/bin/sh\necho x >>{starts}\n'
@@ -89,7 +89,7 @@ def test_unwind_that_does_not_start_again(box):
 
 
 def test_nothing_is_kept_of_dead_children(box):
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target]).wait_attached()
 
     def settled():
@@ -129,7 +129,7 @@ def test_nothing_is_kept_of_dead_children(box):
 
 
 def test_figures_of_the_ended_outlive_capture(box):
-    ended, other = box.target('shares'), box.target('shares')
+    ended, other = box.napper(), box.napper()
     profd = box.profd([ended, other], '--chunk-seconds', '1').wait_attached()
     wait_for(lambda: profd.chunks, 'a chunk')
     ended.end()
@@ -166,7 +166,7 @@ def test_table_after_a_death(box):
 
 def test_ship_with_an_envelope_on_its_way(box):
     """ship's successor gets the envelope."""
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
     ship, = wait_for(lambda: profd.helpers()['ship'], 'ship')
     os.kill(ship, signal.SIGSTOP)
@@ -183,7 +183,7 @@ def test_ship_with_an_envelope_on_its_way(box):
 def test_unwind_that_dies_while_one_is_let_go_of(box):
     """The target's last record went to the dead process. The new unwind closes
     the session, so the target can be profiled again."""
-    target = box.target('shares')
+    target = box.napper()
     profd, ctl = listening(box, [target])
     profd.wait_attached()
     capture, = profd.helpers()['capture']
@@ -206,7 +206,7 @@ def test_unwind_that_dies_while_one_is_let_go_of(box):
 def test_session_that_unwind_closes(box):
     """unwind closes a session by itself: capture detaches from the target,
     whose chunks no process makes, and the target is profiled anew."""
-    target = box.target('shares')
+    target = box.napper()
     directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text('closed twice')
@@ -223,7 +223,7 @@ def test_session_that_unwind_closes(box):
 def test_sessions_that_unwind_closes(box):
     """unwind closes all sessions: the interval to the next attempt grows, and
     a line reports that."""
-    target = box.target('shares')
+    target = box.napper()
     directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text('closing')

@@ -24,7 +24,7 @@ def check_counts(profd, discarded, sent=0):
 
 def test_file_and_server_get_the_same(box):
     server = box.server()
-    target = box.target('shares')
+    target = box.napper()
     layout = Layout(target.pid)
     profd = box.profd([target], '--chunk-seconds', '1', '--dsn', server.dsn,
                       env=server.env)
@@ -59,7 +59,7 @@ def test_file_and_server_get_the_same(box):
 
 def test_sentry_dsn_stands_in(box):
     server = box.server(tls=False)
-    target = box.target('shares')
+    target = box.napper()
     # If both are given, the option takes precedence.
     for env, args in ((server.dsn, []),
                       ('http://nobody@localhost:1/1', ['--dsn', server.dsn])):
@@ -78,7 +78,7 @@ def test_a_limit(box):
     """Nothing is sent after the first answer. tests/unit/proto/check_ratelimit has all limits."""
     server = box.server(tls=False, script=[{'status': 429, 'headers': {
         'X-Sentry-Rate-Limits': '60:profile_chunk:organization'}}])
-    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
+    profd = box.profd([box.napper()], '--chunk-seconds', '1', '--dsn',
                       server.dsn)
     wait_for(lambda: server.requests, 'the first chunk')
     profd.wait_chunks(2)
@@ -122,7 +122,7 @@ def test_nobody_listens(box):
 
 
 def check_not_trusted(box, server, env, why='certificate'):
-    profd = box.profd([box.target('shares')], '--dsn', server.dsn,
+    profd = box.profd([box.napper()], '--dsn', server.dsn,
                       '--chunk-seconds', '1', '--shutdown-timeout', '0.1',
                       output=None, env=env)
     wait_for(lambda: 'does not answer' in profd.stderr, 'it is told')
@@ -146,7 +146,7 @@ def test_the_key_is_nowhere(box):
     """The key is in no argument, no environment of another process, and no
     message."""
     server = box.server()
-    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--debug',
+    profd = box.profd([box.napper()], '--chunk-seconds', '1', '--debug',
                       env=dict(server.env, SENTRY_DSN=server.dsn))
     wait_for(lambda: server.requests, 'a chunk arrives')
     helpers = [pid for pids in profd.helpers().values() for pid in pids]

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """The properties that a section matches may change while a process runs: its
 name, command line, control group, user, and the pid file.
-
-Runs alone: it measures how soon a change is seen.
 """
 
 import pathlib

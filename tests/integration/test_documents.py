@@ -91,7 +91,7 @@ class Guide:
         self.config.chmod(0o600)
 
     def target(self):
-        return str(self.box.target('naps', 2, 500, 2000).pid)
+        return str(self.box.target('naps', 2, 500, 20000).pid)
 
     def filled_in(self, words):
         """Returns the command with a process, a server and files in place of

@@ -18,7 +18,7 @@ def start(box, dsns, *args, **options):
     """Starts a daemon with a target for each DSN."""
     directory = box.make_dir('etc')
     config = directory / 'profd.conf'
-    targets = [box.target('shares') for _ in dsns]
+    targets = [box.napper() for _ in dsns]
     text = f'[sentry]\ndsn = {dsns[0]}\n'
     for target, dsn in zip(targets, dsns):
         pid_file = directory / f'{target.pid}.pid'

@@ -78,7 +78,7 @@ def test_server(box):
     Chunks of the end may come too late.
     """
     server = box.server()
-    targets, profd = start(box, 10, '--dsn', server.dsn, output=False,
+    targets, profd = start(box, 3, '--dsn', server.dsn, output=False,
                            env=server.env)
     wait_for(lambda: len(server.requests) >= TARGETS, 'a chunk of each')
     chunks = end(targets, profd)

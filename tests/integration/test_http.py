@@ -17,7 +17,7 @@ from test_delivery_server import KEY
 
 def profd(box, dsn, *args, **options):
     options.setdefault('output', None)
-    return box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
+    return box.profd([box.napper()], '--chunk-seconds', '1', '--dsn',
                      dsn, *args, **options)
 
 

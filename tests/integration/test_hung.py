@@ -117,7 +117,7 @@ def look_around(box, how):
     """capture does not touch the pages that would make it hang: no sample is
     missed, and the stacks are right."""
     hostile = hang_target(box, how)
-    other = box.target('shares')
+    other = box.napper()
     profd = box.profd([other, hostile], '--chunk-seconds', '1')
     profd.wait_attached()
     old = capture_of(profd)
@@ -290,7 +290,7 @@ def test_pid_file(box):
 
 def test_stopped_capture(box):
     """SIGSTOP to capture is no target's fault, so all targets stay."""
-    targets = [box.target('shares') for _ in range(2)]
+    targets = [box.napper() for _ in range(2)]
     profd = box.profd(targets, '--chunk-seconds', '1').wait_attached()
     old = capture_of(profd)
     since = time.monotonic()
@@ -327,7 +327,7 @@ def test_all_stood_still(box):
     """Neither the broker nor capture has a processor. capture's old heartbeat
     is then no fault, unless capture is stopped for longer, as when the test
     gets no processor between its two signals."""
-    target = box.target('shares')
+    target = box.napper()
 
     def turn():
         profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
@@ -346,7 +346,7 @@ def stop(profd, kind):
 def test_stopped_unwind(box):
     """No process makes the last chunk, and the broker does not wait long for
     it."""
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target]).wait_attached()
     stop(profd, 'unwind')
     profd.interrupt(status=3)
@@ -356,7 +356,7 @@ def test_stopped_unwind(box):
 
 def test_stopped_ship(box):
     """A second signal ends the wait for the last envelopes."""
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target]).wait_attached()
     stop(profd, 'ship')
     profd.wait_looks()

@@ -136,7 +136,7 @@ def test_suspended_and_continued(box):
 
 
 def test_the_duration_stands_still(box):
-    target = Progress(box)
+    target = Progress(box, 1)
     began = time.monotonic()
     profd = start(box, [target], '--duration', '2')
     suspend(profd)
@@ -153,7 +153,7 @@ def test_the_duration_stands_still(box):
 def test_ended_while_suspended(box):
     """A signal that came while the daemon was stopped ends it when it
     continues."""
-    target = Progress(box)
+    target = Progress(box, 1)
     profd = start(box, [target], '--chunk-seconds', '1')
     profd.wait_chunks()
     suspend(profd)
@@ -166,7 +166,7 @@ def test_ended_while_suspended(box):
 
 
 def test_target_ends_meanwhile(box):
-    target = Progress(box)
+    target = Progress(box, 1)
     profd = start(box, [target], '--chunk-seconds', '1')
     profd.wait_chunks()
     suspend(profd)
@@ -179,7 +179,7 @@ def test_target_ends_meanwhile(box):
 
 def test_capture_does_not_let_go(box):
     """A capture that hangs is killed."""
-    target = Progress(box)
+    target = Progress(box, 1)
     profd = start(box, [target], '--chunk-seconds', '1')
     capture, = profd.helpers()['capture']
     os.kill(capture, signal.SIGSTOP)
@@ -195,7 +195,7 @@ def test_capture_does_not_let_go(box):
 
 def test_ignored(box):
     """Some shells without job control ignore SIGTSTP."""
-    target = Progress(box)
+    target = Progress(box, 1)
     profd = box.profd([target], '--chunk-seconds', '1', process_group=0,
                       wrapper=['sh', '-c', 'trap "" TSTP; exec "$@"', 'sh'])
     capture = wait_for(lambda: harness.tracer(target.pid), 'a tracer')
@@ -217,7 +217,7 @@ def traced_by(target, tracer):
 def test_a_debugger_came_meanwhile(box):
     """An attached debugger is no error. When it detaches, profiling goes on.
     """
-    target, other = Progress(box), box.target('shares')
+    target, other = Progress(box), box.napper()
     profd = start(box, [target, other], '--chunk-seconds', '1')
     profd.wait_chunks(2)
     suspend(profd)
@@ -244,7 +244,7 @@ def test_a_debugger_came_meanwhile(box):
 
 
 def test_ended_while_a_debugger_is_there(box):
-    target = Progress(box)
+    target = Progress(box, 1)
     profd = start(box, [target], '--chunk-seconds', '1')
     profd.wait_chunks()
     suspend(profd)
@@ -257,7 +257,7 @@ def test_ended_while_a_debugger_is_there(box):
 
 
 def test_a_debugger_is_faster_than_the_next_capture(box):
-    target = Progress(box)
+    target = Progress(box, 1)
     profd = start(box, [target], '--chunk-seconds', '1')
     profd.wait_chunks()
     # The second restart in a row is delayed.

@@ -189,8 +189,9 @@ def test_the_real_one(box):
     files have names, and there are still stacks."""
     if os.geteuid() != 0:
         raise Skip('what unwind has in memory is root\'s to see')
-    # A large program, so that reading it takes long.
-    target = box.start(['/usr/bin/python3', '-c', 'while True: pass'])
+    # A large program, so that reading it takes long; it works for a part of the time.
+    target = box.start(['/usr/bin/python3', '-c', 'import time\n'
+                        'while True: time.sleep(0.02); sum(range(100000))'])
     harness.wait_work(target.pid, 0.1)
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
 

@@ -15,7 +15,7 @@ from harness import Skip, check, wait_for
 
 # Pids that are left to other processes.
 SPARE = 6000
-MOST = 30000
+MOST = 12000
 
 
 def total(figures, reason):

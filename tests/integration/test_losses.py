@@ -71,7 +71,7 @@ def test_each_process_dies(box):
 
 
 def lose_the_directory(box, *args, **options):
-    profd = box.profd([box.target('shares')], '--chunk-seconds', '1', *args,
+    profd = box.profd([box.napper()], '--chunk-seconds', '1', *args,
                       **options)
     profd.wait_chunks(2)
 
@@ -141,7 +141,7 @@ LOST_LINE = 'everything is lost: no chunk of this run was sent'
 def check_all_lost(box, lose, *args, **options):
     """Runs sentry-profd for one chunk that is not kept anywhere; lose(profd)
     may cause the loss. Checks that all is lost."""
-    profd = box.profd([box.target('shares')], *args, '--shutdown-timeout', '2',
+    profd = box.profd([box.napper()], *args, '--shutdown-timeout', '2',
                       **options).wait_attached()
     profd.wait_looks()
     lose(profd)
@@ -171,7 +171,7 @@ def test_all_is_lost_without_a_file(box):
 
 
 def test_what_is_spooled_is_not_lost(box):
-    profd = box.profd([box.target('shares')], '--dsn',
+    profd = box.profd([box.napper()], '--dsn',
                       f'http://key@127.0.0.1:{harness.free_port()}/1',
                       '--shutdown-timeout', '2', '--spool',
                       box.make_dir('kept') / 'spool', output=False)

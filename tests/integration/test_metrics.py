@@ -26,7 +26,7 @@ ACCEPT = ('Accept: application/openmetrics-text;version=1.0.0,'
 def start(box):
     """Starts a daemon with a target; returns also how to query it."""
     path = box.make_dir('run') / 'socket'
-    profd = box.profd([box.target('shares')], '--socket', path,
+    profd = box.profd([box.napper()], '--socket', path,
                       '--chunk-seconds', '1')
     return profd.wait_attached(), control.Control(box, path)
 
@@ -128,7 +128,7 @@ def test_what_others_see(box):
     stranger.need_root()
     own = stranger.target(box, 'shares')
     path = box.make_dir('run') / 'socket'
-    profd = box.profd([box.target('shares'), own], '--socket', path)
+    profd = box.profd([box.napper(), own], '--socket', path)
     profd.wait_attached()
     ctl = control.Control(box, path)
     total = openmetrics.total
@@ -193,7 +193,7 @@ def test_limits_of_each_server(box):
     directory = box.make_dir('etc')
     text = '[profiler]\nchunk_seconds = 1\n'
     for n, dsn in enumerate(dsns):
-        target = box.target('shares')
+        target = box.napper()
         pid_file = directory / f'{n}.pid'
         pid_file.write_text(f'{target.pid}\n')
         text += (f'[target "{n}"]\npid_file = {pid_file}\ndsn = {dsn}\n'
@@ -290,7 +290,7 @@ def test_wrong_places(box):
     path = box.make_dir('config') / 'profd.conf'
     path.write_text('[profiler]\nmetrics_listen = 127.0.0.1:80\n')
     path.chmod(0o600)
-    profd = box.profd([box.target('shares')], '--config', path)
+    profd = box.profd([box.napper()], '--config', path)
     check(profd.wait() == 2 and
           f'{path}:2: metrics_listen is no key any more: '
           'sentry-profd-metrics --listen' in profd.stderr, profd.stderr)

@@ -23,7 +23,7 @@ def test_a_daemon_that_is_away(box):
               body.startswith(f'no answer from sentry-profd at {path}: ') and
               why in body, f'{status} {body}')
     refused('No such file')
-    target = box.target('shares')
+    target = box.napper()
     for _ in range(2):
         profd = box.profd([target], '--socket', path).wait_attached()
         served.scrape()

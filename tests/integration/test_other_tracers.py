@@ -38,7 +38,7 @@ def check_profiled(profd, *lines):
 
 
 def test_one_that_dies(box):
-    target, other = box.target('shares'), box.target('shares')
+    target, other = box.napper(), box.napper()
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target, other], '--chunk-seconds', '1')
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
@@ -52,7 +52,7 @@ def test_one_that_dies(box):
 def test_one_that_comes_and_goes(box):
     """The target is attached to between two visits of the other tracer, or
     after the last."""
-    target = box.target('shares')
+    target = box.napper()
     tracers = [box.target('tracer', target.pid)]
     profd = box.profd([target], '--chunk-seconds', '1')
     wait_for_line(profd, line(target, 'tracer', tracers[0].pid))
@@ -77,7 +77,7 @@ def check_in_vain(profd, target, tracer):
 
 
 def test_ended_before_it_lets_go(box):
-    target = box.target('shares')
+    target = box.napper()
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target])
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
@@ -88,7 +88,7 @@ def test_ended_before_it_lets_go(box):
 def test_duration_before_it_lets_go(box):
     """--duration also ends a run in which capture could attach to no target.
     """
-    target = box.target('shares')
+    target = box.napper()
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target], '--duration', '0.5')
     check_in_vain(profd, target, tracer)
@@ -97,7 +97,7 @@ def test_duration_before_it_lets_go(box):
 
 def test_duration_with_one_that_lets_go(box):
     """--duration counts from the first attachment."""
-    target = box.target('shares')
+    target = box.napper()
     tracer = box.target('tracer', target.pid)
     began = time.monotonic()
     profd = box.profd([target], '--duration', '3')
@@ -114,7 +114,7 @@ def test_duration_with_one_that_lets_go(box):
 def test_duration_with_another_target(box):
     """The other target is profiled for the whole duration, and the exit status
     is not success."""
-    target, other = box.target('shares'), box.target('shares')
+    target, other = box.napper(), box.napper()
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target, other], '--duration', '2')
     check_in_vain(profd, target, tracer)
@@ -125,7 +125,7 @@ def test_duration_with_another_target(box):
 
 
 def test_the_target_ends_before(box):
-    target = box.target('shares')
+    target = box.napper()
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target])
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
@@ -136,7 +136,7 @@ def test_the_target_ends_before(box):
 
 
 def test_another_of_ours(box):
-    target = box.target('shares')
+    target = box.napper()
     first = box.profd([target], '--chunk-seconds', '1').wait_attached()
     second = box.profd([target], '--chunk-seconds', '1')
     said = (f'sentry-profd: warning: process {target.pid} is profiled by '
@@ -161,7 +161,7 @@ def wait_traced(target):
 
 def test_strace(box):
     need('strace')
-    target = box.target('shares')
+    target = box.napper()
     strace = box.start(['strace', '-f', '-o', '/dev/null', '-p', target.pid])
     pid = wait_traced(target)
     profd = box.profd([target], '--chunk-seconds', '1')
@@ -173,7 +173,7 @@ def test_strace(box):
 
 def test_gdb(box):
     need('gdb')
-    target = box.target('shares')
+    target = box.napper()
     go = box.dir / 'go'
     gdb = box.start(['gdb', '-nx', '-batch', '-p', target.pid, '-ex',
                      f'shell until [ -e {go} ]; do sleep 0.1; done', '-ex',
@@ -190,7 +190,7 @@ def test_the_daemon_under_strace(box):
     """strace traces all processes of the daemon, which trace targets; and
     strace may be ended."""
     need('strace')
-    target = box.target('shares')
+    target = box.napper()
     profd = box.profd([target], '--chunk-seconds', '1')
     strace = box.start(['strace', '-f', '-o', '/dev/null', '-p', profd.pid])
     wait_for(lambda: harness.tracer(profd.pid), 'strace')

@@ -140,7 +140,7 @@ def unwinds(profd):
 def test_a_worker_leaves_roots_unwind_process(box):
     """A process of root that takes a user's ids without an exec, as servers do."""
     stranger.need_root()
-    worker, other = start_ids(box, 'worker'), box.target('shares')
+    worker, other = start_ids(box, 'worker'), box.napper()
     profd = box.profd([worker, other], '--chunk-seconds', '1').wait_attached()
     see(profd, 'ids_busy')
     check(len(unwinds(profd)) == 1, 'root has one unwind process')

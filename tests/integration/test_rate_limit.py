@@ -19,7 +19,7 @@ SHORT = {'headers': {'X-Sentry-Rate-Limits': '1:profile_chunk:key'}}
 
 def start(box, script, *args, target=None, **options):
     server = box.server(script=script)
-    target = target or box.target('shares')
+    target = target or box.napper()
     profd = box.profd([target], '--chunk-seconds', '1', '--dsn', server.dsn,
                       *args, env=server.env, **options)
     return server, target, profd

@@ -171,7 +171,7 @@ def test_memory_behind_the_end(box):
 def test_who_closes(box):
     """Closing the socket of a recording ends the recording, though the connection stays."""
     target = box.target('unw_o2', 'spin')
-    profd, ctl = listening(box, [box.target('shares')])
+    profd, ctl = listening(box, [box.napper()])
     reader = Recording(ctl.path, target.pid)
     reader.next()
     reader.socket.close()

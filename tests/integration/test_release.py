@@ -55,7 +55,7 @@ def crowd(box):
 
 
 def test_attach_right_after_detach(box):
-    target, other = crowd(box), box.target('shares')
+    target, other = crowd(box), box.napper()
     profd, ctl = listening(box, [target, other])
     for n in range(6):
         wait_profiled(profd, ctl, target.pid)
@@ -111,7 +111,7 @@ def test_a_tracer_of_one_thread(box):
 
 
 def test_attach_ends_a_release(box):
-    target = box.target('shares')
+    target = box.napper()
     profd, ctl = listening(box, [target])
     wait_profiled(profd, ctl, target.pid)
     ctl.run('detach', '--for=600', target.pid)
@@ -146,7 +146,7 @@ class Leaving:
         self.box = box
         self.writer, self.reader = start_writer(box)
         self.pid = self.writer.pid
-        targets = [self.writer] if given else [box.target('shares')]
+        targets = [self.writer] if given else [box.napper()]
         self.profd, self.ctl = listening(box, targets, '--rate', '1000',
                                          process_group=0)
         if not given:
@@ -299,8 +299,8 @@ def test_recordings(box):
     """That of a released process goes on with the next run, and that of a detached one
     ends. One process is an instance for its recording only."""
     for given in True, False:
-        target = box.target('unw_o2', 'spin')
-        profd, ctl = listening(box, [target if given else box.target('shares')])
+        target = box.napper()
+        profd, ctl = listening(box, [target if given else box.napper()])
         recording = Recording(ctl.path, target.pid)
         check(isinstance(recording.next(), dict), 'a chunk')
         ctl.run('detach', '--for', 1, target.pid)
@@ -319,7 +319,7 @@ def test_recordings(box):
 def test_rights(box):
     stranger.need_root()
     own = stranger.target(box, 'shares')
-    theirs = box.target('shares')
+    theirs = box.napper()
     profd, ctl = listening(box, [theirs, own])
     profd.wait_attached()
     for args in ('detach', '--for', 1, theirs.pid), ('detach', theirs.pid):

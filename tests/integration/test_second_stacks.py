@@ -11,8 +11,10 @@ import signal
 import harness
 from harness import BUILD, Skip, check, cpu_seconds, wait_for
 
-# Processor time for some hundred samples at 101 Hz.
-WORK_S = 2.0
+# Processor time for some hundred samples.
+RATE_HZ, WORK_S = 202, 1.0
+# Processor time in which a chunk of a second ends.
+CHUNK_WORK_S = 1.5
 
 # The highest mean size of a sample's copy if 10 KB of a second stack and 16 KB
 # of the own one are in use, with the first samples.
@@ -50,7 +52,7 @@ def bytes_per_sample(profd):
 
 def profile(box, *mode):
     target = box.target('second_stacks', *mode)
-    profd = box.profile([target], work=WORK_S)
+    profd = box.profile([target], '--rate', RATE_HZ, work=WORK_S)
     target.end()
     return profd
 
@@ -93,7 +95,7 @@ def test_large_frame(box):
 def check_later_chunks(profd, target):
     """Checks that no stack is cut off from now on."""
     before = len(profd.chunks)
-    work(target)
+    work(target, CHUNK_WORK_S)
     profd.interrupt()
     # The first of these chunks may have begun before.
     samples = [m for c in profd.chunks[before + 1:] for m in has_main(c)]

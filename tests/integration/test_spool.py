@@ -23,7 +23,7 @@ def dsn_of(port):
 
 
 def profd_with(box, spool, port, *args, **options):
-    return box.profd([box.target('shares')], '--chunk-seconds', '1', '--spool',
+    return box.profd([box.napper()], '--chunk-seconds', '1', '--spool',
                      spool, '--dsn', dsn_of(port), *args, **options)
 
 
@@ -53,7 +53,7 @@ def spool_of_a_run(box, spool, port, n=2):
 
 def test_another_run_sends_them(box):
     spool, port = box.dir / 'spool', harness.free_port()
-    target = box.target('shares')
+    target = box.napper()
     layout = Layout(target.pid)
     profd = box.profd([target], '--chunk-seconds', '1', '--spool', spool,
                       '--dsn', dsn_of(port))

@@ -131,7 +131,7 @@ def test_a_status_is_a_loss(box):
         'Retry-After': '3600', 'X-Sentry-Rate-Limits': '3600::org'}}
     spotlight = box.server(tls=False, spotlight=True,
                            script=[limit, {'status': 503}])
-    profd = box.profd([box.target('shares')], f'--spotlight={spotlight.url}',
+    profd = box.profd([box.napper()], f'--spotlight={spotlight.url}',
                       '--chunk-seconds', '1', '--retry-5xx',
                       output=None).wait_attached()
     wait_for(lambda: len(spotlight.envelopes) >= 4, 'four chunks')
@@ -157,7 +157,7 @@ def test_https_and_no_proxy(box):
 
 def test_a_v1_profile(box):
     spotlight = box.server(tls=False, spotlight=True)
-    box.profd([box.target('shares')], f'--spotlight={spotlight.url}',
+    box.profd([box.napper()], f'--spotlight={spotlight.url}',
               '--transaction', 'checkout', '--duration', '1',
               output=None).finish()
     spotlight.check_requests()
@@ -225,7 +225,7 @@ def test_the_key_of_the_configuration(box):
 
 
 def test_what_is_no_url(box):
-    target = box.target('shares')
+    target = box.napper()
     for text in ('sure', 'ftp://localhost/stream', 'http://', 'http:///stream',
                  'http://user@localhost/stream', 'http://localhost:0/stream',
                  'http://localhost/stream?x=1', 'http://localhost/../x',

@@ -94,7 +94,7 @@ def lines(profd):
 
 
 def test_a_child_that_cannot_start(box):
-    target = box.target('shares')
+    target = box.napper()
     for kind in ('capture', 'unwind', 'ship'):
         profd = profd_of(box, replaced(box, kind, 'exit 3'), target)
         profd.finish(status=1)
@@ -107,7 +107,7 @@ def test_a_child_that_cannot_start(box):
 def test_a_child_that_is_killed_at_its_start(box):
     """A temporary cause may have killed the child, so the broker retries, but
     not for ever."""
-    target = box.target('shares')
+    target = box.napper()
     for kind in ('capture', 'unwind', 'ship'):
         profd = profd_of(box, replaced(box, kind, 'kill -9 $$'), target)
         profd.finish(status=1)
@@ -132,7 +132,7 @@ def silent_unwind(box, target, *args):
 
 def test_duration_without_an_attachment(box):
     """unwind does not answer, so capture attaches to no target."""
-    target = box.target('shares')
+    target = box.napper()
     profd = silent_unwind(box, target, '--duration', '0.5')
     profd.finish(status=1)
     check(lines(profd) == [
@@ -141,7 +141,7 @@ def test_duration_without_an_attachment(box):
 
 
 def test_target_ends_without_an_attachment(box):
-    target = box.target('shares')
+    target = box.napper()
     profd = silent_unwind(box, target)
     wait_for(lambda: len(harness.children(profd.pid)) == 3, 'three children')
     target.end()
@@ -177,7 +177,7 @@ def test_too_few_descriptors(box):
 
 def test_target_ends_without_capture(box):
     """The target was profiled, then capture died and cannot be restarted."""
-    target = box.target('shares')
+    target = box.napper()
     directory = replaced(box, 'capture', 'here=${0%/*}\necho >> $here/starts\n'
                          '[ -e $here/mark ] && exit 3\n: > $here/mark\n'
                          'exec $here/real')

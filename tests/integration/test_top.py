@@ -19,6 +19,9 @@ ROW = re.compile(r'((?: *(?:-|[\d.]+))+)  (\S.*)')
 HEADS = ['SELF%', 'TOTAL%', 'WAIT%', 'SELF s', 'TOTAL s', 'WAIT s']
 READY_HEADS = ['READY%', 'READY s']
 
+# A program whose function work() runs for a fourth of the time: the first row.
+WORKS = ('naps', 1, 5000, 15000)
+
 
 def number(text):
     return 0 if text == '-' else float(text)
@@ -142,12 +145,12 @@ def test_a_target(box):
 
 def test_pause(box):
     """Samples during a pause are not counted."""
-    target = box.target('unw_o2', 'spin')
+    target = box.target(*WORKS)
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
     terminal = Terminal(box)
     terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
-    wait_rows(terminal, first_is('leaf_spin'), 'its function')
+    wait_rows(terminal, first_is('work'), 'its function')
     terminal.type('p')
     before = terminal.wait('PAUSED')
     looks = ctl.target(target.pid)['samples_taken']
@@ -160,7 +163,7 @@ def test_pause(box):
     # The end of the target is shown, and the values stay.
     target.end()
     lines = terminal.wait('the process has ended')
-    check(first_is('leaf_spin')(lines), f'{lines}')
+    check(first_is('work')(lines), f'{lines}')
     terminal.type('q')
     terminal.wait_status()
     profd.interrupt()
@@ -232,12 +235,12 @@ def test_ready(box):
 def test_one_that_is_no_target(box):
     """The daemon attaches to the process for as long as it is shown."""
     sleeper = box.target('unw_o2', 'nanosleep')
-    target = box.target('unw_o2', 'spin')
+    target = box.target(*WORKS)
     profd, ctl = listening(box, [sleeper])
     profd.wait_attached()
     terminal = Terminal(box)
     terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
-    wait_rows(terminal, first_is('leaf_spin'), 'its function')
+    wait_rows(terminal, first_is('work'), 'its function')
     check(harness.tracer(target.pid), 'it is traced')
     terminal.type('q')
     terminal.wait_status()
@@ -254,8 +257,8 @@ def test_without_a_daemon(box):
         stranger.need_ptrace()
         os.chown(runtime, stranger.UID, stranger.UID)
     copies = stranger.copy(box, ('sentry-profctl', *stranger.EXECUTABLES,
-                                 'targets/unw_o2'))
-    target = box.start([copies / 'unw_o2', 'spin'], **stranger.options())
+                                 'targets/naps'))
+    target = box.start([copies / WORKS[0], *WORKS[1:]], **stranger.options())
     target.wait_line('ready.*')
     terminal = Terminal(
         box, XDG_RUNTIME_DIR=str(runtime), SENTRY_DSN='http://k@127.0.0.1:9/1',
@@ -266,7 +269,7 @@ def test_without_a_daemon(box):
                    stranger.UID, '--clear-groups', *command]
     for number in None, signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         terminal.run(*command)
-        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        wait_rows(terminal, first_is('work'), 'its function')
         own, = runtime.iterdir()
         check(own.stat().st_mode & 0o7777 == 0o700 and
               own.stat().st_uid == (stranger.UID if os.geteuid() == 0
@@ -284,7 +287,7 @@ def test_without_a_daemon(box):
         check(not harness.tracer(target.pid), 'it is let go')
     # If top is killed, the directory stays, but no daemon.
     terminal.run(*command)
-    wait_rows(terminal, first_is('leaf_spin'), 'its function')
+    wait_rows(terminal, first_is('work'), 'its function')
     os.kill(terminal.pid(), signal.SIGKILL)
     wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
 
@@ -318,13 +321,13 @@ def is_red_or_so(lines):
 
 def test_the_terminal(box):
     """The terminal's size may change; not all terminals have colours."""
-    target = box.target('unw_o2', 'spin')
+    target = box.target(*WORKS)
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
     for colours in True, False:
         terminal = Terminal(box, **({} if colours else {'NO_COLOR': '1'}))
         terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
-        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        wait_rows(terminal, first_is('work'), 'its function')
         # The first row is selected, and no function above it runs.
         check(is_red_or_so(terminal.screen('-e')) == colours,
               f'{terminal.screen("-e")}')
@@ -333,13 +336,13 @@ def test_the_terminal(box):
             wait_rows(terminal, lambda at, n=height:
                       len(at) == n + 1 and at[0].startswith('process') and
                       at[n - 1], 'the keys in the last line')
-        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        wait_rows(terminal, first_is('work'), 'its function')
         # ^Z and back.
         terminal.type('C-z')
         wait_for(lambda: terminal.settings() == terminal.before,
                  'the terminal as it was')
         terminal.type('fg', 'Enter')
-        wait_rows(terminal, first_is('leaf_spin'), 'its function')
+        wait_rows(terminal, first_is('work'), 'its function')
         terminal.type('q')
         wait_for(lambda: terminal.settings() == terminal.before,
                  'the terminal as it was')

@@ -12,8 +12,7 @@ from test_transparency_calls import ask, kinds, watch_calls
 
 harness.filters_kill()
 
-# How many times each kind of call must be complete, with and without the
-# profiler.
+# How many times each kind of call must be complete with the profiler.
 LEAST = 40
 
 

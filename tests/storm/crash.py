@@ -31,7 +31,7 @@ from service import Service
 from test_transparency_calls import check_calls, kinds
 from test_transparency_parts import check_calls as check_parts
 
-SHORT_S = 8
+SHORT_S = 3
 
 RATES = (101, 997)
 # The sizes of programs, one of which is drawn.

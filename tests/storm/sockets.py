@@ -8,8 +8,8 @@ time, and a process of root's is profiled without a gap. The user must get no ri
 their processes, and no word about them. A process that gets the pid of a client that
 has died is not taken for it.
 
-In the middle and at the end the attackers rest, and the broker has as much memory and
-as many descriptors as at the start.
+In the middle (not in the short form) and at the end the attackers rest, and the broker has
+as much memory and as many descriptors as at the start.
 """
 
 import collections
@@ -31,7 +31,7 @@ from harness import BUILD, ROOT, Failure, check, wait_for
 from socket_pest import ATTACKS, SPANS_OPEN, START, STOP
 from upkeep import Log, Watch, check_restarts, operator, resident_mb, wait_flat
 
-SHORT_S = 4
+SHORT_S = 8
 
 CLIENT_UID, PEST_UID = stranger.UID + 1, stranger.UID
 # Attacks that use up what a user may have are made by other users, so that the rest
@@ -156,11 +156,12 @@ class Storm:
             ['/usr/bin/python3', self.pest, attack, self.facts(**more)],
             stdin=subprocess.PIPE, pass_fds=self.fds,
             **stranger.options(PEST_UID + GREEDY.get(attack, 0)))
-        program.wait_line('ready')
         return program
 
     def start_pests(self):
         self.pests = [self.start_pest(attack) for attack in ATTACKS]
+        for program in self.pests:
+            program.wait_line('ready')
 
     def end_pests(self):
         for program in self.pests:
@@ -345,10 +346,10 @@ def run(box, seconds, rng):
             storm.use_library()
             before = storm.rest('start')
             watch = Watch(storm.control, storm.roots.pid, RATE_HZ, THREADS)
-            storm.storm(seconds / 2)
-            storm.rest('middle', before)
-            storm.storm(seconds / 2)
-            storm.rest('end', before)
+            parts = ('middle', 'end') if seconds > SHORT_S else ('end',)
+            for when in parts:
+                storm.storm(seconds / len(parts))
+                storm.rest(when, before)
             storm.use_library()
             watch.check_complete(storm.figures)
             storm.end()

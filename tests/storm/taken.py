@@ -36,7 +36,7 @@ from harness import BUILD, Envelope, Failure, check, wait_for
 from test_record import Recording
 from upkeep import Arrivals, Log, replace_config
 
-SHORT_S = 8
+SHORT_S = 4
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ('capture', 'unwind', 'ship')
