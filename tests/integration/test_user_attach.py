@@ -40,7 +40,7 @@ def is_refused(ctl, value, *args):
 
 
 def records(ctl, pid, uid=UID, function='spin'):
-    table = ctl.run('record', pid, '-d', '0.3', '--to', 'summary', uid=uid).stdout
+    table = ctl.run('record', pid, '-d', '1', '--to', 'summary', uid=uid).stdout
     check(function in table, table)
 
 
@@ -198,10 +198,12 @@ def test_another_user_at_the_same_process(box):
     profd, ctl, _ = configured(box, text)
     ctl.wait_state(target.pid, 'profiling')
     wait_samples(ctl, target.pid, 20)
+    before = ctl.target(target.pid)['profiler_id']
     target.process.stdin.write(b'\n')
     target.process.stdin.flush()
     target.wait_line('ready.*')
-    wait_for(lambda: (ctl.target(target.pid) or {}).get('profiler_id'), 'it is profiled')
+    wait_for(lambda: (ctl.target(target.pid) or {}).get('profiler_id') not in (None, before),
+             'another run')
     wait_samples(ctl, target.pid, 20)
     profd.interrupt()
     releases = {c['release'] for c in profd.chunks}
@@ -298,7 +300,8 @@ def test_children(box):
     """With --children the children of a process that a user adds would be sent."""
     stranger.need_root()
     target = own(box)
-    profd, ctl = listening(box, [box.target('shares')], '--children')
+    profd, ctl = listening(box, [box.napper()], '--children')
+    profd.wait_attached()
     said = ctl.run('record', target.pid, '-d', '1', '--to', 'json', uid=UID, status=1).stderr
     check('--children: only operators' in said, said)
     profd.interrupt()
