@@ -18,7 +18,7 @@ static bool parse_line(const char *status, const char *key, uint32_t ret[IDS_N])
 
 bool ids_parse(const char *status, struct ids *ret)
 {
-	struct ids ids;
+	struct ids ids = {0};
 
 	if (!parse_line(status, "\nUid:", ids.uid) || !parse_line(status, "\nGid:", ids.gid))
 		return false;

@@ -41,6 +41,9 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 {
 	const int64_t lack_ns = (int64_t)counted_ns - (int64_t)own->told_ns;
 
+	own->lately_ns -= min_u64(own->lately_ns, own->told_ns);
+	if (counted_ns > 0)
+		own->lately_ns = max_u64(counted_ns, (uint64_t)ticks_ns(th, 1));
 	own->lack_ns += lack_ns;
 	sum->lack_ns += lack_ns;
 	sum->counted_ns += counted_ns;
@@ -116,7 +119,7 @@ void balance_read_clock(struct traced_process *t)
 
 static bool lacks(const struct thread_time *own, const struct process_time *sum, int64_t ns)
 {
-	return own->lack_ns > ns && sum->is_filled;
+	return own->lack_ns > ns && (int64_t)own->lately_ns >= ns && sum->is_filled;
 }
 
 enum activity_at_tick balance_of_blocked(const struct thread *th, uint64_t ticks)

@@ -30,8 +30,9 @@ struct traced_process;
 
 /* Of one kind of time of a thread. */
 struct thread_time {
-	uint64_t told_ns; /* since the mark that was compared last */
-	int64_t lack_ns;  /* what the kernel counts, less what was told */
+	uint64_t told_ns;   /* since the mark that was compared last */
+	int64_t lack_ns;    /* what the kernel counts, less what was told */
+	uint64_t lately_ns; /* what it last had, a tick at least, less what was told since */
 };
 
 /* {0}: nothing is known of the thread. */
@@ -85,9 +86,9 @@ enum activity_at_tick balance_decide(const struct thread *th, bool in_call);
 /*
  * Returns what a thread that was found blocked counts as at these ticks: ACTIVITY_RAN or
  * ACTIVITY_WAS_READY if its process lacks more of that time than chance explains (three standard
- * deviations), or has done so and still lacks some, and the thread lacks as much. Otherwise
- * ACTIVITY_WAITED. A thread that has waited long before it ran lacks more than one tick: it is told
- * so at the ticks that follow.
+ * deviations), or has done so and still lacks some, and the thread lacks as much and has just had
+ * as much. Otherwise ACTIVITY_WAITED. So a thread that waited for many ticks before it ran is told
+ * so at the ticks that follow, and one that sleeps is not told as running for long.
  *
  * Nothing shows where it ran: it counts as running where it was last seen to run (RECORD_RUNNING),
  * so the missing time has the functions of the time that was seen. It counts as ready where it was

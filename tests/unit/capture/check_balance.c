@@ -167,6 +167,19 @@ TEST(a_thread_that_has_not_run_is_not_told_as_running)
 	ck_assert_uint_eq(ticks(&b, ACTIVITY_WAITED, 0, 0, ACTIVITY_WAITED), 1000);
 }
 
+/* It has had 20 ticks of running time, of which one was told. */
+TEST(a_thread_that_sleeps_is_told_what_it_had_lately)
+{
+	(void)ticks(&b, ACTIVITY_WAITED, 0, 0, ACTIVITY_WAITED);
+	(void)tick(&a, ACTIVITY_RAN, 20 * TICK_NS, 0);
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_WAITED, 0, 0, ACTIVITY_RAN), 18);
+	/* What is lacking from earlier is told in turn with what it has: a tick for each. */
+	(void)tick(&a, ACTIVITY_WAITED, TICK_NS / 10, 0);
+	a.balance.run.lack_ns = process.balance.run.lack_ns = 50 * (int64_t)TICK_NS;
+	process.balance.run.is_filled = true;
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_WAITED, 0, 0, ACTIVITY_RAN), 1);
+}
+
 TEST(time_without_samples_is_in_no_sum)
 {
 	for (unsigned int i = 0; i < 1000; i++) {
