@@ -27,14 +27,31 @@ static void unwind_leaves(struct unwind *u)
 	child_close(&u->child);
 }
 
-static void check_unwind(struct broker *b, struct unwind *u, uint64_t now_ns)
+/* Returns true if the process stays although it is not needed. */
+static bool check_unwind(struct broker *b, struct unwind *u, uint64_t now_ns)
 {
 	if (u->child.is_leaving)
-		return;
+		return false;
 	if (unwind_is_needed(b, u))
 		u->idle_since_ns = now_ns;
 	else if (now_ns - u->idle_since_ns >= IDLE_NS)
 		unwind_leaves(u);
+	return !u->child.is_leaving && u->idle_since_ns != now_ns;
+}
+
+static void longest_idle_leaves(const struct children *c)
+{
+	struct unwind *longest = NULL;
+
+	for (size_t i = 0; i < c->n_unwinds; i++) {
+		struct unwind *u = c->unwinds[i];
+
+		if (!u->child.is_leaving &&
+		    (longest == NULL || u->idle_since_ns < longest->idle_since_ns))
+			longest = u;
+	}
+	if (longest != NULL)
+		unwind_leaves(longest);
 }
 
 static bool is_configured(const struct config *c, const struct ship *s)
@@ -94,8 +111,14 @@ static void check_ship(struct broker *b, struct ship *s)
 
 void idle_check_unwinds(struct broker *b, uint64_t now_ns)
 {
-	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
-		check_unwind(b, b->parts.children.unwinds[i], now_ns);
+	const struct children *c = &b->parts.children;
+	const size_t n_free = array_size(c->unwinds) - c->n_unwinds;
+	size_t n_idle = 0;
+
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		n_idle += check_unwind(b, c->unwinds[i], now_ns);
+	for (; n_idle > min_size(IDLE_MAX, n_free); n_idle--)
+		longest_idle_leaves(c);
 }
 
 void idle_check_ships(struct broker *b)

@@ -65,8 +65,9 @@ static void read_credentials(const char *status, struct owner *ret)
 	ret->kind = is_complete ? kind_of(&c, ret->user_namespace) : OWNER_MIXED;
 	ret->uid = ret->kind == OWNER_MIXED ? uid_of_mixed(c.ids.uid) : c.ids.uid[IDS_EFFECTIVE];
 	ret->gid = c.ids.gid[IDS_EFFECTIVE];
-	if (ret->kind != OWNER_MIXED || !is_complete || ret->uid == 0 || c.permitted != 0 ||
-	    !are_equal(c.ids.uid) || !are_equal(c.ids.gid))
+	ret->permitted = c.permitted;
+	if (ret->kind != OWNER_MIXED || !is_complete || ret->uid == 0 || !are_equal(c.ids.uid) ||
+	    !are_equal(c.ids.gid))
 		ret->pool = 0;
 }
 
@@ -186,12 +187,13 @@ struct owner_key owner_key(const struct owner *owner)
 		key.user_namespace = owner->user_namespace;
 		key.pid = owner->kind == OWNER_MIXED ? owner->pool : 0;
 		key.program = owner->kind == OWNER_MIXED ? owner->program : 0;
+		key.permitted = owner->kind == OWNER_MIXED ? owner->permitted : 0;
 	}
 	return key;
 }
 
 /* The struct has no padding. */
-_Static_assert(sizeof(struct owner_key) == 4 * 4 + 4 * 8, "padding");
+_Static_assert(sizeof(struct owner_key) == 4 * 4 + 5 * 8, "padding");
 
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b)
 {

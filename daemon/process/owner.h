@@ -13,9 +13,10 @@
  *   capabilities, a process that is not dumpable, and a process of root that has taken a user's uid
  *   without an exec.
  *
- * Servers such as Apache and php-fpm fork a pool of workers, which are mixed only because they are
- * not dumpable. The workers of one parent that have the same ids and have not executed a program
- * since share a key: no worker has anything that the other workers do not have, too.
+ * Servers such as Apache and php-fpm fork a pool of workers, which are mixed because they are not
+ * dumpable, or because the server has a capability such as CAP_NET_BIND_SERVICE. The workers of one
+ * parent that have the same ids and capabilities and have not executed a program since share a key:
+ * no worker has anything that the other workers do not have, too.
  */
 #ifndef DAEMON_PROCESS_OWNER_H
 #define DAEMON_PROCESS_OWNER_H
@@ -50,6 +51,7 @@ struct owner {
 	uint64_t program;	 /* the start of the stack; an exec almost certainly changes it */
 	uint64_t all_groups;	 /* a hash of all supplementary groups */
 	uint64_t user_namespace; /* inode; 0: the daemon cannot read the namespace */
+	uint64_t permitted;	 /* capabilities, in the process's user namespace */
 };
 
 /*
@@ -79,6 +81,7 @@ struct owner_key {
 	uint64_t program;		     /* mixed, or of a pool */
 	uint64_t start_ticks;		     /* mixed, not of a pool */
 	uint64_t all_groups, user_namespace; /* plain, or of a pool */
+	uint64_t permitted;		     /* of a pool */
 };
 struct owner_key owner_key(const struct owner *owner);
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b);

@@ -367,7 +367,7 @@ int children_get_unwind(struct children *c, const struct owner *owner, struct un
 		}
 	/*
 	 * There are as many places as targets: some of these processes have no target and end
-	 * within a minute.
+	 * within a second.
 	 */
 	if (c->n_unwinds == array_size(c->unwinds))
 		return -EAGAIN;

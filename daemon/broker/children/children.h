@@ -23,7 +23,7 @@ must_check int children_start(struct children *c);
 /*
  * Finds or starts the unwind process of an owner's key. If the process cannot be started now, *ret
  * is set all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if all
- * HEARTBEAT_SLOTS places are taken: an unwind process without targets ends within a minute
+ * HEARTBEAT_SLOTS places are taken: then unwind processes without targets end within a second
  * (idle.h).
  */
 must_check int children_get_unwind(struct children *c, const struct owner *owner,

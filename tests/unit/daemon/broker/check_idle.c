@@ -82,6 +82,55 @@ TEST(a_target_that_comes_back_finds_its_unwind_process)
 	ck_assert(!has_ended());
 }
 
+/* Adds idle unwind processes until there are n. Each was needed later than the one before. */
+static void add_idle(size_t n)
+{
+	static struct unwind more[HEARTBEAT_SLOTS];
+
+	while (b.parts.children.n_unwinds < n) {
+		const size_t i = b.parts.children.n_unwinds;
+		int other_end = build_unwind(&b, &more[i]);
+
+		close_fd(&other_end);
+		more[i].idle_since_ns = i;
+	}
+}
+
+/* How many of them were told to leave: those that were needed first. */
+static size_t leaving(void)
+{
+	size_t n = 0;
+
+	while (n < b.parts.children.n_unwinds && b.parts.children.unwinds[n + 1]->child.is_leaving)
+		n++;
+	return n;
+}
+
+TEST(idle_unwind_processes_above_a_number_end)
+{
+	add_idle(1 + IDLE_MAX + 3);
+	idle_check_both(IDLE_NS);
+	ck_assert(!unwind->child.is_leaving);
+	ck_assert_uint_eq(leaving(), 3);
+	idle_check_both(IDLE_NS);
+	ck_assert_uint_eq(leaving(), 3);
+}
+
+TEST(idle_unwind_processes_leave_places_to_others)
+{
+	struct unwind *needed[HEARTBEAT_SLOTS];
+
+	add_idle(HEARTBEAT_SLOTS - 2);
+	memcpy(needed, b.parts.children.unwinds, sizeof(needed));
+	for (size_t i = 4; i < HEARTBEAT_SLOTS - 2; i++)
+		b.parts.targets.table[i] =
+			(struct target){.id = 1, .slot = (uint32_t)i, .unwind = needed[i]};
+	/* Three are idle, two places are free. */
+	idle_check_both(IDLE_NS);
+	ck_assert(!unwind->child.is_leaving);
+	ck_assert_uint_eq(leaving(), 1);
+}
+
 #define OLD "https://key@host/1"
 #define NEW "https://key@host/2"
 

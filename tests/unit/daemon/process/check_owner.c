@@ -52,10 +52,8 @@ static int be_root_of_container(void)
 	return 0;
 }
 
-static int keep_a_capability(void)
+static int keep(capability_set kept)
 {
-	const capability_set kept = CAPABILITY(CAP_NET_BIND_SERVICE);
-
 	return privileges_drop(USER, USER, kept, true) != 0;
 }
 
@@ -84,7 +82,9 @@ static int take(char step)
 		return setresgid(USER, GROUP, USER) != 0 || setresuid(USER, USER, USER) != 0 ||
 		       prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0;
 	case 'c':
-		return keep_a_capability();
+		return keep(CAPABILITY(CAP_NET_BIND_SERVICE));
+	case 'C':
+		return keep(CAPABILITY(CAP_NET_BIND_SERVICE) | CAPABILITY(CAP_NET_RAW));
 	case 'n':
 		return be_root_of_container();
 	default:
@@ -152,9 +152,9 @@ static const struct {
 	const char *steps;
 	bool is_same;
 } pairs[] = {
-	{"rr", true},  {"uu", true},  {"nn", false}, {"uo", false}, {"ug", false},
-	{"us", false}, {"ww", true},  {"dd", true},  {"ud", false}, {"ur", false},
-	{"un", false}, {"cc", false}, {"ee", false}, {"er", false},
+	{"rr", true},  {"uu", true},  {"nn", false}, {"uo", false}, {"ug", false}, {"us", false},
+	{"ww", true},  {"dd", true},  {"ud", false}, {"ur", false}, {"un", false}, {"cc", true},
+	{"cC", false}, {"cw", false}, {"ee", false}, {"er", false},
 };
 
 TESTS(only_equal_keys_share_an_unwind_process, getuid() == 0 ? array_size(pairs) : 0)
