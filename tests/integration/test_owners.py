@@ -23,6 +23,7 @@ from test_control import listening
 HERE = pathlib.Path(__file__).parent
 
 GROUP = 60011
+SUBORDINATE = 300000
 EACCES = 13
 
 
@@ -154,6 +155,66 @@ def test_a_worker_leaves_roots_unwind_process(box):
     check(profd.stats['rights_changes'] == 1, f'{profd.stats}')
 
 
+def check_workers(box, server):
+    """Checks that a server's workers are profiled by one unwind process, the server by another,
+    and that only operators see what the workers do. Returns the daemon."""
+    server.wait_line(r'ready \d+')
+    workers = harness.children(server.pid)
+    check(len(workers) == 4, f'{workers}')
+    wait_for(lambda: {os.stat(f'/proc/{w}').st_uid for w in workers} == {stranger.UID},
+             'their uid')
+    profd, ctl = listening(box, [server, *workers], '--chunk-seconds', '1')
+    profd.wait_attached()
+    check(len(unwinds(profd)) == 2, f'{len(unwinds(profd))} unwind processes')
+    for worker in workers:
+        seen = ctl.target(worker, uid=stranger.UID)
+        check(seen['state'] == 'profiling' and seen['samples_taken'] is None, f'{seen}')
+    wait_for(lambda: all(ctl.target(w)['chunks_sent'] > 1 for w in workers), 'chunks of each')
+    found = {ctl.target(w)['profiler_id']: set() for w in workers}
+    for c in profd.chunks:
+        functions = {f.get('function') for f in c['profile']['frames']}
+        found.get(c['profiler_id'], set()).update(functions)
+    check(all('ids_busy' in functions for functions in found.values()), f'{found}')
+    return profd
+
+
+def test_workers_share_an_unwind_process(box):
+    """Those of Apache and php-fpm: forked by root, and not dumpable since they have a user's
+    ids."""
+    stranger.need_root()
+    server = box.start(program(box, 'prefork', str(stranger.UID)))
+    profd = check_workers(box, server)
+    profd.interrupt()
+    check(profd.stats['rights_changes'] == 0, f'{profd.stats}')
+
+
+def test_workers_with_a_capability_share_an_unwind_process(box):
+    """Those of a service with User= and AmbientCapabilities=CAP_NET_BIND_SERVICE."""
+    stranger.need_root()
+    check_workers(box, box.start(with_capability(program(box, 'prefork', str(stranger.UID)))))
+
+
+def test_workers_that_are_forked_later_share_an_unwind_process(box):
+    """Each is root's when it is born, and gets its key when it has the user's ids."""
+    stranger.need_root()
+    shell = box.start(['sh', '-c', 'echo ready; read x; exec "$0" prefork "$1"',
+                       program(box)[0], str(stranger.UID)], stdin=subprocess.PIPE)
+    shell.wait_line('ready')
+    profd, ctl = listening(box, [shell], '--children', '--chunk-seconds', '1')
+    profd.wait_attached()
+    shell.process.stdin.write(b'\n')
+    shell.process.stdin.flush()
+    shell.wait_line(r'ready \d+')
+
+    def workers():
+        return [t for t in ctl.status()['targets'] if t['pid'] != shell.pid
+                and os.stat(f'/proc/{t["pid"]}').st_uid == stranger.UID]
+    wait_for(lambda: len(workers()) == 4 and all(w['chunks_sent'] for w in workers()),
+             'chunks of each')
+    check(len(unwinds(profd)) == 2, f'{len(unwinds(profd))} unwind processes')
+    see(profd, 'ids_busy')
+
+
 def test_a_user_does_not_see_a_process_that_acts_for_it(box):
     """A daemon of root that has the user's effective uid when it becomes a target."""
     stranger.need_root()
@@ -231,11 +292,16 @@ def test_a_file_capability(box):
     check_profiled(box, command, **stranger.options())
 
 
-def test_ambient_capabilities(box):
+def with_capability(command):
     uid = str(stranger.UID)
-    check_profiled(box, ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups',
-                         '--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service',
-                         *program(box)])
+    if not shutil.which('setpriv'):
+        raise Skip('no setpriv')
+    return ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups',
+            '--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service', *command]
+
+
+def test_ambient_capabilities(box):
+    check_profiled(box, with_capability(program(box)))
 
 
 def test_supplementary_groups(box):
@@ -267,6 +333,50 @@ def test_a_main_thread_that_has_exited(box):
 def test_a_rootless_container(box):
     check_profiled(box, ['unshare', '--user', '--map-root-user', *program(box)],
                    **stranger.options())
+
+
+def test_a_subordinate_uid_of_a_rootless_container(box):
+    """The maps are those that newuidmap writes: root of the container is the user, its other uids
+    are subordinate uids. A server in the container drops its rights without an exec."""
+    stranger.need_root()
+    shell = box.start(['unshare', '--user', 'sh', '-c',
+                       'echo ready; read x; exec setpriv --reuid=0 --regid=0 --clear-groups '
+                       '"$0" prefork 33',
+                       program(box)[0]], stdin=subprocess.PIPE, **stranger.options())
+    shell.wait_line('ready')
+    for name in ('uid_map', 'gid_map'):
+        pathlib.Path(f'/proc/{shell.pid}/{name}').write_text(
+            f'0 {stranger.UID} 1\n1 {SUBORDINATE} 100\n')
+    shell.process.stdin.write(b'\n')
+    shell.process.stdin.flush()
+    shell.wait_line(r'ready \d+')
+    workers = harness.children(shell.pid)
+    wait_for(lambda: {os.stat(f'/proc/{w}').st_uid for w in workers} == {SUBORDINATE + 32},
+             'their uid')
+    profd = box.profd([shell, *workers], '--chunk-seconds', '1').wait_attached()
+    check(len(unwinds(profd)) == 2, f'{len(unwinds(profd))} unwind processes')
+    see(profd, 'ids_busy')
+
+
+def test_su(box):
+    """root's shell calls su, whose child takes the user's ids and then executes a program."""
+    stranger.need_root()
+    if not shutil.which('su'):
+        raise Skip('no su')
+    shell = box.start(['sh', '-c', 'echo ready; read x; su -s /bin/sh nobody -c "exec $0 stay 0"',
+                       program(box)[0]], stdin=subprocess.PIPE)
+    shell.wait_line('ready')
+    profd = box.profd([shell], '--children', '--chunk-seconds', '1').wait_attached()
+    shell.process.stdin.write(b'\n')
+    shell.process.stdin.flush()
+    pid = int(shell.wait_line(r'ready (\d+)')[1])
+    try:
+        check(os.stat(f'/proc/{pid}').st_uid != 0, 'its uid')
+        see(profd, 'ids_busy')
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    profd.interrupt()
+    check(profd.stats['rights_changes'] > 0, f'{profd.stats}')
 
 
 if __name__ == '__main__':
