@@ -22,14 +22,14 @@ TEST(a_tenth_that_is_more_than_chance_is_a_difference)
 	ck_assert(!differ(10.9, 10, 100));
 	/* It is 1 s of 100 s. */
 	ck_assert(!differ(95, 100, 100));
-	/* Of 2 s it is 0.14 s. */
-	ck_assert(!differ(1.6, 2, 100));
-	ck_assert(differ(1.5, 2, 100));
-	ck_assert(differ(1.6, 2, 1000));
+	/* Of 5 s it is 0.22 s. */
+	ck_assert(!differ(4.4, 5, 100));
+	ck_assert(differ(4.3, 5, 100));
+	ck_assert(differ(4.4, 5, 1000));
 	/* Too short, and nothing. */
-	ck_assert(!differ(0.1, 0.9, 1000));
+	ck_assert(!differ(1, 4.9, 1000));
 	ck_assert(!differ(0, 0, 100));
-	ck_assert(differ(2, 0, 100));
+	ck_assert(differ(6, 0, 100));
 }
 
 TEST(the_line_of_all_processors_is_parsed)
