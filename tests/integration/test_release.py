@@ -80,7 +80,7 @@ def test_for_some_time(box):
     profd, ctl = listening(box, [target])
     first = wait_profiled(profd, ctl, target.pid)['profiler_id']
     profd.wait_looks(20)
-    ctl.run('detach', '--for', 1, target.pid)
+    ctl.run('detach', '--for', 4, target.pid)
     tracer = attach_all(box, target.pid)
     wait_for(lambda: ctl.target(target.pid)['last_error'] ==
              'released until no other process traces it', 'its time is over')
