@@ -166,7 +166,7 @@ void finish_log_times(const struct broker *b)
 		return;
 	totals_of_all(&b->parts.targets, &all);
 	times_log(&b->times, &all.capture,
-		  all.lowest_hz != 0 ? all.lowest_hz : b->parts.state.options.config.rate_hz,
+		  totals_lowest_hz(&all, b->parts.state.options.config.rate_hz),
 		  b->parts.state.options.quiet);
 }
 

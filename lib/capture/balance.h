@@ -28,11 +28,15 @@
 struct thread;
 struct traced_process;
 
-/* Of one kind of time of a thread. */
+/* The running time, or the ready time, of a thread. */
 struct thread_time {
-	uint64_t told_ns;   /* since the mark that was compared last */
-	int64_t lack_ns;    /* what the kernel counts, less what was told */
-	uint64_t lately_ns; /* what it last had, a tick at least, less what was told since */
+	uint64_t told_ns; /* since the mark that was compared last */
+	int64_t lack_ns;  /* what the kernel counts, less what was told */
+	/*
+	 * What the kernel counted when the time last grew, a tick at least, less what was told
+	 * since.
+	 */
+	uint64_t lately_ns;
 };
 
 /* {0}: nothing is known of the thread. */
@@ -42,7 +46,7 @@ struct thread_balance {
 	struct thread_time run, ready;
 };
 
-/* Of one kind of time of a process's threads. */
+/* The running time, or the ready time, of all threads of a process. */
 struct process_time {
 	int64_t lack_ns;     /* what the kernel counts, less what was told */
 	uint64_t counted_ns; /* what the kernel counts */

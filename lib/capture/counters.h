@@ -53,7 +53,7 @@ struct capture_counters {
 	uint64_t rewritten;	   /* interrupted calls that were made to restart */
 	uint64_t continued;	   /* partial transfers that were resumed */
 	uint64_t cost_ns;	   /* time that capture spent on this target */
-	/* Times of the threads, of which samples or ticks without one tell. */
+	/* For how long all threads together were told as running, and as ready. */
 	uint64_t running_ns, ready_ns;
 	/*
 	 * Once a second the CPU time of the process is compared with running_ns: these are the sums

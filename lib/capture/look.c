@@ -338,8 +338,6 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		case ACTIVITY_MAY_HAVE_RUN:
 			break;
 		}
-	}
-	if (state == ACTIVITY_BLOCKED) {
 		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
 				   th->look.known ? &th->look.mark : NULL);
 		if (r == 0) {

@@ -153,7 +153,9 @@ class Run:
     @property
     def states_by_wall(self):
         """None if threads began or ended."""
-        return self.threads and sum(self.told.states.values()) / (self.threads * self.seconds) or None
+        if not self.threads:
+            return None
+        return sum(self.told.states.values()) / (self.threads * self.seconds)
 
     def share_difference(self):
         """Returns the largest difference of a share, and the function."""

@@ -36,7 +36,7 @@ struct envelope {
 	struct ship *ship;
 	/* The payload; and the payload of the file, or the anchor, or -1. */
 	int fds[2];
-	uint64_t memory[2]; /* of these: sealed_memory(); 0: no descriptor */
+	uint64_t memory[2]; /* sealed_memory() of each of fds; 0: there is no such descriptor */
 	bool handed;	    /* sent to the present process of the ship */
 	bool is_over;	    /* delivered or lost: delivery_sweep() frees it */
 };

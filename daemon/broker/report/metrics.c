@@ -61,6 +61,12 @@ static void labeled(const struct text *t, const char *name, const char *label, c
 		(unsigned long long)n);
 }
 
+static void labeled_seconds(const struct text *t, const char *name, const char *label,
+			    const char *value, uint64_t ns)
+{
+	fprintf(t->out, "sentry_profd_%s{%s=\"%s\"} %.3f\n", name, label, value, (double)ns / 1e9);
+}
+
 static void plain(const struct text *t, const char *name, uint64_t n)
 {
 	fprintf(t->out, "sentry_profd_%s %llu\n", name, (unsigned long long)n);
@@ -182,16 +188,12 @@ static void put_times(const struct text *t, const struct capture_counters *c)
 {
 	family(t, "thread_seconds", COUNTER, "seconds",
 	       "Time of threads in samples, by state. The rest of the samples are waiting.");
-	fprintf(t->out, "sentry_profd_thread_seconds_total{state=\"running\"} %.3f\n",
-		(double)c->running_ns / 1e9);
-	fprintf(t->out, "sentry_profd_thread_seconds_total{state=\"ready\"} %.3f\n",
-		(double)c->ready_ns / 1e9);
+	labeled_seconds(t, "thread_seconds_total", "state", "running", c->running_ns);
+	labeled_seconds(t, "thread_seconds_total", "state", "ready", c->ready_ns);
 	family(t, "compared_seconds", COUNTER, "seconds",
 	       "Running time of profiles, and what the kernel counts in the same time.");
-	fprintf(t->out, "sentry_profd_compared_seconds_total{by=\"profile\"} %.3f\n",
-		(double)c->compared_running_ns / 1e9);
-	fprintf(t->out, "sentry_profd_compared_seconds_total{by=\"kernel\"} %.3f\n",
-		(double)c->compared_cpu_ns / 1e9);
+	labeled_seconds(t, "compared_seconds_total", "by", "profile", c->compared_running_ns);
+	labeled_seconds(t, "compared_seconds_total", "by", "kernel", c->compared_cpu_ns);
 }
 
 static void put_crashes(const struct text *t, const struct run_totals *f)
@@ -339,7 +341,7 @@ static void put_restarts(const struct text *t, const struct parts *parts)
 static void of_server(const struct text *t, const char *name, const struct limit_server *s,
 		      uint64_t ns)
 {
-	fprintf(t->out, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->name, (double)ns / 1e9);
+	labeled_seconds(t, name, "server", s->name, ns);
 }
 
 /* Writes the rate limits. Names of servers need no escapes in a label. */

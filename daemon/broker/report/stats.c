@@ -68,7 +68,7 @@ static void put_governor(FILE *out, const struct parts *parts, const struct run_
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
-		parts->state.options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
+		parts->state.options.config.cpu_budget, totals_lowest_hz(f, rate_hz),
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
 		(unsigned long long)parts->governor.admission.delayed);
 }
@@ -135,7 +135,7 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 		"\"differ\": %s}, \"without_schedstat\": %llu},\n",
 		(double)c->running_ns / 1e9, (double)c->ready_ns / 1e9,
 		(double)c->compared_running_ns / 1e9, (double)c->compared_cpu_ns / 1e9,
-		times_differ(c, f->lowest_hz != 0 ? f->lowest_hz : rate_hz) ? "true" : "false",
+		times_differ(c, totals_lowest_hz(f, rate_hz)) ? "true" : "false",
 		(unsigned long long)c->without_schedstat);
 	put_governor(out, parts, f, rate_hz);
 	put_unwind(out, f);

@@ -17,7 +17,7 @@ struct processor_times {
 	uint64_t all, idle, stolen; /* stolen: the hypervisor ran something else */
 };
 
-/* What was read when capture first attached to a process. */
+/* What the broker read when capture first attached to a process. */
 struct times {
 	bool is_begun;
 	struct processor_times processors;
@@ -25,7 +25,7 @@ struct times {
 	uint64_t throttled_ns;
 };
 
-/* Reads all of it for a process. */
+/* Reads the processors' times, and the groups of the process and their throttled time. */
 void times_begin(struct times *t, int32_t pid);
 
 /*

@@ -6,8 +6,8 @@
 #include "daemon/process/process.h"
 
 /*
- * Counts a change of the key of i. If a user who is no operator has asked for the process, the
- * instance is removed: this user may not profile a process with the new rights.
+ * Counts a change of the key of the instance i. Removes the instance if a user who is no operator
+ * has asked for the process: this user may not profile a process with the new rights.
  */
 static void note_change(struct targets *ts, struct instance *i)
 {

@@ -70,6 +70,12 @@ void totals_of_target(const struct targets *ts, const struct target *t, struct r
 /* Sums the statistics of all runs on a process, until now. */
 void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret);
 
+/* Returns the lowest rate of the runs. rate_hz: the rate if there was no run. */
+static inline uint32_t totals_lowest_hz(const struct run_totals *totals, uint32_t rate_hz)
+{
+	return totals->lowest_hz != 0 ? totals->lowest_hz : rate_hz;
+}
+
 /* Sums the statistics of all instances, those included that were freed. */
 void totals_of_all(const struct targets *ts, struct run_totals *ret);
 

@@ -167,7 +167,7 @@ bool syscall_waits(long nr, const struct user_regs_struct *regs)
 {
 	const enum syscall_time kind = syscall_rule(nr)->timeout.kind;
 
-	/* For a disk; they have no timeout. */
+	/* These calls wait for a disk. They have no timeout, and so no row in the table. */
 	if (nr == SYS_fsync || nr == SYS_fdatasync)
 		return true;
 	if (nr != SYS_futex)
