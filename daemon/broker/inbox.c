@@ -74,9 +74,15 @@ static int on_ring_broken(void *ctx, struct ipc_message *message)
 
 static int on_target_state(void *ctx, struct ipc_message *m)
 {
+	const struct msg_target_state *state = (const void *)m->bytes;
 	struct broker *b = ctx;
+	struct target *t = target_of(&b->parts.targets, state->target);
 
-	target_on_state(&b->parts.targets, (const void *)m->bytes);
+	/* What a process forks while it crashes may be its crash reporter. */
+	if (t != NULL && state->state == TARGET_ATTACHED && b->parts.state.options.children &&
+	    t->crash.tid == 0)
+		instance_add_missed_children(&b->parts.targets, t->instance);
+	target_on_state(&b->parts.targets, state);
 	return 0;
 }
 

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "daemon/common/shortage.h"
+#include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/siphash.h"
 #include "lib/base/small_file.h"
@@ -54,6 +56,15 @@ static bool read_stat(int32_t pid, struct stat_fields *ret)
 		      "%*d %*d %*d %*d %ld %*d %llu %*u %*d %*u %*u %*u %llu",
 		      &ret->state, &ret->parent, &ret->flags, &ret->threads, &ret->start_ticks,
 		      &ret->start_stack) == 6;
+}
+
+uint64_t process_born_ns(uint64_t start_ticks)
+{
+	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	const uint64_t boot_ns = clock_boot_ns(), mono_ns = clock_mono_ns();
+	const uint64_t age_ns = boot_ns - min_u64(boot_ns, start_ticks * tick_ns);
+
+	return mono_ns - min_u64(mono_ns, age_ns);
 }
 
 bool process_is_alive(int pidfd)

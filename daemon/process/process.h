@@ -96,6 +96,13 @@ must_check int process_ids(int32_t pid, struct ids *ret);
  */
 bool process_is_of(int32_t pid, uint32_t uid);
 
+/*
+ * Converts a start time in clock ticks since the boot to CLOCK_MONOTONIC, at most a clock tick
+ * (10 ms) too early. CLOCK_MONOTONIC stands still while the machine sleeps; a process that is
+ * older than its zero gets 0.
+ */
+uint64_t process_born_ns(uint64_t start_ticks);
+
 /* Returns true if the process of pidfd has not ended. */
 bool process_is_alive(int pidfd);
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,4 +178,32 @@ bool threads_blocked_signals(int32_t pid, int32_t tid, uint32_t *ret)
 	state = state_in(text);
 	*ret = (uint32_t)procfs_stat_number(text, BLOCKED);
 	return state != '\0' && is_living(NULL, tid, state);
+}
+
+struct children {
+	int32_t pid;
+	void (*found)(void *ctx, int32_t child);
+	void *ctx;
+};
+
+/* Returns false, so that find_thread() goes on to the next thread. */
+static bool list_children(void *ctx, int32_t tid, char state)
+{
+	const struct children *c = ctx;
+	FILE *file = fopen(procfs_path(c->pid, "task/%d/children", tid).text, "re");
+	int32_t child;
+
+	(void)state;
+	while (file != NULL && fscanf(file, "%" SCNd32, &child) == 1)
+		c->found(c->ctx, child);
+	if (file != NULL)
+		(void)fclose(file);
+	return false;
+}
+
+void threads_each_child(int32_t pid, void (*found)(void *ctx, int32_t child), void *ctx)
+{
+	struct children children = {.pid = pid, .found = found, .ctx = ctx};
+
+	(void)find_thread(pid, list_children, &children);
 }

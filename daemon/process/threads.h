@@ -1,6 +1,7 @@
 /*
- * Reads the states of a process's threads from /proc. The broker does so before it decides that
- * a child process hangs; the code that opens files looks for a thread that has not exited.
+ * Reads the states of a process's threads from /proc, and the children that they have forked. The
+ * broker does so before it decides that a child process hangs; the code that opens files looks for
+ * a thread that has not exited.
  *
  * Each function looks at the threads one after the other: a thread can change its state
  * before the function returns.
@@ -55,5 +56,11 @@ struct threads_tracers {
  * takes some 20 us.
  */
 size_t threads_find_tracers(int32_t pid, int32_t ours, struct threads_tracers *ret);
+
+/*
+ * Calls found() with each child of pid, at the time of the call, that has not been waited for. A
+ * kernel without CONFIG_PROC_CHILDREN shows none.
+ */
+void threads_each_child(int32_t pid, void (*found)(void *ctx, int32_t child), void *ctx);
 
 #endif

@@ -5,12 +5,14 @@ separately, from its birth on. No process is disturbed.
 
 import os
 import signal
+import subprocess
 
 import chunk_rules
 import harness
 import stranger
 from account import check_sums
 from harness import BUILD, check, wait_for
+from test_control import listening
 
 PYTHON = '/usr/bin/python3'
 SHARES = BUILD / 'targets/shares'
@@ -95,6 +97,33 @@ def test_of_a_process_that_runs(box):
     os.kill(child, signal.SIGTERM)
     profd.finish()
     check(any('busy_seventy' in functions(c) for c in profd.chunks), 'no chunk')
+
+
+def test_that_are_born_while_the_parent_is_released(box):
+    """They and their children are profiled as soon as the parent is again, but not one that
+    it had before --pid."""
+    program = box.start(['sh', '-c', 'sleep 1000 & echo ready; read x; '
+                         'sh -c "sleep 1000 & wait" & echo forked; wait'],
+                        stdin=subprocess.PIPE)
+    program.wait_line('ready')
+    [before] = wait_for(lambda: harness.children(program.pid), 'its child')
+    profd, ctl = listening(box, [program], '--children')
+    profd.wait_attached()
+    ctl.run('detach', program.pid)
+    program.process.stdin.close()
+    program.wait_line('forked')
+    born = wait_for(lambda: len(found := descendants(program.pid)) == 3 and
+                    [p for p in found if p != before], 'its descendants')
+    try:
+        check(not any(harness.tracer(p) for p in born), 'they have a tracer')
+        ctl.run('attach', program.pid)
+        wait_for(lambda: all(harness.tracer(p) for p in born), 'they are profiled')
+        check(harness.tracer(before) == 0, 'the one before is profiled')
+        profd.interrupt()
+    finally:
+        for pid in [before, *born]:
+            os.kill(pid, signal.SIGKILL)
+    check(program.wait() == 0, program.stderr)
 
 
 def test_without_it_nobody_else(box):

@@ -358,5 +358,26 @@ def test_su(box):
     check(profd.stats['rights_changes'] > 0, f'{profd.stats}')
 
 
+def test_workers_that_are_forked_later_share_an_unwind_process(box):
+    """Each is root's when it is born, and gets its key when it has the user's ids."""
+    stranger.need_root()
+    shell = box.start(['sh', '-c', 'echo ready; read x; exec "$0" prefork "$1"',
+                       program(box)[0], str(stranger.UID)], stdin=subprocess.PIPE)
+    shell.wait_line('ready')
+    profd, ctl = listening(box, [shell], '--children', '--chunk-seconds', '1')
+    profd.wait_attached()
+    shell.process.stdin.write(b'\n')
+    shell.process.stdin.flush()
+    shell.wait_line(r'ready \d+')
+
+    def workers():
+        return [t for t in ctl.status()['targets'] if t['pid'] != shell.pid
+                and os.stat(f'/proc/{t["pid"]}').st_uid == stranger.UID]
+    wait_for(lambda: len(workers()) == 4 and all(w['chunks_sent'] for w in workers()),
+             'chunks of each')
+    check(len(unwinds(profd)) == 2, f'{len(unwinds(profd))} unwind processes')
+    see(profd, 'ids_busy')
+
+
 if __name__ == '__main__':
     harness.main(globals())

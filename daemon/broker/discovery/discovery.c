@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/broker/discovery/connector.h"
 #include "daemon/broker/discovery/identify.h"
@@ -254,19 +253,6 @@ static void read_events(struct discovery *d)
 		d->scan_ns = 0;
 }
 
-/*
- * Converts a start time in clock ticks since the boot to CLOCK_MONOTONIC. The latter stands
- * still while the machine sleeps; a process that is older than its zero gets 0.
- */
-static uint64_t born_ns(uint64_t start_ticks)
-{
-	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
-	const uint64_t boot_ns = clock_boot_ns(), mono_ns = clock_mono_ns();
-	const uint64_t age_ns = boot_ns - min_u64(boot_ns, start_ticks * tick_ns);
-
-	return mono_ns - min_u64(mono_ns, age_ns);
-}
-
 /* Queues a check of process pid, which a scan has found, if the process is new or changed. */
 static void scan_process(struct discovery *d, int32_t pid)
 {
@@ -276,7 +262,7 @@ static void scan_process(struct discovery *d, int32_t pid)
 	if (!process_identity(pid, &now))
 		return;
 	if (d->has_events) {
-		queue_check(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_OTHER, process_born_ns(now.start_ticks));
 		return;
 	}
 	if (d->wants_users)
@@ -285,14 +271,14 @@ static void scan_process(struct discovery *d, int32_t pid)
 	case SCAN_CACHE_SAME:
 		return;
 	case SCAN_CACHE_NEW:
-		queue_check(d, pid, RECHECK_FORK, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_FORK, process_born_ns(now.start_ticks));
 		return;
 	case SCAN_CACHE_PROGRAM:
 		/* The program or the process is another one; the check finds out which. */
 		queue_check(d, pid, RECHECK_EXEC, clock_mono_ns());
 		return;
 	case SCAN_CACHE_USER:
-		queue_check(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_OTHER, process_born_ns(now.start_ticks));
 		return;
 	}
 }
@@ -347,7 +333,7 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 	if (before != 0 && before != pid)
 		discovery_recheck(d, before);
 	if (instance_of_pid(d->targets, pid) == NULL && process_identity(pid, &now))
-		queue_check(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_OTHER, process_born_ns(now.start_ticks));
 }
 
 static void read_pid_files(struct discovery *d, uint64_t now_ns)

@@ -111,8 +111,14 @@ struct instance {
 	struct instance_asker asker;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
-	bool is_sampled;       /* profile_session_sample_rate chose this process */
-	bool was_attached;     /* capture has attached to the process with ptrace at least once */
+	bool is_sampled;   /* profile_session_sample_rate chose this process */
+	bool was_attached; /* capture has attached to the process with ptrace at least once */
+	/*
+	 * With --children, the process's children that were born since then are profiled,
+	 * CLOCK_MONOTONIC: since it became an instance, or, of a child, since its birth. 0: capture
+	 * has traced the child since its birth, and with it all that it forks until a run ends.
+	 */
+	uint64_t followed_since_ns;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
 	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
 	bool is_delayed;       /* the process had to wait for the CPU budget (governor_admits) */

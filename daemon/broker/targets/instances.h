@@ -34,6 +34,12 @@ must_check int instance_add_attached(struct targets *ts, struct process *p,
 void instance_add_child(struct targets *ts, int32_t pid);
 
 /*
+ * To be called when capture has attached to i, with --children: adds the children that i has forked
+ * while capture did not trace it, as between two runs.
+ */
+void instance_add_missed_children(struct targets *ts, struct instance *i);
+
+/*
  * Adds a process that section, an index in the configuration, matches. The instance takes the
  * pidfd out of p. Returns 0, -ENOSPC (INSTANCES_MAX; logged once), -ENOMEM or an error of the
  * loop.
