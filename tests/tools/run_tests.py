@@ -9,7 +9,7 @@ $BUILD/log/NAME has the whole output.
 A TEST of the form "DIRECTORY:PATH" runs with $BUILD set to DIRECTORY, and its name
 begins with it.
 
-Three tests run at a time for two processors, since tests also wait, or as many as $WORKERS
+Two tests run at a time for each processor, since tests also wait, or as many as $WORKERS
 says. Then the tests whose source has "Runs alone:" and a reason run one by one: they measure
 something that others would disturb, or change the whole machine.
 
@@ -208,7 +208,7 @@ def main(pattern, *paths):
     tests = [t for t in map(Test, paths) if pattern in t.name]
     if not tests:
         print('no test has such a name')
-    workers = int(os.environ.get('WORKERS') or (len(os.sched_getaffinity(0)) * 3 + 1) // 2)
+    workers = int(os.environ.get('WORKERS') or 2 * len(os.sched_getaffinity(0)))
     sums = Sum(os.environ.get('SECOND_TRY') == '1')
     for test in [t for t in tests if not os.access(t.path, os.X_OK)]:
         print(f'FAIL  {test.name}: is not executable')
