@@ -1,8 +1,10 @@
 #include "daemon/broker/report/times.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/common/log.h"
 #include "lib/base/small_file.h"
@@ -46,9 +48,21 @@ static bool read_processors(struct processor_times *ret)
 	       times_parse(text, ret);
 }
 
-static uint64_t throttled_ns(const struct times *t)
+static uint64_t throttled_so_far(const struct times *t)
 {
 	return cpu_group_throttled_ns(t->groups, strlen(t->groups), CPU_GROUP_MOUNT);
+}
+
+/* Returns how many processors the process may use; 0: all of them, or not known. */
+static unsigned int bound_to(int32_t pid)
+{
+	cpu_set_t set;
+	long n;
+
+	if (sched_getaffinity(pid, sizeof(set), &set) < 0)
+		return 0;
+	n = CPU_COUNT(&set);
+	return n < sysconf(_SC_NPROCESSORS_ONLN) ? (unsigned int)n : 0;
 }
 
 void times_begin(struct times *t, int32_t pid)
@@ -57,10 +71,11 @@ void times_begin(struct times *t, int32_t pid)
 
 	*t = (struct times){.is_begun = true};
 	(void)read_processors(&t->processors);
+	t->bound = bound_to(pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	/* Without groups no time is known. */
 	(void)!small_file_read(AT_FDCWD, path, t->groups, sizeof(t->groups));
-	t->throttled_ns = throttled_ns(t);
+	t->throttled_ns = throttled_so_far(t);
 }
 
 /*
@@ -78,41 +93,43 @@ bool times_differ(const struct capture_counters *c, uint32_t rate_hz)
 	       difference * difference > 9 * variance;
 }
 
-void times_cause(const struct processor_times *processors, uint64_t throttled, uint64_t ready_ns,
-		 char *ret, size_t size)
+void times_cause(const struct times *t, uint64_t ready_ns, char *ret, size_t size)
 {
-	const unsigned int busy = percent(processors->all - processors->idle, processors->all),
-			   stolen = percent(processors->stolen, processors->all);
+	const struct processor_times *p = &t->processors;
+	const unsigned int busy = percent(p->all - p->idle, p->all),
+			   stolen = percent(p->stolen, p->all);
 
-	if (throttled > ready_ns / 10)
+	if (t->throttled_ns > ready_ns / 10)
 		(void)snprintf(ret, size, "its control group was throttled for %.1f s (cpu.stat)",
-			       seconds(throttled));
+			       seconds(t->throttled_ns));
 	else if (stolen >= 10)
 		(void)snprintf(ret, size,
 			       "the host of this virtual machine kept the processors for %u %% of "
 			       "the time (steal)",
 			       stolen);
-	else if (busy >= 90)
-		(void)snprintf(ret, size, "the processors were busy for %u %% of the time", busy);
-	else
+	else if (t->bound > 0)
 		(void)snprintf(ret, size,
-			       "the processors were busy for %u %% of the time, so it may be bound "
-			       "to some of them",
-			       busy);
+			       "it is bound to %u of the processors, which together were busy for "
+			       "%u %% of the time",
+			       t->bound, busy);
+	else
+		(void)snprintf(ret, size, "the processors were busy for %u %% of the time", busy);
 }
 
 static void log_ready(const struct times *t, const struct capture_counters *c)
 {
-	struct processor_times now;
+	struct times change = *t;
+	struct processor_times *now = &change.processors;
 	char cause[160];
 
 	if (c->ready_ns < READY_MIN_NS || c->ready_ns < (c->ready_ns + c->running_ns) / 10 ||
-	    !t->is_begun || !read_processors(&now))
+	    !t->is_begun || !read_processors(now))
 		return;
-	now.all -= t->processors.all;
-	now.idle -= t->processors.idle;
-	now.stolen -= t->processors.stolen;
-	times_cause(&now, throttled_ns(t) - t->throttled_ns, c->ready_ns, cause, sizeof(cause));
+	now->all -= t->processors.all;
+	now->idle -= t->processors.idle;
+	now->stolen -= t->processors.stolen;
+	change.throttled_ns = throttled_so_far(t) - t->throttled_ns;
+	times_cause(&change, c->ready_ns, cause, sizeof(cause));
 	log_info("threads had to wait for a processor (ready) for %u %% of the time in which they "
 		 "could have run: %s",
 		 percent(c->ready_ns, c->ready_ns + c->running_ns), cause);

@@ -23,9 +23,13 @@ struct times {
 	struct processor_times processors;
 	char groups[CPU_GROUP_TEXT]; /* /proc/PID/cgroup of that process */
 	uint64_t throttled_ns;
+	unsigned int bound; /* to so many processors; 0: the process may use all */
 };
 
-/* Reads the processors' times, and the groups of the process and their throttled time. */
+/*
+ * Reads the processors' times, which of them the process may use, and its groups and their
+ * throttled time.
+ */
 void times_begin(struct times *t, int32_t pid);
 
 /*
@@ -46,10 +50,9 @@ bool times_parse(const char *text, struct processor_times *ret);
 
 /*
  * For tests: writes the cause of ready time that can be seen, "the processors were busy for 99 % of
- * the time" or another, into ret. processors and throttled_ns: the differences between the begin
- * and the end of the run.
+ * the time" or another, into ret. t: processors and throttled_ns are the differences between the
+ * begin and the end of the run.
  */
-void times_cause(const struct processor_times *processors, uint64_t throttled_ns, uint64_t ready_ns,
-		 char *ret, size_t size);
+void times_cause(const struct times *t, uint64_t ready_ns, char *ret, size_t size);
 
 #endif

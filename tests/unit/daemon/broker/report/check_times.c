@@ -47,32 +47,27 @@ TEST(the_line_of_all_processors_is_parsed)
 TEST(the_cause_that_can_be_seen_is_named)
 {
 	static const struct {
-		struct processor_times processors;
-		uint64_t throttled_s;
+		struct times times;
 		const char *cause;
 	} v[] = {
-		{{1000, 10, 0}, 0, "the processors were busy for 99 % of the time"},
-		{{1000, 500, 0}, 2, "its control group was throttled for 2.0 s (cpu.stat)"},
-		{{1000, 10, 0}, 1, "the processors were busy for 99 % of the time"},
-		{{1000, 10, 150},
-		 0,
+		{{.processors = {1000, 10, 0}}, "the processors were busy for 99 % of the time"},
+		{{.processors = {1000, 500, 0}, .throttled_ns = 2 * NS_PER_SEC},
+		 "its control group was throttled for 2.0 s (cpu.stat)"},
+		{{.processors = {1000, 10, 0}, .throttled_ns = 1 * NS_PER_SEC},
+		 "the processors were busy for 99 % of the time"},
+		{{.processors = {1000, 10, 150}, .bound = 1},
 		 "the host of this virtual machine kept the processors for 15 % of the time "
 		 "(steal)"},
-		{{1000, 500, 0},
-		 0,
-		 "the processors were busy for 50 % of the time, so it may be bound to some of "
-		 "them"},
-		{{0, 0, 0},
-		 0,
-		 "the processors were busy for 0 % of the time, so it may be bound to some of "
-		 "them"},
+		{{.processors = {1000, 500, 0}, .bound = 1},
+		 "it is bound to 1 of the processors, which together were busy for 50 % of the "
+		 "time"},
+		{{.processors = {0, 0, 0}}, "the processors were busy for 0 % of the time"},
 	};
 
 	for (size_t i = 0; i < array_size(v); i++) {
 		char cause[160];
 
-		times_cause(&v[i].processors, v[i].throttled_s * NS_PER_SEC, 10 * NS_PER_SEC, cause,
-			    sizeof(cause));
+		times_cause(&v[i].times, 10 * NS_PER_SEC, cause, sizeof(cause));
 		ck_assert_str_eq(cause, v[i].cause);
 	}
 }
