@@ -1,5 +1,7 @@
 #include "lib/capture/balance.h"
 
+#include <stdlib.h>
+
 #include "lib/capture/state.h"
 
 /* A surplus of so many ticks is chance. */
@@ -27,19 +29,20 @@ static void halve(struct process_time *sum)
  * A look tells all or nothing of the ticks that it stands for. Of n looks, a thread that runs for
  * the part p of the time is found running at n * p on average, with the variance n * p * (1 - p).
  */
-static bool lacks_more_than_chance(const struct thread *th, const struct process_time *sum)
+static bool differs_more_than_chance(const struct thread *th, const struct process_time *sum)
 {
 	const double lack = (double)sum->lack_ns, counted = (double)sum->counted_ns,
 		     ticks = (double)th->target->balance.ticks_ns;
 	const double variance = counted < ticks ? sum->looks * (1 - counted / ticks) : 0;
 
-	return sum->lack_ns > ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
+	return llabs(sum->lack_ns) > ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
 }
 
 static void add_difference(struct thread *th, struct thread_time *own, struct process_time *sum,
 			   uint64_t counted_ns)
 {
 	const int64_t lack_ns = (int64_t)counted_ns - (int64_t)own->told_ns;
+	bool differs;
 
 	own->lately_ns -= min_u64(own->lately_ns, own->told_ns);
 	if (counted_ns > 0)
@@ -48,7 +51,9 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 	sum->lack_ns += lack_ns;
 	sum->counted_ns += counted_ns;
 	sum->looks += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.due);
-	sum->is_filled = sum->lack_ns > 0 && (sum->is_filled || lacks_more_than_chance(th, sum));
+	differs = differs_more_than_chance(th, sum);
+	sum->lacks = sum->lack_ns > 0 && (sum->lacks || differs);
+	sum->has_surplus = sum->lack_ns < 0 && (sum->has_surplus || differs);
 }
 
 static void add_differences(struct thread *th)
@@ -119,7 +124,7 @@ void balance_read_clock(struct traced_process *t)
 
 static bool lacks(const struct thread_time *own, const struct process_time *sum, int64_t ns)
 {
-	return own->lack_ns > ns && (int64_t)own->lately_ns >= ns && sum->is_filled;
+	return own->lack_ns > ns && (int64_t)own->lately_ns >= ns && sum->lacks;
 }
 
 enum activity_at_tick balance_of_blocked(const struct thread *th, uint64_t ticks)
@@ -132,12 +137,22 @@ enum activity_at_tick balance_of_blocked(const struct thread *th, uint64_t ticks
 	return lacks(&th->balance.ready, &sums->ready, ns) ? ACTIVITY_WAS_READY : ACTIVITY_WAITED;
 }
 
-enum activity_at_tick balance_decide(const struct thread *th, bool in_call)
+static enum activity_at_tick decide(const struct thread *th)
 {
 	const struct process_balance *sums = &th->target->balance;
 	const int64_t most_ns = ticks_ns(th, SURPLUS_TICKS);
 
 	if (sums->run.lack_ns >= -most_ns && th->balance.run.lack_ns >= -most_ns)
 		return ACTIVITY_RAN;
-	return in_call && sums->ready.lack_ns < -most_ns ? ACTIVITY_WAITED : ACTIVITY_WAS_READY;
+	return th->stop.in_call && sums->ready.lack_ns < -most_ns ? ACTIVITY_WAITED
+								  : ACTIVITY_WAS_READY;
+}
+
+enum activity_at_tick balance_of_stop(const struct thread *th, enum activity_at_tick state)
+{
+	if (state == ACTIVITY_MAY_HAVE_RUN)
+		return decide(th);
+	if (state == ACTIVITY_RAN && th->stop.woken && th->target->balance.run.has_surplus)
+		return ACTIVITY_WAITED;
+	return state;
 }

@@ -155,9 +155,7 @@ static uint32_t flag_of_state(struct thread *th, enum activity_at_tick state)
 	const uint64_t ticks =
 		th->pending.later_ns != 0 && !kept_its_processor(th) ? 1 : th->pending.unaccounted;
 
-	if (state == ACTIVITY_MAY_HAVE_RUN)
-		state = balance_decide(th, th->stop.in_call);
-	switch (state) {
+	switch (balance_of_stop(th, state)) {
 	case ACTIVITY_WAITED:
 		return 0;
 	case ACTIVITY_WAS_READY:

@@ -29,6 +29,7 @@ static void set_up(void)
 					  .threads = {.n = 2}};
 	a = b = (struct thread){
 		.target = &process,
+		.stop = {.in_call = true},
 		.look = {.known = true, .mark = {.run_ns = 1, .wait_ns = 1, .slices = 1}},
 	};
 	balance_compare(&a);
@@ -43,12 +44,9 @@ static void tear_down(void)
 static enum activity_at_tick tick(struct thread *th, enum activity_at_tick may_be, uint64_t ran_ns,
 				  uint64_t waited_ns)
 {
-	enum activity_at_tick told = may_be;
+	enum activity_at_tick told;
 
-	if (may_be == ACTIVITY_MAY_HAVE_RUN)
-		told = balance_decide(th, true);
-	if (may_be == ACTIVITY_WAITED)
-		told = balance_of_blocked(th, 1);
+	told = may_be == ACTIVITY_WAITED ? balance_of_blocked(th, 1) : balance_of_stop(th, may_be);
 	if (told == ACTIVITY_RAN)
 		balance_tell_running(th, 1);
 	if (told == ACTIVITY_WAS_READY)
@@ -93,13 +91,35 @@ TEST(a_surplus_of_both_times_means_waiting)
 	/* 9 ticks are told as running, and 9 as ready. */
 	ck_assert_uint_eq(ticks(&a, ACTIVITY_MAY_HAVE_RUN, 0, 0, ACTIVITY_WAITED), 1000 - 18);
 	/* In user mode a thread does not wait for anything else. */
-	ck_assert_int_eq(balance_decide(&a, false), ACTIVITY_WAS_READY);
+	a.stop.in_call = false;
+	ck_assert_int_eq(balance_of_stop(&a, ACTIVITY_MAY_HAVE_RUN), ACTIVITY_WAS_READY);
 }
 
 TEST(a_surplus_of_one_thread_is_one_of_its_process)
 {
 	(void)ticks(&a, ACTIVITY_RAN, TICK_NS / 2, 0, ACTIVITY_RAN);
 	ck_assert_int_eq(tick(&b, ACTIVITY_MAY_HAVE_RUN, 0, TICK_NS), ACTIVITY_WAS_READY);
+}
+
+TEST(what_ran_at_the_end_of_a_wait_has_no_surplus_that_chance_does_not_explain)
+{
+	/* Each look finds the thread running, which runs for a twentieth of the time. */
+	a.stop.woken = true;
+	ck_assert_uint_lt(ticks(&a, ACTIVITY_RAN, TICK_NS / 20, 0, ACTIVITY_RAN), 80);
+	/* No such call says whether it ran. */
+	a.stop.woken = false;
+	ck_assert_uint_eq(ticks(&a, ACTIVITY_RAN, TICK_NS / 20, 0, ACTIVITY_RAN), 1000);
+}
+
+TEST(a_surplus_by_chance_stays)
+{
+	unsigned int told = 0;
+
+	/* It runs for half of the time; at first each look finds it running. */
+	a.stop.woken = true;
+	for (unsigned int i = 0; i < 16; i++)
+		told += tick(&a, ACTIVITY_RAN, TICK_NS / 2, 0) == ACTIVITY_RAN;
+	ck_assert_uint_eq(told, 16);
 }
 
 /* Another thread's lack does not make a surplus. */
@@ -176,7 +196,7 @@ TEST(a_thread_that_sleeps_is_told_what_it_had_lately)
 	/* What is lacking from earlier is told in turn with what it has: a tick for each. */
 	(void)tick(&a, ACTIVITY_WAITED, TICK_NS / 10, 0);
 	a.balance.run.lack_ns = process.balance.run.lack_ns = 50 * (int64_t)TICK_NS;
-	process.balance.run.is_filled = true;
+	process.balance.run.lacks = true;
 	ck_assert_uint_eq(ticks(&a, ACTIVITY_WAITED, 0, 0, ACTIVITY_RAN), 1);
 }
 
