@@ -43,7 +43,9 @@ def watch(box, n, limits=':'):
     check(target.wait(4 * harness.PATIENCE_S) == 0, target.report())
     check(life.transcript(target) == [f'woken {n + 4} failed 0'], target.stdout)
     profd.interrupt()
-    told = [l for l in profd.stderr.splitlines() if 'no release' not in l]
+    # Capture is so long at each tick that the other process is seen less than it runs.
+    told = [l for l in profd.stderr.splitlines()
+            if 'no release' not in l and 'running times are not right' not in l]
     check(all(' threads of process ' in l for l in told), f'{told}')
     check_sums(profd.stats, arrived='written')
     check(harness.tracer(other.pid) == 0, 'it is still traced')

@@ -40,6 +40,7 @@ struct files {
 	uint64_t idle_ns;  /* when it answered the last request */
 	bool busy;
 	uint64_t used_ns;     /* processor time of helpers that were reaped */
+	uint64_t shown_ns;    /* what files_used_ns() has returned last */
 	uint64_t other_owner; /* files_other_owner() */
 };
 
@@ -86,13 +87,15 @@ void files_reaped(struct files *f, int32_t pid, const struct rusage *usage)
 	f->used_ns += time_ns(&usage->ru_utime) + time_ns(&usage->ru_stime);
 }
 
-uint64_t files_used_ns(const struct files *f)
+uint64_t files_used_ns(struct files *f)
 {
 	uint64_t living_ns = 0;
 
 	if (f->pid != 0)
 		(void)!clock_process_ns(f->pid, &living_ns);
-	return f->used_ns + living_ns;
+	/* The time of a helper that was dropped is not known until the helper is reaped. */
+	f->shown_ns = max_u64(f->shown_ns, f->used_ns + living_ns);
+	return f->shown_ns;
 }
 
 void files_count_other_owner(struct files *f)

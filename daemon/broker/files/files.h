@@ -78,8 +78,11 @@ must_check int files_request_path(struct files *f, enum file_kind kind, const ch
  */
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 
-/* Returns the processor time of all helpers so far, in ns, the living one included. */
-uint64_t files_used_ns(const struct files *f);
+/*
+ * Returns the processor time of all helpers so far, in ns, the living one included. It never
+ * decreases.
+ */
+uint64_t files_used_ns(struct files *f);
 
 /*
  * Counts a file that was not opened because its process has another owner, or runs another program,

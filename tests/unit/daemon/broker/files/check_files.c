@@ -1,6 +1,7 @@
 /* The queue of requests to the helper, which is a child of the test; files of the test itself. */
 #include "daemon/broker/files/files.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/open.h"
+#include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/map_files.h"
@@ -173,6 +175,27 @@ TEST(requests_wait_while_no_helper_can_be_started)
 	full_end(&full);
 	await(2);
 	ck_assert_int_eq(answer.error, 0);
+}
+
+static void kill_child(void *ctx, int32_t child)
+{
+	(void)ctx;
+	OK(kill(child, SIGKILL));
+}
+
+TEST(the_processor_time_of_helpers_does_not_decrease_when_one_ends)
+{
+	uint64_t before_ns;
+
+	OK(ask(one));
+	await(1);
+	before_ns = files_used_ns(files);
+	ck_assert_uint_gt(before_ns, 0);
+	threads_each_child(getpid(), kill_child, NULL);
+	/* The next request has another helper. The first one is not reaped yet. */
+	OK(ask(two));
+	await(2);
+	ck_assert_uint_ge(files_used_ns(files), before_ns);
 }
 
 TEST(a_forgotten_request_is_not_answered)
