@@ -40,7 +40,7 @@ from churn import Makers
 from harness import BUILD, Failure, Skip, check, wait_for
 from upkeep import restarts
 
-SHORT_S, SHORT_N = 15, 4
+SHORT_S, SHORT_N = 10, 4
 
 KB, MB, GB, TB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 

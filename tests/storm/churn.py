@@ -28,7 +28,7 @@ from harness import BUILD, Failure, check, wait_for
 from upkeep import (CHILDREN, Arrivals, Log, operator, replace_config,
                     restarts)
 
-SHORT_S = 10
+SHORT_S = 6
 
 WORKERS, ALONE = 35, 6
 USERS = (0, stranger.UID, stranger.UID + 1)

@@ -42,7 +42,7 @@ from envelopes import KEY, PROJECT
 from harness import BUILD, Failure, check, wait_for
 from upkeep import CHILDREN, REASONS, Arrivals, operator, restarts
 
-SHORT_S = 10
+SHORT_S = 7
 
 FILES, BY_DAEMON = 20000, 2000
 # Files of a wave and of a batch, in the short form and in the full one.
