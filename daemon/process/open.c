@@ -233,14 +233,25 @@ static int read_leak_options(const struct owner *owner, int *ret_fd)
 	return r;
 }
 
-static int check_regular(int *fd)
+/*
+ * Opens the file of a link in /proc/PID/map_files. Returns -ENXIO, and opens nothing, if it is not
+ * a regular file: opening a device can have effects.
+ */
+static int open_mapped(const struct owner *owner, const char *path, int *ret_fd)
 {
+	int at = act_as_open(owner, path, O_PATH | O_CLOEXEC), r = 0;
 	struct stat st;
 
-	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
-		return 0;
-	close_fd(fd);
-	return -ENXIO;
+	if (at < 0)
+		return at;
+	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode))
+		r = -ENXIO;
+	else
+		*ret_fd = act_as_open(owner, procfs_own_fd(at).text, PROCESS_ROOT_OPEN_FLAGS);
+	if (r == 0 && *ret_fd < 0)
+		r = *ret_fd;
+	close_fd(&at);
+	return r;
 }
 
 /*
@@ -283,8 +294,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 			    (unsigned long long)o->end);
 	int r;
 
-	*ret_fd = act_as_open(&o->owner, path.text, PROCESS_ROOT_OPEN_FLAGS);
-	r = *ret_fd < 0 ? *ret_fd : check_regular(ret_fd);
+	r = open_mapped(&o->owner, path.text, ret_fd);
 	if (r == -ENXIO)
 		return r;
 	if (r != 0 && r != -ENOENT)

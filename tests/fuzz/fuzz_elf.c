@@ -32,8 +32,11 @@ static void use_image(struct image *i, int fd)
 	uint64_t bias, offset, left;
 	const char *name;
 
-	if (image_bias(i, 0x400000, 0, &bias) && image_file_offset(i, i->base, &offset, &left))
-		assert(left > 0);
+	if (image_bias(i, 0x400000, 0, true, &bias)) {
+		assert(!image_has_code(i, bias, 0x400000, 0x400000));
+		if (image_file_offset(i, i->base, &offset, &left))
+			assert(left > 0);
+	}
 	if (image_load_rows(i, fd) || image_load_symbols(i, fd, fd))
 		return;
 	for (size_t k = 0; k < i->n_segments; k++) {

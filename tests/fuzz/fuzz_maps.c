@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	assert(m.n <= LINES_MAX);
 	for (size_t i = 0; i < m.n; i++) {
-		const struct map *map = &m.v[i];
+		const struct map *map = &m.v[i], *above = maps_above(&m, map);
 
 		assert(map->start >= end && map->end > map->start);
 		end = map->end;
@@ -25,6 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(maps_find(&m, map->start) == map);
 		assert(maps_find(&m, map->end - 1) == map);
 		assert(maps_find(&m, map->end) != map);
+		if (above)
+			assert(above->start >= map->end && above->inode != 0 && above->offset > 0 &&
+			       strlen(above->path) <= size);
 	}
 	maps_fini(&m);
 	return 0;

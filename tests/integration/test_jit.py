@@ -160,5 +160,56 @@ setTimeout(() => { for (;;) between(200000); }, 100);
     raise Failure('no stack goes from one to the other')
 
 
+LLVM = '''
+int puts(const char *);
+int fflush(void *);
+static volatile unsigned long sum;
+__attribute__((noinline)) unsigned long leaf(unsigned long x)
+{
+    for (int i = 0; i < 1000000; i++)
+        x = x * 6364136223846793005 + 1;
+    return x;
+}
+__attribute__((noinline)) unsigned long outer(unsigned long x)
+{
+    sum += leaf(x);
+    return sum;
+}
+int main(void)
+{
+    puts("ready");
+    fflush(0);
+    for (;;)
+        sum += outer(sum);
+}
+'''
+
+
+def test_llvm(box):
+    """The code that LLVM makes has frame pointers here. lli, which calls it, has none: it has
+    other values in the register."""
+    if not shutil.which('lli') or not shutil.which('clang'):
+        raise Skip('no lli (Debian: llvm), or no clang')
+    source = box.dir / 'made.c'
+    source.write_text(LLVM)
+    compiler = box.start(['clang', '-O1', '-fno-omit-frame-pointer', '-S',
+                          '-emit-llvm', '-o', box.dir / 'made.ll', source])
+    check(compiler.wait() == 0, 'clang')
+    target = box.start(['lli', box.dir / 'made.ll'])
+    target.wait_line('ready')
+    profd = box.profile([target], work=1)
+    unwind = profd.stats['unwind']
+    failed = sum(unwind['failed'].values())
+    # A function that has not pushed the frame pointer yet cannot be told from one that has.
+    check(unwind['frame_pointer'] > 50 and failed * 50 < unwind['complete'],
+          f'{unwind}')
+    for chunk in profd.chunks:
+        frames = chunk['profile']['frames']
+        for stack in chunk['profile']['stacks']:
+            check('__libc_start_main' in [frames[i].get('function')
+                                          for i in stack[-3:]] or
+                  len(stack) == 1, f'{stack}')
+
+
 if __name__ == '__main__':
     harness.main(globals())

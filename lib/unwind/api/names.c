@@ -6,9 +6,9 @@
 #include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/space/space.h"
 
-static void fill_image(const struct map *map, const struct space_mapping *m,
-		       struct unwind_image *ret)
+static void fill_image(const struct space_mapping *m, struct unwind_image *ret)
 {
+	const struct map *map = m->file;
 	const struct image *i = m->image;
 	const bool has_file = i->identity.content[0] == 0;
 
@@ -29,15 +29,14 @@ static void fill_image(const struct map *map, const struct space_mapping *m,
 
 int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
 {
-	const struct map *map = NULL;
 	struct space_mapping *m;
 	int r = -ENOENT;
 
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping(s, addr, &map);
+	m = space_mapping(s, addr);
 	if (m && m->image) {
-		fill_image(map, m, ret);
+		fill_image(m, ret);
 		r = 0;
 	}
 	cache_end(s->cache);
@@ -47,8 +46,14 @@ int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *
 int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind_image *ret)
 {
 	for (size_t i = 0; i < s->maps.n; i++) {
-		if (strcmp(s->maps.v[i].path, path) == 0)
-			return unwind_image_at(s, s->maps.v[i].start, ret);
+		const struct map *map = &s->maps.v[i], *above = maps_above(&s->maps, map);
+
+		if (strcmp(map->path, path) == 0)
+			return unwind_image_at(s, map->start, ret);
+		/* All of the file's text may be in other memory. */
+		if (above && strcmp(above->path, path) == 0 &&
+		    unwind_image_at(s, map->start, ret) == 0 && strcmp(ret->path, path) == 0)
+			return 0;
 	}
 	return -ENOENT;
 }
@@ -56,18 +61,17 @@ int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind
 int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
 		     uint64_t *ret_offset)
 {
-	const struct map *map = NULL;
 	struct space_mapping *m;
 	const struct image *named = NULL;
 	int r = -ENOENT;
 
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping(s, addr, &map);
+	m = space_mapping(s, addr);
 	if (m && !m->image && space_find_jit_symbol(s, addr, ret_name, ret_offset))
 		r = 0;
 	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
-		struct file_source source = space_source(s, map);
+		struct file_source source = space_source(s, m->file);
 
 		if (cache_symbols(s->cache, m->image, &source) == 0 &&
 		    symbols_find(&m->image->symbols, addr - m->bias, ret_name, ret_offset)) {
@@ -106,7 +110,6 @@ uint64_t unwind_after_call(uint64_t addr)
 int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line ret[UNWIND_LINES_MAX],
 		    size_t *ret_n)
 {
-	const struct map *map = NULL;
 	struct space_mapping *m;
 	uint32_t number = 0;
 	size_t n = 0;
@@ -115,9 +118,9 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 		return -ENOENT;
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping(s, addr, &map);
+	m = space_mapping(s, addr);
 	if (m && m->image) {
-		struct file_source source = space_source(s, map);
+		struct file_source source = space_source(s, m->file);
 
 		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
 			n = lines_find(m->image->lines, addr - m->bias, ret);

@@ -94,10 +94,44 @@ static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
 }
 
 /*
- * Moves f by the frame pointer, if the register holds one: it points to the caller's frame pointer,
- * and the return address is above.
+ * Returns true if the word next, which the frame at fp has saved, may be the frame pointer of a
+ * caller that continues at ra.
+ *
+ * If the caller is itself unwound by its frame pointer, next is above fp, or 0 in the outermost
+ * frame. A caller whose CFI counts from the stack pointer, or whose code is followed, may use the
+ * register for anything: most programs of Debian do, which call code that LLVM has generated. Then
+ * a call must end at ra, or ra be the trampoline of a signal handler.
  */
-static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
+static bool may_be_callers(struct walk *w, uint64_t fp, uint64_t next, uint64_t ra)
+{
+	const struct pc_info *p;
+	uint64_t target;
+
+	if (next == 0 || next > fp)
+		return true;
+	if (ra == 0)
+		return false;
+	p = pc_info_at(w->space, ra - 1);
+	if (!p->image || p->rule->cfa == RULE_CFA_FP)
+		return false;
+	switch (code_call_before(w->space, ra, &target)) {
+	case CODE_CALL_DIRECT:
+	case CODE_CALL_INDIRECT:
+		return true;
+	case CODE_CALL_NONE:
+		return code_is_sigreturn(w->space, ra);
+	case CODE_CALL_NORETURN:
+	case CODE_CALL_UNKNOWN:
+		return false;
+	}
+	return false;
+}
+
+/*
+ * Moves f by the frame pointer, if the register holds one: it points to the word that the caller
+ * had in the register, and the return address is above. generated: pc_info_is_generated().
+ */
+static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f, bool generated)
 {
 	uint64_t *r = f->regs.r;
 	uint64_t fp = r[FP];
@@ -107,16 +141,17 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 
 	if (!(f->regs.known & BIT(FP)))
 		return UNWIND_END_UNKNOWN_REGISTER;
-	/* The outermost frame: psABI, 3.4.1, initial stack and registers. */
-	if (fp == 0 && !f->is_leaf)
+	/*
+	 * The outermost frame: psABI, 3.4.1, initial stack and registers. Generated code is never
+	 * outermost; without frame pointers it may have any value in the register.
+	 */
+	if (fp == 0 && !f->is_leaf && !generated)
 		return UNWIND_END_ROOT;
 	if (fp % 8 != 0 || fp < r[SP] || !walk_read_word(w, fp, &next) ||
 	    !walk_read_word(w, fp + 8, &ra))
 		return UNWIND_END_NO_CFI;
 	ra = cpu_return_address(ra);
-	if (ra != 0 && !unwind_space_covers(w->space, ra - 1))
-		return UNWIND_END_NO_CFI;
-	if (next != 0 && next <= fp)
+	if ((ra != 0 && !unwind_space_covers(w->space, ra - 1)) || !may_be_callers(w, fp, next, ra))
 		return UNWIND_END_NO_CFI;
 	r[SP] = fp + 16;
 	r[FP] = next;
@@ -324,11 +359,11 @@ static bool is_new_thread(struct walk *w, const struct walk_frame *f)
  */
 static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
-	const struct image *i = p->image;
+	const bool generated = pc_info_is_generated(p);
 	enum unwind_end end;
 	bool at_pc;
 
-	if (i) {
+	if (p->image) {
 		if (is_new_thread(w, f))
 			return UNWIND_END_ROOT;
 		if (is_sigreturn(w, f)) {
@@ -354,7 +389,7 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 		if (is_just_called(w, f))
 			return step_by_offsets(w, f, 0, X86_64_PATH_FP_SAME);
 	}
-	return step_frame_pointer(w, f);
+	return step_frame_pointer(w, f, generated);
 }
 
 /*

@@ -273,17 +273,59 @@ size_t image_bytes(const struct image *i)
 	       (i->lines ? lines_bytes(i->lines) : 0) + i->answers.cap * 2 * sizeof(uint64_t);
 }
 
-bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret)
+/* Returns addr, rounded down to the start of its page. */
+static uint64_t page_of(uint64_t addr)
 {
+	return addr & ~(PAGE_MIN - 1ull);
+}
+
+/*
+ * Returns the segment of which a mapping at this offset is, the first page or a later one; NULL if
+ * there is none. The kernel maps from the start of the page in which the segment begins, so two
+ * segments can have a page of the file in common; the one that begins there comes first.
+ */
+static const struct image_segment *segment_at(const struct image *i, uint64_t map_offset, bool exec)
+{
+	const struct image_segment *found = NULL;
+
 	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
 		const struct image_segment *s = &i->segments[k];
 
-		/* The kernel maps from the start of the page in which the segment begins. */
-		if (!s->exec || map_offset < (s->offset & ~(PAGE_MIN - 1ull)) ||
+		if (s->exec != exec || map_offset < page_of(s->offset) ||
 		    (map_offset >= s->offset && map_offset - s->offset >= s->file_size))
 			continue;
+		if (map_offset == page_of(s->offset))
+			return s;
+		if (!found)
+			found = s;
+	}
+	return found;
+}
+
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, bool exec,
+		uint64_t *ret)
+{
+	const struct image_segment *s = segment_at(i, map_offset, exec);
+
+	if (s)
 		*ret = map_start - map_offset + s->offset - s->vaddr;
-		return true;
+	return s != NULL;
+}
+
+bool image_has_code(const struct image *i, uint64_t bias, uint64_t start, uint64_t end)
+{
+	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
+		const struct image_segment *s = &i->segments[k];
+		const uint64_t at = page_of(s->vaddr + bias);
+		uint64_t size;
+
+		/* A segment without bytes in the file has no code to look up. */
+		if (!s->exec || s->file_size == 0 ||
+		    __builtin_add_overflow(s->vaddr + bias - at, s->file_size, &size) ||
+		    size > UINT64_MAX - at - PAGE_MIN)
+			continue;
+		if (start >= at && start < end && end - at <= align_up(size, PAGE_MIN))
+			return true;
 	}
 	return false;
 }

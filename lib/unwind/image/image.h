@@ -160,10 +160,18 @@ void image_drop(struct image *i);
 size_t image_bytes(const struct image *i);
 
 /*
- * Sets *ret to the load bias of a mapping: address in memory minus address in the
- * file. Returns false if no executable segment is mapped there.
+ * Sets *ret to the load bias of a mapping of the image's file: address in memory minus address in
+ * the file. exec: the mapping is executable, and so is its segment. Returns false if no such
+ * segment is mapped there.
  */
-bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret);
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, bool exec,
+		uint64_t *ret);
+
+/*
+ * Returns true if all of [start, end) is within the pages of one executable segment, where it
+ * belongs with this bias.
+ */
+bool image_has_code(const struct image *i, uint64_t bias, uint64_t start, uint64_t end);
 
 /*
  * Sets *ret_offset to the offset of vaddr in the file, and *ret_left to the number of

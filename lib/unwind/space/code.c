@@ -27,7 +27,6 @@ enum code_question {
 struct code_query {
 	struct unwind_space *space;
 	struct space_mapping *mapping;
-	const struct map *map;
 	uint64_t vaddr;
 	uint64_t key; /* of the answer in image.answers */
 };
@@ -63,7 +62,7 @@ enum { CALL_UNKNOWN, CALL_NONE, CALL_NORETURN, CALL_INDIRECT, CALL_N };
 static size_t code_read(const struct code_query *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	struct unwind_cache *cache = c->space->cache;
-	struct file_source source = space_source(c->space, c->map);
+	struct file_source source = space_source(c->space, c->mapping->file);
 	struct image *image = c->mapping->image;
 	uint64_t offset;
 	uint64_t left;
@@ -98,10 +97,9 @@ static void keep_answer(const struct code_query *c, uint32_t answer)
 }
 
 /* Returns the mapping of addr if its image can be read, otherwise NULL. */
-static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
-					  const struct map **ret_map)
+static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr)
 {
-	struct space_mapping *m = space_mapping(s, addr, ret_map);
+	struct space_mapping *m = space_mapping(s, addr);
 
 	if (!m || !m->image || m->lost)
 		return NULL;
@@ -121,8 +119,7 @@ static bool needs_answer(struct unwind_space *s, enum code_question question, ui
 			 uint64_t distance, struct code_query *ret, uint32_t *answer)
 {
 	const uint64_t half = UINT64_C(1) << (DISTANCE_BITS - 1);
-	const struct map *map;
-	struct space_mapping *m = code_mapping(s, addr, &map);
+	struct space_mapping *m = code_mapping(s, addr);
 	uint64_t at;
 
 	if (!m)
@@ -133,7 +130,6 @@ static bool needs_answer(struct unwind_space *s, enum code_question question, ui
 	*ret = (struct code_query){
 		.space = s,
 		.mapping = m,
-		.map = map,
 		.vaddr = addr - m->bias,
 		.key = ((uint64_t)question << 32 | at) << DISTANCE_BITS |
 		       (distance & (2 * half - 1)),
@@ -324,8 +320,7 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max)
 {
-	const struct map *map;
-	const struct space_mapping *m = code_mapping(s, pc, &map), *called;
+	const struct space_mapping *m = code_mapping(s, pc), *called;
 	uint64_t target, offset;
 	const char *name;
 
@@ -340,7 +335,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 		if (target <= pc && pc - target < max)
 			return true;
 		/* A call to another function of the same file, or to a PLT. */
-		called = code_mapping(s, target, &map);
+		called = code_mapping(s, target);
 		if (called && called->image == m->image)
 			return false;
 		break;
@@ -408,8 +403,7 @@ static uint32_t start_by_tail(const struct code_query *c)
 
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 {
-	const struct map *map;
-	const struct space_mapping *m = code_mapping(s, addr, &map);
+	const struct space_mapping *m = code_mapping(s, addr);
 	const struct image *image = m ? m->image : NULL;
 	struct code_query c;
 	const char *name;

@@ -6,6 +6,7 @@
 
 static const struct rule rule_unmapped;
 static const struct rule rule_none;
+static const struct rule rule_generated;
 static const struct rule rule_root = {
 	.cfa = RULE_CFA_SP,
 	.fp = RULE_FP_UNDEFINED,
@@ -41,18 +42,17 @@ static const struct rule *rule_of_switch(const struct image_switch *change)
 
 static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)
 {
-	const struct map *map;
-	struct space_mapping *m = space_mapping(s, addr, &map);
+	struct space_mapping *m = space_mapping(s, addr);
 	const struct image_switch *change;
 	uint64_t target;
 
-	*ret = (struct pc_info){addr, &rule_unmapped, NULL, NULL, 0};
+	*ret = (struct pc_info){.addr = addr, .rule = &rule_unmapped};
 	if (!m)
 		return;
-	ret->rule = &rule_none;
+	ret->rule = m->generated ? &rule_generated : &rule_none;
 	if (!m->image)
 		space_open_perf_map(s);
-	if (!m->image || !space_read_image(s, m, map))
+	if (!m->image || !space_read_image(s, m))
 		return;
 	ret->image = m->image;
 	ret->bias = m->bias;
@@ -102,4 +102,9 @@ bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b)
 bool pc_info_is_unmapped(const struct pc_info *p)
 {
 	return p->rule == &rule_unmapped;
+}
+
+bool pc_info_is_generated(const struct pc_info *p)
+{
+	return p->rule == &rule_generated;
 }

@@ -40,4 +40,7 @@ bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b);
 /* Returns true if no executable mapping covers the address. */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
+/* Returns true if the target made the code at the address at run time: it is in no file. */
+bool pc_info_is_generated(const struct pc_info *p);
+
 #endif

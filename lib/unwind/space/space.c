@@ -68,14 +68,19 @@ static bool still_there(const struct map *old, const struct maps *maps)
 	return true;
 }
 
+/* Returns true if both map the same part of a file at the same place, or its beginning. */
+static bool is_part(const struct map *old, const struct map *new)
+{
+	return same_file(old, new) && old->start == new->start && old->offset == new->offset;
+}
+
 /*
  * Returns true if the image of old may be used for new. Memory without a file was copied from its
  * range, so the range must be the same.
  */
 static bool keeps_image(const struct map *old, const struct map *new)
 {
-	return same_file(old, new) && old->start == new->start && old->offset == new->offset &&
-	       (old->inode != 0 || old->end == new->end);
+	return is_part(old, new) && (old->inode != 0 || old->end == new->end);
 }
 
 /* Frees what was looked up by rules and images that may be gone now. */
@@ -100,6 +105,26 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	forget_lookups(s);
 }
 
+/*
+ * Moves the mapping from, of old, to *to, of now, which is one of maps. Leaves both as they are if
+ * the file has to be requested again: it was refused, which may have been for a moment only, or the
+ * mapping of the file is gone that told the image.
+ */
+static void keep_mapping(const struct map *old, struct space_mapping *from, const struct maps *maps,
+			 const struct map *now, struct space_mapping *to)
+{
+	const struct map *file = NULL;
+
+	if (from->file)
+		file = from->file == old ? now : maps_above(maps, now);
+	if (from->refused || (from->file && !(file && is_part(from->file, file))))
+		return;
+	*to = *from;
+	to->file = file;
+	to->lost = false;
+	memset(from, 0, sizeof(*from));
+}
+
 int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 {
 	struct space_mapping *mappings;
@@ -118,15 +143,8 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 		const struct map *old = &s->maps.v[i];
 		const struct map *now = maps_find(&maps, old->start);
 
-		/*
-		 * A refused file may have been unavailable for a moment only, so it is requested
-		 * again.
-		 */
-		if (now && keeps_image(old, now) && !s->mappings[i].refused) {
-			mappings[now - maps.v] = s->mappings[i];
-			mappings[now - maps.v].lost = false;
-			memset(&s->mappings[i], 0, sizeof(s->mappings[i]));
-		}
+		if (now && keeps_image(old, now))
+			keep_mapping(old, &s->mappings[i], &maps, now, &mappings[now - maps.v]);
 	}
 	replace_maps(s, &maps, mappings);
 	return 0;
@@ -151,9 +169,11 @@ static int map_file(struct unwind_space *s, struct image *image, const char *pat
 		.start = start,
 		.end = start + align_up(image->size, UNWIND_FILE_ALIGN),
 		.path = maps.strings,
+		.exec = true,
 	};
 	mappings[0] = (struct space_mapping){
 		.image = image,
+		.file = &maps.v[0],
 		.bias = start - image->base,
 		.tried = true,
 	};
@@ -227,9 +247,9 @@ static bool is_anonymous(const struct map *map)
 	return map->inode == 0 && (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
 }
 
-bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
+bool space_read_image(struct unwind_space *s, struct space_mapping *m)
 {
-	const struct file_source source = space_source(s, map);
+	const struct file_source source = space_source(s, m->file);
 
 	if (m->lost || cache_rows(s->cache, m->image, &source))
 		m->lost = true;
@@ -263,32 +283,62 @@ static int get_image(struct unwind_space *s, const struct space_mapping *m, cons
 	return r;
 }
 
-struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
-				    const struct map **ret_map)
+/*
+ * Sets the image of m, of map, to that of the file that is mapped at file, if it has code at map.
+ * Takes the image over. Returns false if it has none.
+ */
+static bool set_image(struct space_mapping *m, const struct map *map, const struct map *file,
+		      struct image *image)
+{
+	if (image_bias(image, file->start, file->offset, file->exec, &m->bias) &&
+	    (file == map || image_has_code(image, m->bias, map->start, map->end))) {
+		m->image = image;
+		m->file = file;
+		return true;
+	}
+	cache_put(image);
+	return false;
+}
+
+/*
+ * Finds the image of m. A copy of a file's text may begin with the header of the file, and is no
+ * substitute for it. So the file above comes first.
+ */
+static bool find_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
+{
+	const struct map *above = maps_above(&s->maps, map);
+	struct image *image;
+
+	if (above) {
+		const struct file_source source = space_source(s, above);
+
+		m->refused = cache_get(s->cache, &source, &image) != 0;
+		if (!m->refused && set_image(m, map, above, image))
+			return true;
+	}
+	m->generated = is_anonymous(map);
+	if (m->generated)
+		return false;
+	if (get_image(s, m, map, &image) == 0)
+		return set_image(m, map, map, image);
+	m->refused = true;
+	return false;
+}
+
+struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr)
 {
 	const struct map *map = maps_find(&s->maps, addr);
 	struct space_mapping *m;
-	struct image *image;
 
 	if (!map)
 		return NULL;
-	*ret_map = map;
 	m = &s->mappings[map - s->maps.v];
 	if (m->tried)
 		return m;
 	m->tried = true;
-	if (is_anonymous(map))
-		return m;
-	m->refused = get_image(s, m, map, &image) != 0;
-	if (m->refused)
-		return m;
-	if (!image_bias(image, map->start, map->offset, &m->bias)) {
-		cache_put(image);
-		return m;
-	}
-	m->image = image;
 	/* Later the file may be out of reach, because the target has exited. */
-	(void)space_read_image(s, m, map);
+	if (find_image(s, m, map))
+		(void)space_read_image(s, m);
 	return m;
 }
 

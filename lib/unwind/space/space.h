@@ -21,12 +21,19 @@
 
 /* The image of one mapping, and the result of requests for its file. */
 struct space_mapping {
-	struct image *image;	       /* a reference; NULL: none */
+	struct image *image; /* a reference; NULL: none */
+	/*
+	 * The mapping of the image's file: this one or, if the program has replaced its text by a
+	 * copy in other memory, another one of the same file. NULL without an image. Owned by the
+	 * space's maps.
+	 */
+	const struct map *file;
 	uint64_t bias;		       /* address in memory minus address in the file */
 	struct file_identity identity; /* of the file; inode 0: unknown */
-	bool tried;		       /* the file was requested */
-	bool refused;		       /* the first request for the file failed */
-	bool lost;		       /* a later one failed: not tried again with these maps */
+	bool generated; /* code that the target made at run time: no file, no image */
+	bool tried;	/* the file was requested */
+	bool refused;	/* the first request for the file failed */
+	bool lost;	/* a later one failed: not tried again with these maps */
 };
 
 struct unwind_space {
@@ -56,13 +63,15 @@ struct unwind_space {
 void space_begin(struct unwind_space *s);
 
 /*
- * Returns the mapping that covers addr, and in *ret_map its line in maps; NULL if no
- * mapping does. Requests the mapping's file if that was not done before. The image is
- * NULL if the mapping has no file, or the file was refused or is not mapped as an ELF
- * segment. Both results are valid until the maps are replaced.
+ * Returns the mapping that covers addr; NULL if no mapping does. Requests the mapping's file if
+ * that was not done before. Valid until the maps are replaced.
+ *
+ * If the mapping has no file, or one that is not mapped as an ELF segment, its image is the one
+ * that has an executable segment at this place by its other mappings: the program has copied its
+ * text into huge pages, for instance. Without such an image, or if the file was refused, the image
+ * is NULL.
  */
-struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
-				    const struct map **ret_map);
+struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
 
 /*
  * Reads the CFI of m->image, which must not be NULL, and its symbols, unless
@@ -71,7 +80,7 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
  * is short. m->lost then prevents further requests. An error with the symbols is ignored: names
  * are missing.
  */
-bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map);
+bool space_read_image(struct unwind_space *s, struct space_mapping *m);
 
 /*
  * Requests the target's perf map, so that it is open when names are looked up. Does so
@@ -87,7 +96,7 @@ void space_open_perf_map(struct unwind_space *s);
 bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **ret_name,
 			   uint64_t *ret_offset);
 
-/* Returns the description by which file_source_open() opens the mapping's file. */
+/* Returns the description by which file_source_open() opens the file that is mapped at map. */
 struct file_source space_source(const struct unwind_space *s, const struct map *map);
 
 #endif

@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process_root.h"
@@ -151,6 +154,48 @@ TEST(only_code_of_files_is_copied_from_memory)
 	/* Not a mapping. */
 	order.end = end + (end - start);
 	ck_assert_int_eq(carry_out(&order), -EACCES);
+}
+
+/* Maps a device of its own, like /dev/zero, so that nobody else opens it. */
+static void *map_device(const char *path)
+{
+	void *memory = MAP_FAILED;
+	int fd = -1;
+
+	if (mknod(path, S_IFCHR | 0600, makedev(1, 5)) == 0)
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	close_fd(&fd);
+	return memory;
+}
+
+/* Opening a device can have effects: a tape is rewound, a watchdog started. */
+TEST_IF(a_mapped_device_is_not_opened, getuid() == 0)
+{
+	struct open_order order = order_of(FILE_KIND_IMAGE);
+	struct owned other;
+	char path[PATH_MAX], event[4096];
+	void *memory;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/device", suite_directory());
+	memory = map_device(path);
+	if (memory == MAP_FAILED)
+		return; /* a container may have no devices */
+	owned_start(&other, take);
+	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_ge(inotify_add_watch(fd, path, IN_OPEN), 0);
+	OK(owner_read(other.pid, &order.owner));
+	order.start = (uint64_t)(uintptr_t)memory;
+	order.end = order.start + 4096;
+	ck_assert_int_eq(carry_out(&order), -ENXIO);
+	ck_assert_int_eq(read(fd, event, sizeof(event)), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	close_fd(&fd);
+	owned_end(&other);
+	(void)munmap(memory, 4096);
 }
 
 /* The link and what it leads to belong to the test; the target's user may not read the file. */

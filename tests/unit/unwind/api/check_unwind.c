@@ -23,7 +23,7 @@
 #define BIT(n)	  (UINT64_C(1) << (n))
 #define SP_AND_PC (BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP))
 
-static const char maps_text[] = "400000-500000 rwxp 00000000 00:00 0 \n"
+static const char maps_text[] = "400000-500000 r-xp 00000000 fe:01 1 /a\n"
 				"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
 
 static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -357,7 +357,6 @@ TESTS(two_targets_share_images_which_a_small_limit_drops, 2)
 	struct unwind_cache *shared;
 	struct target t[2];
 	size_t sizes[2];
-	const struct map *map;
 	struct image *leaf;
 	const char *name;
 	uint64_t offset;
@@ -400,7 +399,7 @@ TESTS(two_targets_share_images_which_a_small_limit_drops, 2)
 	if (_i == 0)
 		ck_assert_uint_eq(counts[0].images, images);
 	/* A call that uses the leaf's image only: the other one is dropped. */
-	leaf = space_mapping(spaces[0], out.frames[0].addr, &map)->image;
+	leaf = space_mapping(spaces[0], out.frames[0].addr)->image;
 	image_drop(leaf);
 	shared->generation++;
 	OK(unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset));

@@ -1,7 +1,9 @@
 /*
- * Tests of steps at instructions at which the rule is wrong, or seems to be, on made-up stacks with
- * code of this program.
+ * Tests of steps at instructions at which the rule is wrong, or seems to be, and of steps from code
+ * that was generated at run time, on made-up stacks with code of this program.
  */
+#include <sys/mman.h>
+
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
 
@@ -12,7 +14,7 @@
 /*
  * A function that pushes without CFI for it, as gcc -Oz writes "edi = 7"; one whose caller's
  * address the test puts there; one that has popped its return address, with CFI for it; one that
- * makes a call then; and their caller.
+ * makes a call then; their caller; and a caller with a frame pointer.
  */
 __asm__(".text\n"
 	".type pushes, @function\npushes:\n.cfi_startproc\n"
@@ -30,20 +32,29 @@ __asm__(".text\n"
 	"refuted_root:\n.cfi_startproc\n.cfi_undefined rip\n"
 	"call pushes\nhas_pushed: nop\n"
 	"call swaps\nhas_swapped: nop\n"
-	"call pops\nhas_popped: nop\n.cfi_endproc\n");
+	"call pops\nhas_popped: nop\n.cfi_endproc\n"
+	"framed_root:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16\n"
+	"call pushes\nhas_framed: nop\n.cfi_endproc\n");
 extern const uint8_t pushed[], swapping[], popped[];
-extern const uint8_t has_pushed[], has_swapped[], has_popped[], has_called[];
+extern const uint8_t has_pushed[], has_swapped[], has_popped[], has_called[], has_framed[];
+
+/* Code without a file, as if the program had generated it. */
+#define MADE_BYTES 4096
+static uint8_t *made;
 
 static struct made_up m;
 
 static void set_up(void)
 {
+	made = mmap(NULL, MADE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(made, MAP_FAILED);
 	made_up_start(&m, WORDS, pushed);
 	m.sample->regs[SAMPLE_X86_64_RSP] += 8 * TOP;
 }
 
 static void tear_down(void)
 {
+	(void)munmap(made, MADE_BYTES);
 	made_up_end(&m);
 }
 
@@ -100,4 +111,64 @@ TEST(a_popped_return_address_is_valid_only_at_the_pc)
 	walk(popped);
 	ck_assert_int_eq(m.out.end, UNWIND_END_BAD_CFA);
 	ck_assert_uint_eq(m.out.n, 2);
+}
+
+/* The index of the word that the frame pointer of the generated code points to. */
+#define FRAME 40
+
+/*
+ * Walks from generated code whose frame pointer is set; next is the word that it has saved. Checks
+ * that the walk ends with n frames.
+ */
+static void walk_from_generated(uint64_t next, const uint8_t *ra, size_t n, enum unwind_end end)
+{
+	m.sample->regs_known |= UINT64_C(1) << SAMPLE_X86_64_RBP;
+	m.sample->regs[SAMPLE_X86_64_RBP] = MADE_UP_STACK + FRAME * 8;
+	m.stack[FRAME] = next;
+	m.stack[FRAME + 1] = made_up_word(ra);
+	walk(made);
+	ck_assert_int_eq(m.out.end, end);
+	ck_assert_uint_eq(m.out.n, n);
+	if (n > 1) {
+		ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(ra));
+		ck_assert(m.out.frames[1].by_heuristic);
+	}
+}
+
+/* What a caller may have in rbp that does not use it as a frame pointer. */
+static const uint64_t saved[] = {
+	0, 1, UINT64_MAX, MADE_UP_STACK, MADE_UP_STACK + FRAME * 8, MADE_UP_STACK + WORDS * 8,
+};
+
+TESTS(a_caller_of_generated_code_has_anything_in_its_frame_pointer, array_size(saved))
+{
+	walk_from_generated(saved[_i], has_pushed, 2, UNWIND_END_ROOT);
+}
+
+/* The words that cannot be a frame pointer above the frame. */
+static const uint64_t refuted[] = {1, MADE_UP_STACK, MADE_UP_STACK + FRAME * 8};
+
+TESTS(a_word_that_no_call_left_is_no_return_address, array_size(refuted))
+{
+	walk_from_generated(refuted[_i], has_swapped + 1, 1, UNWIND_END_NO_CFI);
+}
+
+TESTS(a_caller_with_a_frame_pointer_has_it_above, array_size(refuted))
+{
+	walk_from_generated(refuted[_i], has_framed, 1, UNWIND_END_NO_CFI);
+	walk_from_generated(refuted[_i], made + 16, 1, UNWIND_END_NO_CFI);
+	walk_from_generated(refuted[_i], NULL, 1, UNWIND_END_NO_CFI);
+}
+
+TEST(generated_code_calls_generated_code)
+{
+	m.stack[FRAME + 4] = UINT64_MAX;
+	m.stack[FRAME + 5] = made_up_word(has_pushed);
+	walk_from_generated(MADE_UP_STACK + (FRAME + 4) * 8, made + 16, 3, UNWIND_END_ROOT);
+}
+
+/* Without frame pointers it may have any value in the register. */
+TEST(generated_code_is_not_the_root)
+{
+	walk_from_generated(0, made + 16, 2, UNWIND_END_NO_CFI);
 }

@@ -63,6 +63,76 @@ TEST(an_address_finds_its_mapping)
 	maps_fini(&m);
 }
 
+/* The path of the mapping above the first one; NULL: there is none. */
+static const struct {
+	const char *text, *above;
+} aboves[] = {
+	/* Text in anonymous memory, all of it or a part. */
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 r--p 00002000 fe:01 1 /a\n",
+	 "/a"},
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 r-xp 00002000 fe:01 1 /a\n"
+	 "3000-4000 r--p 00003000 fe:01 1 /a\n",
+	 "/a"},
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 rw-p 00000000 00:00 0\n"
+	 "3000-4000 r-xp 00000000 00:00 0\n"
+	 "4000-5000 r--p 00003000 fe:01 1 /a\n",
+	 "/a"},
+	/* In shared memory. */
+	{"1000-2000 r-xs 00000000 00:01 7 /memfd:text (deleted)\n"
+	 "2000-3000 r--p 00002000 fe:01 1 /a\n",
+	 "/a"},
+	{"1000-2000 r-xs 00000000 00:01 7 /memfd:text (deleted)\n"
+	 "2000-3000 r-xs 00001000 00:01 8 /memfd:text (deleted)\n"
+	 "3000-4000 r--p 00003000 fe:01 1 /a\n",
+	 "/a"},
+	/* The hot text of bolt -hugify: other files are above it. */
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 r-xp 00002000 fe:01 1 /a\n"
+	 "3000-4000 r--p 00000000 fe:01 2 /b\n"
+	 "4000-5000 r-xp 00001000 fe:01 2 /b\n",
+	 "/a"},
+	/* A part of the file that the dynamic linker has made inaccessible is not at its place. */
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 ---p 00002000 fe:01 1 /b\n"
+	 "3000-4000 r--p 00002000 fe:01 1 /a\n",
+	 "/a"},
+	/* As far away as two segments can be, and a byte farther. */
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "1003000-1004000 r--p 00002000 fe:01 1 /a\n",
+	 "/a"},
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "1003001-1004000 r--p 00002000 fe:01 1 /a\n",
+	 NULL},
+	/* Its own file; the beginning of a file; no file. */
+	{"1000-2000 r-xp 00001000 fe:01 1 /a\n"
+	 "2000-3000 r--p 00002000 fe:01 1 /a\n",
+	 NULL},
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 r--p 00000000 fe:01 1 /a\n"
+	 "3000-4000 r-xp 00001000 fe:01 1 /a\n",
+	 NULL},
+	{"1000-2000 r-xp 00000000 00:00 0\n"
+	 "2000-3000 rw-p 00000000 00:00 0 [heap]\n",
+	 NULL},
+};
+
+TESTS(the_file_above_a_mapping_is_kept_if_it_may_belong_there, array_size(aboves))
+{
+	const struct map *above;
+	struct maps m;
+
+	OK(parse(&m, aboves[_i].text));
+	above = maps_above(&m, &m.v[0]);
+	if (aboves[_i].above == NULL)
+		ck_assert_ptr_null(above);
+	else
+		ck_assert_str_eq(above->path, aboves[_i].above);
+	maps_fini(&m);
+}
+
 static const char *const malformed[] = {
 	"1000-2000 r-xp 0 00:00 0", /* cut off */
 	"\n",

@@ -2,9 +2,12 @@
 #include "lib/unwind/space/space.h"
 #include "lib/unwind/space/pc_info.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/buf.h"
 #include "lib/unwind/image/cache.h"
 #include "lib/unwind/image/image.h"
 #include "tests/unit/suite.h"
@@ -33,6 +36,47 @@ static void read_maps(void)
 	char *text = target_maps_text(&target);
 
 	OK(unwind_space_set_maps(space, text, strlen(text)));
+	free(text);
+}
+
+/* What a program can replace its text by. */
+static const char *const other_memory[] = {
+	"r-xp 00000000 00:00 0 ",
+	"rwxp 00000000 00:00 0 [anon:text in huge pages]",
+	"r-xs 00000000 00:01 77 /dev/zero (deleted)",
+	"r-xp 00000000 00:0f 78 /anon_hugepage (deleted)",
+};
+
+/*
+ * Sets maps in which all code of files is in other memory, and the other parts of the files are
+ * mapped shift bytes beyond where they belong.
+ */
+static void read_maps_of_moved_text(const char *memory, uint64_t shift)
+{
+	char *text = target_maps_text(&target), *next = NULL;
+	struct buf moved;
+
+	buf_init(&moved, 1u << 20);
+	for (char *line = strtok_r(text, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
+		uint64_t from, to, offset;
+		char permissions[5];
+		int rest = 0;
+
+		ck_assert_int_eq(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 "%n", &from,
+					&to, permissions, &offset, &rest),
+				 4);
+		OK(buf_printf(&moved, "%" PRIx64 "-%" PRIx64, from, to));
+		if (strchr(line, '/') && permissions[2] == 'x')
+			OK(buf_printf(&moved, " %s\n", memory));
+		else if (strchr(line, '/') && offset > 0)
+			OK(buf_printf(&moved, " %s %" PRIx64 "%s\n", permissions, offset + shift,
+				      line + rest));
+		else
+			OK(buf_printf(&moved, " %s %" PRIx64 "%s\n", permissions, offset,
+				      line + rest));
+	}
+	OK(unwind_space_set_maps(space, buf_string(&moved), moved.len));
+	buf_fini(&moved);
 	free(text);
 }
 
@@ -149,4 +193,60 @@ TEST(the_start_of_a_function_is_that_of_its_fde)
 	/* The file's header has no code. */
 	ck_assert_int_eq(unwind_function_at(space, space->maps.v[0].start - 1, &start), -ENOENT);
 	ck_assert_uint_eq(unwind_after_call(start), start + 1);
+}
+
+/* Text in huge pages, or in shared memory, at its own place: names, CFI and debug_meta stay. */
+TESTS(text_in_other_memory_belongs_to_its_file, array_size(other_memory))
+{
+	struct unwind_image before, after;
+	char *path;
+
+	OK(unwind_image_at(space, sample->regs[SAMPLE_X86_64_RIP], &before));
+	path = strdup(before.path);
+	ck_assert_ptr_nonnull(path);
+	before.path = path;
+	read_maps_of_moved_text(other_memory[_i], 0);
+	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	check_leaf_has_a_name();
+	OK(unwind_image_at(space, sample->regs[SAMPLE_X86_64_RIP], &after));
+	ck_assert_str_eq(after.path, path);
+	ck_assert_uint_eq(after.addr, before.addr);
+	ck_assert_uint_eq(after.size, before.size);
+	ck_assert_uint_eq(after.vmaddr, before.vmaddr);
+	ck_assert_uint_eq(after.inode, before.inode);
+	ck_assert_ptr_eq(after.id, before.id);
+	/* The image is found by the path of its file, too, for the release. */
+	OK(unwind_image_of_path(space, path, &after));
+	ck_assert_uint_eq(after.addr, before.addr);
+	free(path);
+}
+
+TEST(memory_at_another_place_than_the_text_belongs_to_no_file)
+{
+	struct unwind_image image;
+
+	read_maps_of_moved_text(other_memory[0], 4096);
+	ck_assert_int_eq(walk(), UNWIND_END_NO_CFI);
+	ck_assert_int_eq(unwind_image_at(space, sample->regs[SAMPLE_X86_64_RIP], &image), -ENOENT);
+}
+
+/* The file is not requested again with each reading of the maps, but if it was refused. */
+TEST(the_file_of_text_in_other_memory_is_kept)
+{
+	size_t before;
+
+	refused = true;
+	read_maps_of_moved_text(other_memory[0], 0);
+	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	refused = false;
+	read_maps_of_moved_text(other_memory[0], 0);
+	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	before = n_requests;
+	read_maps_of_moved_text(other_memory[0], 0);
+	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	check_leaf_has_a_name();
+	ck_assert_uint_eq(n_requests, before);
+	/* The mappings of the file that told the image are gone. */
+	read_maps_of_moved_text(other_memory[0], 4096);
+	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
 }

@@ -1,0 +1,1 @@
+#include "moved_text.h"
