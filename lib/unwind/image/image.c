@@ -216,6 +216,11 @@ const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr
 }
 
 int image_load_symbols(struct image *i, int fd, int debug_fd)
+static uint64_t next_start(const void *ctx, uint64_t vaddr)
+{
+	return cfi_next_start(ctx, vaddr);
+}
+
 {
 	struct elf_file f;
 	struct elf_file debug;
@@ -225,6 +230,9 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 	if (i->symbols_tried || !i->is_elf)
 		return 0;
 	if (elf_file_open(&f, fd) == 0) {
+	r = image_load_rows(i, fd);
+	if (r)
+		return r;
 		has_debug = debug_fd >= 0 && elf_file_open(&debug, debug_fd) == 0;
 		r = symbols_load(&f, has_debug ? &debug : NULL, i->base, &i->symbols);
 		if (has_debug)
@@ -232,6 +240,8 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 		elf_file_close(&f);
 	}
 	i->symbols_tried = r == 0;
+	if (r == 0)
+		symbols_bound(&i->symbols, next_start, i->cfi);
 	if (r == 0 && i->is_go)
 		find_switches(i);
 	return r;

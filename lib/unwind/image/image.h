@@ -137,7 +137,8 @@ must_check int image_load_rows(struct image *i, int fd);
 const struct rows *image_rows(struct image *i, uint64_t vaddr);
 
 /*
- * Reads the symbols, unless that was done. debug_fd is a separate debug file, or -1.
+ * Reads the symbols, unless that was done, and the CFI as image_load_rows(): a symbol without a
+ * size ends where another function begins. debug_fd is a separate debug file, or -1.
  * A damaged or unreadable file has no symbols; that is no error, and it is not read
  * again until image_drop(). Returns 0 or -ENOMEM.
  */
