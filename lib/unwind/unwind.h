@@ -308,10 +308,10 @@ void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbol
 
 /*
  * Finds the symbol that covers addr, in the mapped ELF file or, if the mapping has
- * no file, in the target's perf map. Pass a return address minus one.
- * *ret_name is mangled, and valid until the next call of this module.
- * *ret_offset is the distance in bytes from the symbol's start to addr. Returns 0 or
- * -ENOENT.
+ * no file, in the target's perf map. The name of a PLT stub is that of the function
+ * which it calls, with "@plt". Pass a return address minus one. *ret_name is mangled, and valid
+ * until the next call of this module. *ret_offset is the distance in bytes from the symbol's start
+ * to addr. Returns 0 or -ENOENT.
  *
  * After a return of 0 the file stays marked as in use
  * (unwind_cache_options.reading), because the caller demangles its name.

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Names of code that no symbol names: functions behind a symbol without a size."""
+"""Names of code that no symbol names: stubs of a PLT and functions behind a symbol without a size."""
 
 import re
+import shutil
 import subprocess
 
 import harness
@@ -43,6 +44,49 @@ def profile(box, path, *args):
 
 def share(leaves, name):
     return sum(leaf[0] == name for leaf in leaves) / len(leaves)
+
+
+# GNU ld's stubs for processors with and without indirect branch tracking.
+FLAGS = ([], ['-Wl,-z,ibtplt', '-fcf-protection'], ['-Wl,-z,now'], ['-DPOINTER', '-fPIE', '-pie'],
+         ['-no-pie', '-Wl,-z,lazy'])
+
+
+def has_linker(name):
+    return shutil.which('ld.' + name) or name == 'mold' and shutil.which('mold')
+
+
+def test_plt(box):
+    """With each linker that is installed."""
+    for linker in ('bfd', 'gold', 'lld', 'mold'):
+        if not has_linker(linker):
+            continue
+        for i, flags in enumerate(FLAGS):
+            if 'ibtplt' in str(flags) and linker != 'bfd':
+                continue
+            check_plt(box, box.make_dir(f'{linker}-{i}'), [f'-fuse-ld={linker}', *flags])
+
+
+def check_plt(box, directory, flags):
+    library, path = directory / 'libtiny.so', directory / 'calls'
+    run('gcc', '-O2', '-fPIC', '-shared', '-DLIB', SOURCES / 'calls.c', '-o', library)
+    run('gcc', '-O2', SOURCES / 'calls.c', f'-L{directory}', '-ltiny', f'-Wl,-rpath,{directory}',
+        '-o', path, *flags)
+    run('strip', path)
+    check_stubs(box, path, flags)
+
+
+def check_stubs(box, path, flags):
+    _, _, leaves = profile(box, path)
+    names = {leaf[0] for leaf in leaves}
+    check(not names & {'_init', '_fini', '_start'}, f'{flags}: {names}')
+    check(share(leaves, 'tiny@plt') > 0.02, f'{flags}: {leaves}')
+
+
+def test_plt_of_functions_that_are_chosen_at_the_start(box):
+    for flags in (['-static'], ['-static', '-Wl,-z,ibtplt'], ['-fPIE', '-pie']):
+        path = box.make_dir('ifunc') / 'calls'
+        run('gcc', '-O2', '-DIFUNC', SOURCES / 'calls.c', '-o', path, *flags)
+        check_stubs(box, path, flags)
 
 
 def test_symbols_without_a_size(box):

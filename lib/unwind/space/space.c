@@ -249,6 +249,14 @@ static int get_image(struct unwind_space *s, const struct space_mapping *m, cons
 	const struct file_source source = space_source(s, map);
 	const bool is_vdso = strcmp(map->path, "[vdso]") == 0;
 	int r;
+bool space_read_plt(struct unwind_space *s, struct space_mapping *m, const struct map *map)
+{
+	const struct file_source source = space_source(s, map);
+
+	return cache_symbols(s->cache, m->image, &source) == 0 &&
+	       cache_plt(s->cache, m->image, &source) == 0;
+}
+
 
 	*ret = NULL;
 	if (is_vdso)

@@ -75,6 +75,12 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m, const str
 
 /*
  * Requests the target's perf map, so that it is open when names are looked up. Does so
+/*
+ * Reads the names of the PLT stubs of m->image, which must not be NULL, unless that was done.
+ * Returns false if the file cannot be opened again or read yet, or memory is short.
+ */
+bool space_read_plt(struct unwind_space *s, struct space_mapping *m, const struct map *map);
+
  * once until the maps are replaced, and never with UNWIND_SYMBOLS_NONE.
  */
 void space_open_perf_map(struct unwind_space *s);
