@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Names of code that no symbol names: stubs of a PLT and functions behind a symbol without a size."""
+"""Names of code that no symbol names: stubs of a PLT, functions behind a symbol without a size and
+Go's functions in a stripped program with cgo."""
 
+import os
 import re
 import shutil
 import subprocess
 
 import harness
-from harness import ROOT, check
+from harness import ROOT, Skip, check
 
 SOURCES = ROOT / 'tests/integration/names'
 
@@ -102,6 +104,27 @@ def test_symbols_without_a_size(box):
         names = {name for name, package, _ in leaves if package == str(library)}
         check(len(wanted) == 2 and wanted <= names <= wanted | {'exported', 'asm_entry'},
               f'{names}, not {wanted}')
+
+
+def test_go_with_cgo(box):
+    """The table of Go's functions has no section of its own."""
+    if not shutil.which('go'):
+        raise Skip('no go (Debian: golang-go)')
+    directory = box.make_dir('go')
+    path = directory / 'cgo'
+    run('go', 'build', '-buildmode=pie', '-ldflags=-s -w -linkmode=external', '-o', path, 'main.go',
+        cwd=SOURCES / 'cgo',
+        env=dict(os.environ, GO111MODULE='off', CGO_ENABLED='1', GOCACHE=str(directory / 'cache'),
+                 GOFLAGS=''))
+    run('strip', path)
+    check('gopclntab' not in run('readelf', '-SW', path), 'a section of its own')
+    profd, _, leaves = profile(box, path, '--mode', 'cpu')
+    chunk, = profd.chunks
+    stacks = [[chunk['profile']['frames'][f].get('function') for f in s]
+              for s in chunk['profile']['stacks']]
+    check(share(leaves, 'main.spin') > 0.8, f'{leaves}')
+    check(any(s[:5] == ['main.spin', 'main.turn', 'main.main', 'runtime.main', 'runtime.goexit']
+              for s in stacks), f'{stacks}')
 
 
 if __name__ == '__main__':
