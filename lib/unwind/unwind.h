@@ -372,8 +372,8 @@ uint64_t unwind_space_take_lines_skipped(struct unwind_space *s);
 #define UNWIND_DEMANGLE_MAX 1024
 
 /*
- * Demangles a C++ or Rust symbol (legacy and v0). with_parameters adds those of
- * C++ functions. size is at least 1. Returns false if raw is not mangled, is too
+ * Demangles a C++, Rust (legacy and v0) or D symbol, also one with "@plt". with_parameters adds
+ * those of C++ and D functions. size is at least 1. Returns false if raw is not mangled, is too
  * long, or the result does not fit; out then has no meaning.
  */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size);
