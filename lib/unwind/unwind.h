@@ -226,6 +226,16 @@ void unwind_space_set_identities(struct unwind_space *s, const struct mapped_fil
 must_check int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
 					bool *ret_remapped);
 
+/*
+ * Returns in how many mappings addresses were looked up, since the last call, whose code lies more
+ * than UNWIND_CODE_MAX bytes above the first segment of its file. The unwinder refuses such code:
+ * it has neither call frame information nor names, so that its frames are those that frame
+ * pointers give. *ret_path is the path of one of the files, valid until the maps are replaced;
+ * NULL if there is none.
+ */
+#define UNWIND_CODE_MAX (UINT64_C(1) << 32)
+uint64_t unwind_space_take_far_mappings(struct unwind_space *s, const char **ret_path);
+
 /* Returns true if addr is in an executable mapping of the space. */
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
 

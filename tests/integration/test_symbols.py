@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Names of code that no symbol names: stubs of a PLT, functions behind a symbol without a size and
-Go's functions in a stripped program with cgo."""
+"""Names of code that no symbol names: stubs of a PLT, functions behind a symbol without a size,
+Go's functions in a stripped program with cgo, and code too far from the program's start."""
 
 import os
 import re
@@ -104,6 +104,18 @@ def test_symbols_without_a_size(box):
         names = {name for name, package, _ in leaves if package == str(library)}
         check(len(wanted) == 2 and wanted <= names <= wanted | {'exported', 'asm_entry'},
               f'{names}, not {wanted}')
+
+
+def test_far_code(box):
+    path = box.make_dir('far') / 'far'
+    run('gcc', '-O2', '-no-pie', '-mcmodel=large', '-fno-asynchronous-unwind-tables',
+        SOURCES / 'far.c', '-Wl,--section-start=.far=0x500000000', '-o', path)
+    profd, _, leaves = profile(box, path)
+    check(profd.stats['unwind']['far_code'] == 1, f'{profd.stats["unwind"]}')
+    lines = [l for l in profd.stderr.splitlines() if '4 GiB' in l]
+    check(len(lines) == 1 and str(path) in lines[0], profd.stderr)
+    check(share(leaves, 'far_away') == 0 and
+          any(at >= 0x500000000 and package == str(path) for _, package, at in leaves), f'{leaves}')
 
 
 def test_go_with_cgo(box):

@@ -95,6 +95,7 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	maps_fini(&s->maps);
 	s->maps = *maps;
 	s->mappings = mappings;
+	s->far_path = NULL;
 	s->perf_map_asked = false;
 	perf_map_reset_reads(&s->perf_map);
 	forget_lookups(s);
@@ -207,6 +208,16 @@ int unwind_space_would_remap(const struct unwind_space *s, const char *text, siz
 	return 0;
 }
 
+uint64_t unwind_space_take_far_mappings(struct unwind_space *s, const char **ret_path)
+{
+	const uint64_t n = s->far_mappings;
+
+	*ret_path = s->far_path;
+	s->far_mappings = 0;
+	s->far_path = NULL;
+	return n;
+}
+
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
 {
 	return maps_find(&s->maps, addr) != NULL;
@@ -238,6 +249,14 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m, const str
 	return !m->lost;
 }
 
+bool space_read_plt(struct unwind_space *s, struct space_mapping *m, const struct map *map)
+{
+	const struct file_source source = space_source(s, map);
+
+	return cache_symbols(s->cache, m->image, &source) == 0 &&
+	       cache_plt(s->cache, m->image, &source) == 0;
+}
+
 /*
  * Gets the image of a mapping, from the cache or made from its file. "[vdso]" can only come from
  * the kernel: a path begins with a slash, and names that a target gives are marked
@@ -249,14 +268,6 @@ static int get_image(struct unwind_space *s, const struct space_mapping *m, cons
 	const struct file_source source = space_source(s, map);
 	const bool is_vdso = strcmp(map->path, "[vdso]") == 0;
 	int r;
-bool space_read_plt(struct unwind_space *s, struct space_mapping *m, const struct map *map)
-{
-	const struct file_source source = space_source(s, map);
-
-	return cache_symbols(s->cache, m->image, &source) == 0 &&
-	       cache_plt(s->cache, m->image, &source) == 0;
-}
-
 
 	*ret = NULL;
 	if (is_vdso)
@@ -295,6 +306,10 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 		return m;
 	}
 	m->image = image;
+	if (map->end - m->bias - image->base > UNWIND_CODE_MAX) {
+		s->far_mappings++;
+		s->far_path = map->path;
+	}
 	/* Later the file may be out of reach, because the target has exited. */
 	(void)space_read_image(s, m, map);
 	return m;
