@@ -17,6 +17,7 @@
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/threads.h"
 #include "lib/base/clock.h"
+#include "lib/unwind/unwind.h"
 #include "proto/profile.h"
 
 /* Added to shutdown_timeout: for the writing of the last chunks and the answers of the ships. */
@@ -168,6 +169,30 @@ void finish_log_times(const struct broker *b)
 	times_log(&b->times, &all.capture,
 		  totals_lowest_hz(&all, b->parts.state.options.config.rate_hz),
 		  b->parts.state.options.quiet);
+}
+
+void finish_log_cut_stacks(const struct broker *b)
+{
+	const uint32_t max = b->parts.state.options.config.max_frames;
+	struct run_totals all;
+	uint64_t cut;
+
+	if (b->parts.discovery != NULL)
+		return;
+	totals_of_all(&b->parts.targets, &all);
+	cut = all.unwind.ends[UNWIND_END_MAX_FRAMES];
+	if (cut == 0)
+		return;
+	if (max < UNWIND_FRAMES_MAX)
+		log_warning(
+			"%llu of %llu stacks have more than %u frames and lack the outermost ones "
+			"(--max-frames %d keeps more)",
+			(unsigned long long)cut, (unsigned long long)all.unwind.stacks, max,
+			UNWIND_FRAMES_MAX);
+	else
+		log_warning("%llu of %llu stacks have more than %u frames, the most that "
+			    "--max-frames can keep, and lack the outermost ones",
+			    (unsigned long long)cut, (unsigned long long)all.unwind.stacks, max);
 }
 
 void finish_print_outcome(const struct broker *b)

@@ -201,6 +201,7 @@ struct unwind_counts {
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t malformed;		    /* records that broke the format */
 	uint64_t without_lines;		    /* addresses without a line, because of a limit */
+	uint64_t far_code;		    /* mappings (unwind_space_take_far_mappings()) */
 	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
 	uint64_t cost_ns; /* time that unwind spent on the target, without waits for files */
 };

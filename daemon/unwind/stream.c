@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/common/log.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/unwind/chunk.h"
@@ -236,6 +237,21 @@ static int add_sample(struct stream *s, const struct unwind_sample *sample,
 	return r;
 }
 
+/* Counts mappings whose code the unwinder refuses, and logs the first one. */
+static void count_far_code(struct stream *s)
+{
+	const char *path;
+	const uint64_t n = unwind_space_take_far_mappings(s->program.space, &path);
+
+	if (n > 0 && s->counts.far_code == 0)
+		log_warning(
+			"process %d: code of %s that is more than 4 GiB above the first segment "
+			"has no call frame information and no names: its callers may be "
+			"missing (link the segments closer together)",
+			s->open.pid, path == NULL ? "a file" : path);
+	s->counts.far_code += n;
+}
+
 static int take_sample(struct stream *s, const struct unwind_sample *sample)
 {
 	/* 64 KiB, too large for this process's stack. */
@@ -259,6 +275,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 			return r;
 		unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
 	}
+	count_far_code(s);
 	s->counts.stacks++;
 	s->counts.ends[stack.end]++;
 	s->counts.by_heuristics += stack.has_heuristic;

@@ -212,11 +212,12 @@ static int compare_hashes(const void *a, const void *b)
 
 /*
  * Returns true if symbol (not demangled) is one of library_names. Suffixes of the compiler
- * (".part.0", ".cold") are ignored.
+ * (".part.0", ".cold") and of PLT stubs
+ * ("@plt") are ignored.
  */
 static bool is_library_name(const char *symbol)
 {
-	const size_t size = strcspn(symbol, ".");
+	const size_t size = strcspn(symbol, ".@");
 	const uint64_t hash = library_names_hash(symbol, size);
 
 	return size > 0 &&

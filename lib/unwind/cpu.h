@@ -17,6 +17,8 @@
 #include "lib/capture/sample.h"
 
 /*
+ * CPU_RELOCATION_*	relocations of GOT slots that name a function, or choose one at run time
+ * CPU_PLT_*		stubs of a PLT: see cpu_plt_slot()
  * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA
  * CPU_SP, CPU_FP, CPU_PC	register numbers, by DWARF
  * CPU_RA		DWARF's return address column
@@ -33,6 +35,13 @@
 #define CPU_SAMPLE_ARCH	  SAMPLE_ARCH_AARCH64
 #define CPU_ELF_MACHINE	  EM_AARCH64
 #define CPU_LINK_REGISTER 1
+
+#define CPU_RELOCATION_JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define CPU_RELOCATION_GLOB_DAT	 R_AARCH64_GLOB_DAT
+#define CPU_RELOCATION_IRELATIVE R_AARCH64_IRELATIVE
+#define CPU_PLT_ALIGN		 4
+#define CPU_PLT_STUB_MIN	 16
+#define CPU_PLT_STUB_MAX	 24
 
 /* DWARF numbers: DWARF for the Arm 64-bit Architecture, 4.1. */
 #define CPU_FP 29
@@ -67,14 +76,21 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #define CPU_ELF_MACHINE	  EM_X86_64
 #define CPU_LINK_REGISTER 0
 
+#define CPU_RELOCATION_JUMP_SLOT R_X86_64_JUMP_SLOT
+#define CPU_RELOCATION_GLOB_DAT	 R_X86_64_GLOB_DAT
+#define CPU_RELOCATION_IRELATIVE R_X86_64_IRELATIVE
+#define CPU_PLT_ALIGN		 8
+#define CPU_PLT_STUB_MIN	 8
+#define CPU_PLT_STUB_MAX	 16
+
 /* DWARF numbers: System V psABI for AMD64, figure 3.36. */
-#define X86_64_RAX	  0
-#define X86_64_RCX	  2
-#define X86_64_RBX	  3
-#define X86_64_RBP	  6
-#define X86_64_RSP	  7
-#define X86_64_R12	  12
-#define X86_64_RIP	  16
+#define X86_64_RAX		 0
+#define X86_64_RCX		 2
+#define X86_64_RBX		 3
+#define X86_64_RBP		 6
+#define X86_64_RSP		 7
+#define X86_64_R12		 12
+#define X86_64_RIP		 16
 
 #define CPU_SP		 X86_64_RSP
 #define CPU_FP		 X86_64_RBP
@@ -141,6 +157,16 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
  * it. x86-64: false; x86_64_path.h handles its stubs.
  */
 bool cpu_is_stub(const uint8_t *code, size_t n);
+
+/*
+ * Sets *ret_slot to the address of the GOT slot through which the PLT stub at vaddr jumps. code is
+ * the stub's code. Returns false if it is no stub.
+ *
+ * Stubs begin at multiples of CPU_PLT_ALIGN bytes from the start of their section, and have
+ * CPU_PLT_STUB_MIN to CPU_PLT_STUB_MAX bytes: on x86-64 8 or 16, on aarch64 16, or 24 with branch
+ * target identification.
+ */
+bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot);
 
 /*
  * Returns true if code is a sequence of instructions without a jump, and without a change of the

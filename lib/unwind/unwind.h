@@ -226,6 +226,16 @@ void unwind_space_set_identities(struct unwind_space *s, const struct mapped_fil
 must_check int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
 					bool *ret_remapped);
 
+/*
+ * Returns in how many mappings addresses were looked up, since the last call, whose code lies more
+ * than UNWIND_CODE_MAX bytes above the first segment of its file. The unwinder refuses such code:
+ * it has neither call frame information nor names, so that its frames are those that frame
+ * pointers give. *ret_path is the path of one of the files, valid until the maps are replaced;
+ * NULL if there is none.
+ */
+#define UNWIND_CODE_MAX (UINT64_C(1) << 32)
+uint64_t unwind_space_take_far_mappings(struct unwind_space *s, const char **ret_path);
+
 /* Returns true if addr is in an executable mapping of the space. */
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
 
@@ -308,10 +318,10 @@ void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbol
 
 /*
  * Finds the symbol that covers addr, in the mapped ELF file or, if the mapping has
- * no file, in the target's perf map. Pass a return address minus one.
- * *ret_name is mangled, and valid until the next call of this module.
- * *ret_offset is the distance in bytes from the symbol's start to addr. Returns 0 or
- * -ENOENT.
+ * no file, in the target's perf map. The name of a PLT stub is that of the function
+ * which it calls, with "@plt". Pass a return address minus one. *ret_name is mangled, and valid
+ * until the next call of this module. *ret_offset is the distance in bytes from the symbol's start
+ * to addr. Returns 0 or -ENOENT.
  *
  * After a return of 0 the file stays marked as in use
  * (unwind_cache_options.reading), because the caller demangles its name.
@@ -372,8 +382,8 @@ uint64_t unwind_space_take_lines_skipped(struct unwind_space *s);
 #define UNWIND_DEMANGLE_MAX 1024
 
 /*
- * Demangles a C++ or Rust symbol (legacy and v0). with_parameters adds those of
- * C++ functions. size is at least 1. Returns false if raw is not mangled, is too
+ * Demangles a C++, Rust (legacy and v0) or D symbol, also one with "@plt". with_parameters adds
+ * those of C++ and D functions. size is at least 1. Returns false if raw is not mangled, is too
  * long, or the result does not fit; out then has no meaning.
  */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size);

@@ -1,4 +1,4 @@
-/* Names of C++ and Rust. */
+/* Names of C++, Rust and D. */
 #include "tests/fuzz/fuzz.h"
 
 #include <assert.h>

@@ -45,6 +45,8 @@ static void use_image(struct image *i, int fd)
 
 		assert(rows_find(rows, vaddr));
 		(void)symbols_find(&i->symbols, vaddr, &name, &offset);
+		if (plt_covers(&i->plt, vaddr) && image_load_plt(i, fd) == 0)
+			(void)plt_name(&i->plt, vaddr, &name, &offset);
 	}
 	assert(!i->is_elf || image_bytes(i) >= i->symbols.bytes);
 }

@@ -232,6 +232,10 @@ def test_max_frames(box):
     check({len(s) for s in stacks} == {2}, f'{stacks}')
     unwind = profd.stats['unwind']
     check(unwind['truncated'] > 0 and unwind['complete'] == 0, f'{unwind}')
+    cut = unwind['truncated']
+    check(f'{cut} of {cut} stacks have more than 2 frames' in profd.stderr and
+          '--max-frames' in profd.stderr, profd.stderr)
+    check('--max-frames' not in box.profile([target]).stderr, 'nothing is cut')
 
 
 def test_target_was_upgraded(box):

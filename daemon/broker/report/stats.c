@@ -55,9 +55,9 @@ static void put_unwind(FILE *out, const struct run_totals *f)
 				  f->unwind.ends[e]);
 	fprintf(out,
 		"}, \"frame_pointer\": %llu, \"without_lines\": %llu, "
-		"\"unknown_releases\": %llu},\n",
+		"\"far_code\": %llu, \"unknown_releases\": %llu},\n",
 		(unsigned long long)f->unwind.by_heuristics,
-		(unsigned long long)f->unwind.without_lines,
+		(unsigned long long)f->unwind.without_lines, (unsigned long long)f->unwind.far_code,
 		(unsigned long long)f->unwind.unknown_releases);
 }
 

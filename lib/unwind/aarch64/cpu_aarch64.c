@@ -95,16 +95,33 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 	return false;
 }
 
-bool cpu_is_stub(const uint8_t *code, size_t n)
+bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot)
 {
+	uint32_t adrp, ldr;
 	size_t at = 0;
+	int64_t page;
 
 	if (n >= 4 && instruction(code) == 0xd503245f) /* bti c */
 		at = 4;
-	return n - at >= 8 &&
-	       /* adrp x16,PAGE; ldr x17,[x16,#n] */
-	       (instruction(code + at) & 0x9f00001f) == 0x90000010 &&
-	       (instruction(code + at + 4) & 0xffc003ff) == 0xf9400211;
+	if (n - at < 8)
+		return false;
+	adrp = instruction(code + at);
+	ldr = instruction(code + at + 4);
+	/* adrp x16,PAGE; ldr x17,[x16,#n] */
+	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+		return false;
+	/* The number of the page, relative to this one: the high bits, then the two low ones. */
+	page = (int64_t)distance_of(adrp >> 5, 19) + (adrp >> 29 & 3);
+	*ret_slot = ((vaddr + at) & ~UINT64_C(0xfff)) + (uint64_t)page * 0x1000 +
+		    (ldr >> 10 & 0xfff) * 8;
+	return true;
+}
+
+bool cpu_is_stub(const uint8_t *code, size_t n)
+{
+	uint64_t slot;
+
+	return cpu_plt_slot(code, n, 0, &slot);
 }
 
 bool cpu_never_returns(const uint8_t *code, size_t n)

@@ -63,6 +63,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_nam
 {
 	struct space_mapping *m;
 	const struct image *named = NULL;
+	bool is_stub = false;
 	int r = -ENOENT;
 
 	cache_begin(s->cache);
@@ -71,16 +72,21 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_nam
 	if (m && !m->image && space_find_jit_symbol(s, addr, ret_name, ret_offset))
 		r = 0;
 	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
+		const uint64_t vaddr = addr - m->bias;
 		struct file_source source = space_source(s, m->file);
 
-		if (cache_symbols(s->cache, m->image, &source) == 0 &&
-		    symbols_find(&m->image->symbols, addr - m->bias, ret_name, ret_offset)) {
+		is_stub = plt_covers(&m->image->plt, vaddr) && space_read_plt(s, m) &&
+			  plt_name(&m->image->plt, vaddr, ret_name, ret_offset);
+		if (is_stub || (cache_symbols(s->cache, m->image, &source) == 0 &&
+				symbols_find(&m->image->symbols, vaddr, ret_name, ret_offset))) {
 			named = m->image;
 			r = 0;
 		}
 	}
 	cache_end(s->cache);
-	if (named)
+	if (named && is_stub)
+		cache_mark_file(s->cache, named);
+	else if (named)
 		cache_mark_symbol_file(s->cache, named);
 	return r;
 }

@@ -458,6 +458,20 @@ const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr)
 	return rows;
 }
 
+uint64_t cfi_next_start(const struct cfi *c, uint64_t vaddr)
+{
+	uint64_t start = UINT64_MAX;
+
+	for (int i = 0; c && i < SECTIONS; i++) {
+		const struct cfi_source *s = &c->tables[i].source;
+		const size_t n = array_upper_bound(s->entries, s->n, start, vaddr);
+
+		if (n < s->n)
+			start = min_u64(start, s->entries[n].start);
+	}
+	return start;
+}
+
 size_t cfi_bytes(const struct cfi *c)
 {
 	return c ? c->bytes : 0;

@@ -45,6 +45,12 @@ void cfi_free(struct cfi *c); /* c may be NULL */
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 
+/*
+ * Returns the first address above vaddr at which an entry (FDE) of c begins, UINT64_MAX if there is
+ * none or c is NULL. Compiles nothing.
+ */
+uint64_t cfi_next_start(const struct cfi *c, uint64_t vaddr);
+
 /* Returns the memory in use, in bytes. */
 size_t cfi_bytes(const struct cfi *c);
 

@@ -143,6 +143,18 @@ Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr 
 	return NULL;
 }
 
+Elf_Scn *elf_file_section_of_type(const struct elf_file *f, uint32_t type, GElf_Shdr *ret)
+{
+	Elf_Scn *scn = NULL;
+	size_t n = 0;
+
+	while ((scn = elf_nextscn(f->elf, scn)) && n++ < ELF_SECTIONS_MAX) {
+		if (gelf_getshdr(scn, ret) && ret->sh_type == type)
+			return scn;
+	}
+	return NULL;
+}
+
 int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size_t max,
 		  uint8_t **ret)
 {

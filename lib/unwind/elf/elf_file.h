@@ -48,6 +48,9 @@ void elf_file_close(struct elf_file *f);
  */
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr *ret);
 
+/* Finds the first section of this type (SHT_DYNSYM). Returns NULL if there is none. */
+Elf_Scn *elf_file_section_of_type(const struct elf_file *f, uint32_t type, GElf_Shdr *ret);
+
 /* Finds the first program header of this type. Returns false if there is none. */
 bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
 

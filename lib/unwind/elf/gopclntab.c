@@ -14,6 +14,19 @@ enum { N_FUNCS, N_FILES, TEXT, N_WORDS = 8 };
 #define HEADER_SIZE 8
 #define POINTER	    8
 
+/*
+ * Words in the runtime's description of a module (moduledata), in all supported versions: the
+ * address of the table comes first.
+ */
+#define MODULE_TEXT (22 * POINTER)
+#define MODULE_SIZE (MODULE_TEXT + POINTER)
+
+/*
+ * How many places that look like a header are examined in a section. In Go programs with cgo only
+ * the table does.
+ */
+#define CANDIDATES_MAX 4
+
 /* Offsets in a function's record (_func), behind its entry, which has one word. */
 #define FUNC_NAME 0
 #define FUNC_SP	  12
@@ -64,6 +77,8 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 		shift = 1;
 		t.word = 4;
 		t.text = words[TEXT] != 0 ? words[TEXT] : text;
+		if (t.text == 0)
+			return -ENODATA;
 		break;
 	default:
 		return -ENODATA;
@@ -84,14 +99,14 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 }
 
 /*
- * Returns the start of the code that entries are relative to, in a file where the dynamic linker
- * writes it into the table: the addend of the relocation at vaddr. 0 if there is none.
+ * Returns the address that the dynamic linker writes to vaddr, less the load bias: the addend of
+ * the relocation there. 0 if there is none.
  */
-static uint64_t relocated_text(const struct elf_file *f, uint64_t vaddr)
+static uint64_t relocated(const struct elf_file *f, uint64_t vaddr)
 {
 	GElf_Shdr shdr;
 	Elf_Scn *scn = elf_file_section(f, ".rela.dyn", &shdr);
-	uint64_t text = 0;
+	uint64_t address = 0;
 	uint8_t *bytes;
 	size_t size;
 
@@ -102,18 +117,113 @@ static uint64_t relocated_text(const struct elf_file *f, uint64_t vaddr)
 
 		memcpy(&rela, bytes + at, sizeof(rela));
 		if (rela.r_offset == vaddr) {
-			text = (uint64_t)rela.r_addend;
+			address = (uint64_t)rela.r_addend;
 			break;
 		}
 	}
 	free(bytes);
-	return text;
+	return address;
+}
+
+/* Returns the start of the code from the description of the module. 0 if it is unknown. */
+static uint64_t text_of_module(const struct elf_file *f, uint64_t table)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_file_section(f, ".go.module", &shdr);
+	uint64_t its_table = 0, text = 0;
+	uint8_t *bytes;
+	size_t size;
+
+	if (!scn || elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
+		return 0;
+	if (size >= MODULE_SIZE) {
+		memcpy(&its_table, bytes, sizeof(its_table));
+		memcpy(&text, bytes + MODULE_TEXT, sizeof(text));
+	}
+	free(bytes);
+	if (its_table == 0)
+		its_table = relocated(f, shdr.sh_addr);
+	if (text == 0)
+		text = relocated(f, shdr.sh_addr + MODULE_TEXT);
+	return its_table == table ? text : 0;
+}
+
+/*
+ * Returns the start of the code that the entries of the table at this address are relative to, if
+ * it is not in the table's bytes. 0 if it is unknown.
+ */
+static uint64_t find_text(const struct elf_file *f, uint64_t table)
+{
+	const uint64_t text = relocated(f, table + HEADER_SIZE + TEXT * POINTER);
+
+	return text != 0 ? text : text_of_module(f, table);
+}
+
+static bool is_code(const struct elf_file *f, uint64_t start, uint64_t end)
+{
+	GElf_Phdr p;
+
+	for (size_t i = 0; i < f->n_phdrs; i++)
+		if (gelf_getphdr(f->elf, (int)i, &p) && p.p_type == PT_LOAD && p.p_flags & PF_X &&
+		    start >= p.p_vaddr && end - p.p_vaddr <= p.p_memsz)
+			return true;
+	return false;
+}
+
+/* Returns true if the bytes may be the first ones of a table. */
+static bool is_header(const uint8_t *bytes)
+{
+	uint32_t magic;
+
+	memcpy(&magic, bytes, sizeof(magic));
+	return (magic == MAGIC_1_16 || magic == MAGIC_1_18 || magic == MAGIC_1_20) &&
+	       bytes[4] == 0 && bytes[5] == 0 &&
+	       (bytes[6] == 1 || bytes[6] == 2 || bytes[6] == 4) && bytes[7] == POINTER;
+}
+
+/* Returns true if the parts have the linker's order, and the functions are code of f. */
+static bool is_plausible(const struct gopclntab *t, const struct elf_file *f)
+{
+	struct gopclntab_function first, last;
+
+	return t->n > 0 && t->names >= HEADER_SIZE && t->names < t->pcs && t->pcs < t->funcs &&
+	       gopclntab_function(t, 0, &first) && gopclntab_function(t, t->n - 1, &last) &&
+	       first.start <= last.start && is_code(f, first.start, last.end);
+}
+
+/*
+ * Finds the table in a section that contains other data, too. Takes bytes over, the contents of the
+ * section at vaddr.
+ */
+static int search(const struct elf_file *f, uint8_t *bytes, size_t size, uint64_t vaddr,
+		  struct gopclntab *ret)
+{
+	size_t candidates = 0;
+
+	for (size_t at = -vaddr % POINTER; at + HEADER_SIZE <= size && candidates < CANDIDATES_MAX;
+	     at += POINTER) {
+		struct gopclntab t;
+
+		if (!is_header(bytes + at))
+			continue;
+		candidates++;
+		if (gopclntab_parse(bytes + at, size - at, find_text(f, vaddr + at), &t) ||
+		    !is_plausible(&t, f))
+			continue;
+		/* gopclntab_close() frees the bytes. */
+		memmove(bytes, bytes + at, size - at);
+		t.bytes = bytes;
+		*ret = t;
+		return 0;
+	}
+	free(bytes);
+	return -ENODATA;
 }
 
 int gopclntab_open(const struct elf_file *f, struct gopclntab *ret)
 {
-	GElf_Shdr shdr;
-	uint64_t text;
+	GElf_Shdr shdr, unused;
+	bool is_own = true;
 	uint8_t *bytes;
 	Elf_Scn *scn;
 	size_t size;
@@ -122,13 +232,18 @@ int gopclntab_open(const struct elf_file *f, struct gopclntab *ret)
 	scn = elf_file_section(f, ".gopclntab", &shdr);
 	if (!scn)
 		scn = elf_file_section(f, ".data.rel.ro.gopclntab", &shdr);
+	if (!scn && elf_file_section(f, ".go.buildinfo", &unused)) {
+		scn = elf_file_section(f, ".data.rel.ro", &shdr);
+		is_own = false;
+	}
 	if (!scn)
 		return -ENODATA;
 	r = elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size);
 	if (r)
 		return r == -ENOMEM ? r : -ENODATA;
-	text = relocated_text(f, shdr.sh_addr + HEADER_SIZE + TEXT * POINTER);
-	r = gopclntab_parse(bytes, size, text, ret);
+	if (!is_own)
+		return search(f, bytes, size, shdr.sh_addr, ret);
+	r = gopclntab_parse(bytes, size, find_text(f, shdr.sh_addr), ret);
 	if (r)
 		free(bytes);
 	return r;

@@ -3,8 +3,13 @@
  * which strip(1) and -ldflags=-s do not remove. It gives rows and names for
  * programs without .debug_frame and .symtab, such as those that Debian ships.
  *
- * Supports Go 1.16 and later on x86-64. The bytes are not trusted: every offset
- * is checked.
+ * Supports the tables of Go 1.16, 1.18, 1.20 and later versions up to 1.26, on
+ * x86-64. GNU ld and lld put the table of a PIE or shared library that they link
+ * (cgo, -linkmode=external) into .data.rel.ro, where it is found by its header.
+ * From Go 1.26 on the table lacks the address of the code, which then is read from
+ * the runtime's description of the module (.go.module).
+ *
+ * The bytes are not trusted: every offset is checked.
  *
  * Source: runtime/symtab.go and internal/abi/symtab.go (pcHeader, functab,
  * _func); "Go 1.2 Runtime Symbol Information" by R. Cox for the encoding of
@@ -46,7 +51,8 @@ struct gopclntab_function {
 
 /*
  * Finds and reads the table of f. gopclntab_close() frees it. Returns 0, -ENODATA
- * if f has no table or an unknown version, or -ENOMEM.
+ * if f has no table, an unknown version, or a table without the address of the code,
+ * or -ENOMEM.
  */
 must_check int gopclntab_open(const struct elf_file *f, struct gopclntab *ret);
 void gopclntab_close(struct gopclntab *t);
@@ -54,7 +60,8 @@ void gopclntab_close(struct gopclntab *t);
 /*
  * Reads a table from bytes. *ret refers to bytes, which the caller owns and keeps as long as
  * *ret is used; the caller does not call gopclntab_close(). text is used if the table's own
- * value is 0, as it is in a file that the dynamic linker relocates. Returns 0 or -ENODATA.
+ * value is 0, as it is in a file that the dynamic linker relocates. Returns 0, or -ENODATA if the
+ * table is malformed or needs an address of the code and text is 0.
  */
 must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 

@@ -19,6 +19,7 @@ enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_UNTYPED };
 
 struct collector {
 	struct symbols *symbols;
+	Elf *table_of; /* the file of the table that is read */
 	size_t names_size, names_cap;
 	/* executable segments, in which untyped symbols may be functions */
 	struct {
@@ -40,32 +41,36 @@ void symbols_fini(struct symbols *s)
 	symbols_init(s);
 }
 
-static Elf_Scn *find_table(const struct elf_file *f, uint32_t type, GElf_Shdr *ret)
-{
-	Elf_Scn *scn = NULL;
-	size_t n = 0;
-
-	while ((scn = elf_nextscn(f->elf, scn)) && n++ < ELF_SECTIONS_MAX) {
-		if (gelf_getshdr(scn, ret) && ret->sh_type == type)
-			return scn;
-	}
-	return NULL;
-}
-
 bool symbols_has_symtab(const struct elf_file *f)
 {
 	GElf_Shdr shdr;
 
-	return find_table(f, SHT_SYMTAB, &shdr) && shdr.sh_size > sizeof(Elf64_Sym);
+	return elf_file_section_of_type(f, SHT_SYMTAB, &shdr) && shdr.sh_size > sizeof(Elf64_Sym);
 }
 
-static bool is_executable(const struct collector *c, uint64_t vaddr)
+/* Returns the end of the executable segment that has vaddr; 0 if none has. */
+static uint64_t segment_end(const struct collector *c, uint64_t vaddr)
 {
 	for (size_t i = 0; i < c->n_exec; i++) {
 		if (vaddr >= c->exec[i].start && vaddr < c->exec[i].end)
-			return true;
+			return c->exec[i].end;
 	}
-	return false;
+	return 0;
+}
+
+/*
+ * Returns the end of the section that the symbol is defined in. A symbol outside of its section
+ * is malformed: end, that of the segment, is returned.
+ */
+static uint64_t section_end(const struct collector *c, const Elf64_Sym *sym, uint64_t end)
+{
+	Elf_Scn *scn = elf_getscn(c->table_of, sym->st_shndx);
+	GElf_Shdr shdr;
+
+	if (!scn || !gelf_getshdr(scn, &shdr) || sym->st_value < shdr.sh_addr ||
+	    sym->st_value - shdr.sh_addr > shdr.sh_size || shdr.sh_size > end - shdr.sh_addr)
+		return end;
+	return shdr.sh_addr + shdr.sh_size;
 }
 
 /* Makes room for n more symbols, or for as many as SYMBOLS_MAX allows (*ret). */
@@ -161,21 +166,27 @@ static bool read_symbol(const struct collector *c, const Elf64_Sym *sym, size_t 
 {
 	const unsigned int type = ELF64_ST_TYPE(sym->st_info);
 	const unsigned int bind = ELF64_ST_BIND(sym->st_info);
-	const uint64_t base = c->symbols->base;
+	const uint64_t base = c->symbols->base, end = segment_end(c, sym->st_value);
 	const char *name = c->symbols->names + names_at + sym->st_name;
+	uint64_t size = sym->st_size;
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON ||
 	    sym->st_name >= c->names_size - names_at)
 		return false;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return false;
-	if (sym->st_value < base || sym->st_value - base > UINT32_MAX ||
-	    !is_executable(c, sym->st_value))
+	if (sym->st_value < base || sym->st_value - base >= UINT32_MAX || end == 0)
 		return false;
 	if (name[0] == '\0' || (type == STT_NOTYPE && is_mapping_symbol(name)))
 		return false;
+	ret->no_size = size == 0;
+	if (size == 0)
+		size = section_end(c, sym, end) - sym->st_value;
+	/* A label at the end of its section names no code. */
+	if (size == 0)
+		return false;
 	ret->start = (uint32_t)(sym->st_value - base);
-	ret->size = (uint32_t)min_u64(sym->st_size, UINT32_MAX - ret->start);
+	ret->size = (uint32_t)min_u64(size, UINT32_MAX - ret->start);
 	ret->name = (uint32_t)names_at + sym->st_name;
 	if (type == STT_NOTYPE)
 		ret->rank = RANK_UNTYPED;
@@ -208,7 +219,7 @@ static int collect_table(struct collector *c, const struct elf_file *f, uint32_t
 	char *strings;
 	GElf_Shdr shdr, strings_shdr;
 	size_t size, strings_size, at;
-	Elf_Scn *scn = find_table(f, type, &shdr);
+	Elf_Scn *scn = elf_file_section_of_type(f, type, &shdr);
 	Elf_Scn *strings_scn;
 	int r;
 
@@ -218,6 +229,7 @@ static int collect_table(struct collector *c, const struct elf_file *f, uint32_t
 	if (!strings_scn || !gelf_getshdr(strings_scn, &strings_shdr) ||
 	    strings_shdr.sh_type != SHT_STRTAB)
 		return 0;
+	c->table_of = f->elf;
 	r = elf_file_contents(f, scn, &shdr, SYMBOLS_SECTION_MAX, &table, &size);
 	if (r == 0)
 		r = elf_file_contents(f, strings_scn, &strings_shdr, SYMBOLS_SECTION_MAX, &bytes,
@@ -266,8 +278,8 @@ static bool is_better(const char *names, const struct symbol *x, const struct sy
 
 	if ((x->rank == RANK_UNTYPED) != (y->rank == RANK_UNTYPED))
 		return y->rank == RANK_UNTYPED;
-	if ((x->size == 0) != (y->size == 0))
-		return y->size == 0;
+	if (x->no_size != y->no_size)
+		return y->no_size;
 	if (x->rank != y->rank)
 		return x->rank < y->rank;
 	x_size = strlen(names + x->name);
@@ -295,7 +307,16 @@ static void sort(struct symbol *v, struct symbol *room, size_t n)
 	}
 }
 
-/* Keeps one symbol for each address, and no untyped one within a function. */
+/* end is above the symbol's start, relative to base. */
+static void limit_end(struct symbol *symbol, uint64_t end)
+{
+	symbol->size = (uint32_t)min_u64(symbol->size, end - symbol->start);
+}
+
+/*
+ * Keeps one symbol for each address, and no untyped one within a function. Ends those without a
+ * size at the next one, and at the end of the function that they are in.
+ */
 static int choose(struct symbols *s)
 {
 	struct symbol *room = malloc(s->n * sizeof(*room));
@@ -316,7 +337,11 @@ static int choose(struct symbols *s)
 	for (size_t i = 0; i < n; i++) {
 		if (v[i].rank == RANK_UNTYPED && v[i].start < reach)
 			continue;
-		if (v[i].rank != RANK_UNTYPED)
+		if (kept > 0 && v[kept - 1].no_size)
+			limit_end(&v[kept - 1], v[i].start);
+		if (v[i].no_size && v[i].start < reach)
+			limit_end(&v[i], reach);
+		if (v[i].rank != RANK_UNTYPED && !v[i].no_size)
 			reach = max_u64(reach, (uint64_t)v[i].start + v[i].size);
 		v[kept++] = v[i];
 	}
@@ -388,14 +413,21 @@ bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name
 	for (size_t i = lo; i > 0 && lo - i < NESTED_MAX; i--) {
 		const struct symbol *x = &s->v[i - 1];
 
-		/* A symbol without a size extends to the next one. */
-		if (at - x->start < x->size || (x->size == 0 && i == lo)) {
+		if (at - x->start < x->size) {
 			*ret_name = s->names + x->name;
 			*ret_offset = at - x->start;
 			return true;
 		}
 	}
 	return false;
+}
+
+void symbols_bound(struct symbols *s, uint64_t (*next)(const void *ctx, uint64_t vaddr),
+		   const void *ctx)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].no_size)
+			limit_end(&s->v[i], next(ctx, s->base + s->v[i].start) - s->base);
 }
 
 bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
@@ -406,7 +438,7 @@ bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_star
 	for (size_t i = 0; i < s->n; i++) {
 		const char *found = s->names + s->v[i].name;
 
-		if (s->v[i].size == 0 || strncmp(found, name, n) != 0 ||
+		if (s->v[i].no_size || strncmp(found, name, n) != 0 ||
 		    (found[n] != '\0' && strcmp(found + n, ".abi0") != 0))
 			continue;
 		*ret_start = s->base + s->v[i].start;

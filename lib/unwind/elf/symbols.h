@@ -5,6 +5,11 @@
  * untyped symbols in executable segments. If several symbols have the same
  * address, one is chosen, always the same: with a size before without, global
  * before weak before local, then the shortest name, then the first in byte order.
+ *
+ * A symbol without a size, as assembly functions have, ends at the next symbol, at
+ * the end of its section, or at the end of the function that it is in, whichever
+ * comes first. The caller lowers that bound where it knows other functions
+ * (symbols_bound()).
  */
 #ifndef LIB_UNWIND_ELF_SYMBOLS_H
 #define LIB_UNWIND_ELF_SYMBOLS_H
@@ -27,10 +32,11 @@
 #define SYMBOLS_NAME_MAX 4096
 
 struct symbol {
-	uint32_t start; /* relative to base */
-	uint32_t size;	/* 0: unknown; the symbol then extends to the next one */
-	uint32_t name;	/* offset in names */
-	uint32_t rank;	/* for the choice among symbols of the same start */
+	uint32_t start;	  /* relative to base */
+	uint32_t size;	  /* at least 1 */
+	uint32_t name;	  /* offset in names */
+	uint16_t rank;	  /* for the choice among symbols of the same start */
+	uint16_t no_size; /* 1: the table gives no size; size is an upper bound */
 };
 
 struct symbols {
@@ -55,6 +61,13 @@ must_check int symbols_load(const struct elf_file *f, const struct elf_file *deb
 
 /* Returns true if f has a .symtab with contents. */
 bool symbols_has_symtab(const struct elf_file *f);
+
+/*
+ * Lowers the size of symbols without a size of their own. next() returns the first address
+ * above vaddr at which a function starts, or UINT64_MAX. Called once for each such symbol.
+ */
+void symbols_bound(struct symbols *s, uint64_t (*next)(const void *ctx, uint64_t vaddr),
+		   const void *ctx);
 
 /*
  * Finds the range of vaddrs of a function by its name, or its name with the suffix

@@ -337,6 +337,25 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 	return r;
 }
 
+int cache_plt(struct unwind_cache *c, struct image *i, const struct file_source *source)
+{
+	uint64_t since;
+	int fd, r;
+
+	if (i->plt.is_loaded)
+		return 0;
+	if (c->clock < i->again_at)
+		return -EAGAIN;
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	c->grown = true;
+	since = cpu_ns(c);
+	r = image_load_plt(i, fd);
+	i->read_ns += cpu_ns(c) - since;
+	return r;
+}
+
 int cache_lines(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	int debug_fd = -1;

@@ -121,14 +121,16 @@ void cache_put(struct image *i);
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
 /*
- * Read the rows, symbols or lines of an image, unless that was done. Return 0, also if the file
- * has none; the error of cache_fd(); -EAGAIN if the image has lost them and must not be read
- * again yet (CACHE_READ_NS); or -ENOMEM.
+ * Read the rows, symbols, names of PLT stubs or lines of an image, unless that was done. Return 0,
+ * also if the file has none; the error of cache_fd(); -EAGAIN if the image has lost them and must
+ * not be read again yet (CACHE_READ_NS); or -ENOMEM.
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct file_source *source);
 must_check int cache_symbols(struct unwind_cache *c, struct image *i,
 			     const struct file_source *source);
+/* Call cache_symbols() first. */
+must_check int cache_plt(struct unwind_cache *c, struct image *i, const struct file_source *source);
 must_check int cache_lines(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);
 

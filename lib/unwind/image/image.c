@@ -117,6 +117,7 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed, stru
 		i->is_go = elf_file_section(&f, ".go.buildinfo", &info) != NULL;
 		i->has_debug_info =
 			elf_file_section(&f, ".debug_info", &info) && info.sh_type != SHT_NOBITS;
+		plt_find(&i->plt, &f);
 		i->is_elf = i->n_segments > 0 && i->size > 0 && f.ehdr.e_machine == CPU_ELF_MACHINE;
 		elf_file_close(&f);
 		if (r) {
@@ -215,6 +216,11 @@ const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr
 	return NULL;
 }
 
+static uint64_t next_start(const void *ctx, uint64_t vaddr)
+{
+	return cfi_next_start(ctx, vaddr);
+}
+
 int image_load_symbols(struct image *i, int fd, int debug_fd)
 {
 	struct elf_file f;
@@ -224,6 +230,9 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 
 	if (i->symbols_tried || !i->is_elf)
 		return 0;
+	r = image_load_rows(i, fd);
+	if (r)
+		return r;
 	if (elf_file_open(&f, fd) == 0) {
 		has_debug = debug_fd >= 0 && elf_file_open(&debug, debug_fd) == 0;
 		r = symbols_load(&f, has_debug ? &debug : NULL, i->base, &i->symbols);
@@ -231,9 +240,23 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 			elf_file_close(&debug);
 		elf_file_close(&f);
 	}
+	if (r == 0)
+		symbols_bound(&i->symbols, next_start, i->cfi);
 	i->symbols_tried = r == 0;
 	if (r == 0 && i->is_go)
 		find_switches(i);
+	return r;
+}
+
+int image_load_plt(struct image *i, int fd)
+{
+	struct elf_file f;
+	int r;
+
+	if (!i->is_elf || elf_file_open(&f, fd))
+		return 0;
+	r = plt_load(&i->plt, &f, &i->symbols);
+	elf_file_close(&f);
 	return r;
 }
 
@@ -261,6 +284,7 @@ void image_drop(struct image *i)
 	i->cfi = NULL;
 	rows_fini(&i->go);
 	symbols_fini(&i->symbols);
+	plt_drop(&i->plt);
 	table_fini(&i->answers);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
@@ -269,7 +293,7 @@ void image_drop(struct image *i)
 size_t image_bytes(const struct image *i)
 {
 	/* A slot of a table has a key and a value. */
-	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
+	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes + i->plt.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) + i->answers.cap * 2 * sizeof(uint64_t);
 }
 

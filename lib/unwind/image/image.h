@@ -3,8 +3,9 @@
  * targets that map the file share its image (cache.h).
  *
  * Segments and the build-id are read when the image is made. The caller has CFI,
- * symbols and lines read by image_load_rows(), image_load_symbols() and
- * image_load_lines(). image_drop() frees them to save memory; they can be read again.
+ * symbols, names of PLT stubs and lines read by image_load_rows(), image_load_symbols(),
+ * image_load_plt() and image_load_lines(). image_drop() frees them to save memory; they
+ * can be read again.
  *
  * An image keeps no descriptor. The caller opens the file again for each read and
  * checks with image_identify() that it still is the same file.
@@ -24,6 +25,7 @@
 #include "lib/unwind/dwarf/lines.h"
 #include "lib/unwind/elf/build_id.h"
 #include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/elf/plt.h"
 #include "lib/unwind/elf/symbols.h"
 #include "lib/unwind/rules/rows.h"
 
@@ -97,6 +99,7 @@ struct image {
 	bool symbols_tried;
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* found with the symbols */
+	struct plt plt;
 	bool lines_tried;
 	struct lines *lines;   /* NULL: no debug information */
 	uint32_t lines_number; /* number of the file from which lines were read */
@@ -137,11 +140,18 @@ must_check int image_load_rows(struct image *i, int fd);
 const struct rows *image_rows(struct image *i, uint64_t vaddr);
 
 /*
- * Reads the symbols, unless that was done. debug_fd is a separate debug file, or -1.
+ * Reads the symbols, unless that was done, and the CFI as image_load_rows(): a symbol without a
+ * size ends where another function begins. debug_fd is a separate debug file, or -1.
  * A damaged or unreadable file has no symbols; that is no error, and it is not read
  * again until image_drop(). Returns 0 or -ENOMEM.
  */
 must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
+
+/*
+ * Reads the names of PLT stubs, unless that was done. Call image_load_symbols() first. A damaged
+ * or unreadable file has none; that is no error. Returns 0 or -ENOMEM.
+ */
+must_check int image_load_plt(struct image *i, int fd);
 
 /*
  * Reads the debug information from fd, which is the file itself or its debug file,
@@ -153,7 +163,7 @@ must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 /* Returns the stack switch whose function contains vaddr, or NULL. */
 const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr);
 
-/* Frees rows, symbols, lines and answers. */
+/* Frees rows, symbols, names of PLT stubs, lines and answers. */
 void image_drop(struct image *i);
 
 /* Returns how many bytes of memory image_drop() would free. */

@@ -58,6 +58,9 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)
 	ret->bias = m->bias;
 	ret->rows = image_rows(m->image, addr - m->bias);
 	ret->rule = rows_find(ret->rows, addr - m->bias);
+	/* The file may be out of reach when the name is asked for. */
+	if (s->symbols != UNWIND_SYMBOLS_NONE && plt_covers(&m->image->plt, addr - m->bias))
+		(void)!space_read_plt(s, m);
 	change = image_switch_at(m->image, addr - m->bias);
 	/*
 	 * The rule of a stack switch holds at calls only. addr is one below a return address

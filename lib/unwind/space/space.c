@@ -100,6 +100,7 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	maps_fini(&s->maps);
 	s->maps = *maps;
 	s->mappings = mappings;
+	s->far_path = NULL;
 	s->perf_map_asked = false;
 	perf_map_reset_reads(&s->perf_map);
 	forget_lookups(s);
@@ -227,6 +228,16 @@ int unwind_space_would_remap(const struct unwind_space *s, const char *text, siz
 	return 0;
 }
 
+uint64_t unwind_space_take_far_mappings(struct unwind_space *s, const char **ret_path)
+{
+	const uint64_t n = s->far_mappings;
+
+	*ret_path = s->far_path;
+	s->far_mappings = 0;
+	s->far_path = NULL;
+	return n;
+}
+
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
 {
 	return maps_find(&s->maps, addr) != NULL;
@@ -256,6 +267,14 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m)
 	else if (s->symbols != UNWIND_SYMBOLS_NONE)
 		(void)!cache_symbols(s->cache, m->image, &source);
 	return !m->lost;
+}
+
+bool space_read_plt(struct unwind_space *s, struct space_mapping *m)
+{
+	const struct file_source source = space_source(s, m->file);
+
+	return cache_symbols(s->cache, m->image, &source) == 0 &&
+	       cache_plt(s->cache, m->image, &source) == 0;
 }
 
 /*
@@ -336,9 +355,14 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr)
 	if (m->tried)
 		return m;
 	m->tried = true;
+	if (!find_image(s, m, map))
+		return m;
+	if (map->end - m->bias - m->image->base > UNWIND_CODE_MAX) {
+		s->far_mappings++;
+		s->far_path = m->file->path;
+	}
 	/* Later the file may be out of reach, because the target has exited. */
-	if (find_image(s, m, map))
-		(void)space_read_image(s, m);
+	(void)space_read_image(s, m);
 	return m;
 }
 

@@ -42,6 +42,8 @@ struct unwind_space {
 	void *ctx;
 	enum unwind_symbols symbols;
 	uint64_t lines_skipped; /* addresses that got no lines because of a limit */
+	uint64_t far_mappings;	/* unwind_space_take_far_mappings() */
+	const char *far_path;
 	struct perf_map perf_map;
 	bool perf_map_asked; /* the perf map was requested since the maps were set */
 	struct maps maps;
@@ -81,6 +83,12 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
  * are missing.
  */
 bool space_read_image(struct unwind_space *s, struct space_mapping *m);
+
+/*
+ * Reads the names of the PLT stubs of m->image, which must not be NULL, unless that was done.
+ * Returns false if the file cannot be opened again or read yet, or memory is short.
+ */
+bool space_read_plt(struct unwind_space *s, struct space_mapping *m);
 
 /*
  * Requests the target's perf map, so that it is open when names are looked up. Does so

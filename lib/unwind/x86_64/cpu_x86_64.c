@@ -98,6 +98,24 @@ bool cpu_is_stub(const uint8_t *code, size_t n)
 	return false;
 }
 
+bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot)
+{
+	int32_t displacement;
+	size_t pos = 0;
+
+	(void)take(code, n, &pos, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+	/* mov $n,%r11d: in stubs of mold */
+	if (n - pos >= 6 && code[pos] == 0x41 && code[pos + 1] == 0xbb)
+		pos += 6;
+	(void)take(code, n, &pos, "\xf2", 1); /* bnd */
+	/* jmp *displacement(%rip) */
+	if (!take(code, n, &pos, "\xff\x25", 2) || n - pos < sizeof(displacement))
+		return false;
+	memcpy(&displacement, code + pos, sizeof(displacement));
+	*ret_slot = vaddr + pos + sizeof(displacement) + (uint64_t)(int64_t)displacement;
+	return true;
+}
+
 bool cpu_never_returns(const uint8_t *code, size_t n)
 {
 	struct x86_64_insn insn;

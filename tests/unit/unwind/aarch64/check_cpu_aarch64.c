@@ -127,6 +127,29 @@ TEST(stubs_of_a_plt_are_recognised)
 	ck_assert(!cpu_is_stub(bytes, 0));
 }
 
+TEST(the_slot_of_a_stub_is_computed)
+{
+	static const struct {
+		uint32_t code[3];
+		uint64_t vaddr, slot;
+	} cases[] = {
+		/* adrp x16,+17 pages; ldr x17,[x16,#4072] */
+		{{0xb0000090, 0xf947f611, 0}, 0x10630, 0x21fe8},
+		/* bti c, in the last word of a page */
+		{{0xd503245f, 0xb0000090, 0xf947f611}, 0x10ffc, 0x22fe8},
+		/* adrp x16,-1 page; ldr x17,[x16] */
+		{{0xf0fffff0, 0xf9400211, 0}, 0x10630, 0xf000},
+	};
+	uint64_t slot;
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		const uint8_t *code = (const uint8_t *)cases[i].code;
+
+		ck_assert(cpu_plt_slot(code, 12, cases[i].vaddr, &slot));
+		ck_assert_uint_eq(slot, cases[i].slot);
+	}
+}
+
 TEST(the_trampoline_of_sigreturn_is_recognised)
 {
 	static const uint32_t code[] = {0xd2801168, 0xd4000001};

@@ -128,12 +128,19 @@ TESTS(rows_do_not_depend_on_the_size_of_parts, 3)
 		ck_assert_int_eq(rows_function(part, vaddr, &start),
 				 rows_function(whole, vaddr, &expected_start));
 		ck_assert_uint_eq(start, expected_start);
+		ck_assert_uint_gt(cfi_next_start(cfi, vaddr), vaddr);
+		if (start != 0) {
+			ck_assert_uint_eq(cfi_next_start(cfi, start - 1), start);
+			ck_assert_uint_gt(cfi_next_start(cfi, start), vaddr);
+		}
 		/* A compiled part stays where it is. */
 		ck_assert_ptr_eq(cfi_rows(cfi, vaddr), part);
 	}
 	ck_assert_uint_gt(cfi_bytes(cfi), start_bytes);
 	ck_assert_uint_eq(cfi_rows(cfi, 0)->n, 0);
 	ck_assert_uint_eq(cfi_rows(NULL, 0)->n, 0);
+	ck_assert_uint_eq(cfi_next_start(cfi, UINT64_MAX), UINT64_MAX);
+	ck_assert_uint_eq(cfi_next_start(NULL, 0), UINT64_MAX);
 	cfi_free(all);
 	cfi_free(cfi);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/cpu.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"
 
 #define TEXT	   UINT64_C(0x401000)
@@ -35,6 +37,8 @@ static const uint32_t magics[] = {0xfffffffa, 0xfffffff0, 0xfffffff1};
 
 static uint8_t bytes[BYTES_MAX];
 static size_t size;
+/* The address of the code. */
+static uint64_t code = TEXT;
 
 static void put(size_t at, uint64_t value, size_t n)
 {
@@ -71,7 +75,7 @@ static void make(uint32_t magic, uint64_t text)
 		const size_t entry = FUNCS_AT + 2 * i * word;
 		const size_t func = 100 + i * FUNC_BYTES;
 
-		put(entry, functions[i].start + (is_old ? TEXT : 0), word);
+		put(entry, functions[i].start + (is_old ? code : 0), word);
 		if (i == 3)
 			break;
 		put(entry + word, func, word);
@@ -89,8 +93,8 @@ static void assert_function(const struct gopclntab *t, size_t i, const char *nam
 	ck_assert(gopclntab_function(t, i, &f));
 	ck_assert_uint_eq(f.name_size, strlen(name));
 	ck_assert_mem_eq(f.name, name, f.name_size);
-	ck_assert_uint_eq(f.start, TEXT + start);
-	ck_assert_uint_eq(f.end, TEXT + end);
+	ck_assert_uint_eq(f.start, code + start);
+	ck_assert_uint_eq(f.end, code + end);
 }
 
 /* The offset of the return address from sp. -1: unknown. */
@@ -138,6 +142,116 @@ TEST(a_missing_address_of_the_code_is_replaced_by_text)
 	make(magics[2], 0);
 	OK(gopclntab_parse(bytes, size, TEXT, &t));
 	assert_function(&t, 1, "main.f", 0x30, 0x40);
+}
+
+/* Files made by hand: sections, of which the first is at FUZZ_SECTIONS_AT. */
+#define DATA_MAX 4096
+/* Where the table is in a section with other data. */
+#define TABLE_AT 0x208
+/* Within the segment of fuzz_elf(). */
+#define CODE_IN_FILE 0x8000
+/* The offset of the address of the code in the table, and in the description of the module. */
+#define TEXT_AT	  24
+#define MODULE_AT (22 * 8)
+
+static int open_table(const struct fuzz_section *sections, size_t n, struct gopclntab *ret)
+{
+	int fd = fuzz_elf(sections, n);
+	struct elf_file f;
+	int r;
+
+	OK(elf_file_open(&f, fd));
+	r = gopclntab_open(&f, ret);
+	elf_file_close(&f);
+	close_fd(&fd);
+	return r;
+}
+
+static struct fuzz_section section(const char *name, const void *contents, size_t n)
+{
+	return (struct fuzz_section){
+		.name = name, .type = SHT_PROGBITS, .bytes = contents, .size = n};
+}
+
+/*
+ * The contents of .data.rel.ro in a PIE with cgo: other data, also some that begins as a table, and
+ * the table.
+ */
+static const uint8_t *make_data(uint32_t magic, size_t *ret_size)
+{
+	static uint8_t data[DATA_MAX];
+
+	memset(data, 0x55, sizeof(data));
+	make(magic, 0);
+	/* No table: its functions are no code. */
+	put(8, 1, 8);
+	memcpy(data + 8, bytes, size / 2);
+	make(magic, 0);
+	memcpy(data + TABLE_AT, bytes, size);
+	*ret_size = TABLE_AT + size;
+	return data;
+}
+
+TESTS(a_table_without_a_section_of_its_own_is_found, array_size(magics))
+{
+	Elf64_Rela rela[] = {
+		{1, R_X86_64_RELATIVE, 1},
+		{FUZZ_SECTIONS_AT + TABLE_AT + TEXT_AT, R_X86_64_RELATIVE, CODE_IN_FILE},
+	};
+	struct fuzz_section sections[3];
+	const uint8_t *data;
+	struct gopclntab t;
+	size_t n;
+
+	code = CODE_IN_FILE;
+	data = make_data(magics[_i], &n);
+	sections[0] = section(".data.rel.ro", data, n);
+	sections[1] = section(".rela.dyn", rela, sizeof(rela));
+	sections[2] = section(".go.buildinfo", "x", 1);
+	OK(open_table(sections, 3, &t));
+	ck_assert_uint_eq(t.n, 3);
+	assert_function(&t, 0, "main.main", 0, 0x30);
+	assert_function(&t, 1, "main.f", 0x30, 0x40);
+	gopclntab_close(&t);
+	/* Only in files of Go. */
+	ck_assert_int_eq(open_table(sections, 2, &t), -ENODATA);
+	/* The functions of a table are code. */
+	code = UINT64_C(1) << 40;
+	rela[1].r_addend = INT64_C(1) << 40;
+	(void)make_data(magics[_i], &n);
+	ck_assert_int_eq(open_table(sections, 3, &t), -ENODATA);
+	code = TEXT;
+}
+
+/* Go 1.26, whose table lacks the address of the code. In a PIE the dynamic linker writes it. */
+TESTS(the_address_of_the_code_is_in_the_description_of_the_module, 3)
+{
+	const bool is_pie = _i == 1, is_of_another_table = _i == 2;
+	const uint64_t module_at = align_up(FUZZ_SECTIONS_AT + sizeof(bytes), 8);
+	const Elf64_Rela rela[] = {
+		{module_at + MODULE_AT, R_X86_64_RELATIVE, CODE_IN_FILE},
+		{module_at, R_X86_64_RELATIVE, FUZZ_SECTIONS_AT},
+	};
+	uint64_t module[64] = {0};
+	const struct fuzz_section sections[] = {
+		section(".gopclntab", bytes, sizeof(bytes)),
+		section(".go.module", module, sizeof(module)),
+		section(".rela.dyn", rela, is_pie ? sizeof(rela) : 0),
+	};
+	struct gopclntab t;
+
+	make(magics[2], 0);
+	code = CODE_IN_FILE;
+	if (!is_pie) {
+		module[0] = FUZZ_SECTIONS_AT + (is_of_another_table ? 8 : 0);
+		module[MODULE_AT / 8] = CODE_IN_FILE;
+	}
+	ck_assert_int_eq(open_table(sections, 3, &t), is_of_another_table ? -ENODATA : 0);
+	if (!is_of_another_table) {
+		assert_function(&t, 1, "main.f", 0x30, 0x40);
+		gopclntab_close(&t);
+	}
+	code = TEXT;
 }
 
 /* A function that points outside of the table is left out; others stay. */

@@ -196,6 +196,39 @@ static void load(int file, struct symbols *ret)
 	close_fd(&file);
 }
 
+/*
+ * Returns a file with a section of code from AT on, of CODE_SIZE bytes, and a table with these
+ * symbols, which are defined in the section. Their names are "f0", "f1" and so on.
+ */
+#define CODE_SIZE 0x100u
+static int make_code(const Elf64_Sym *v, size_t n)
+{
+	static const char names[] = "\0f0\0f1\0f2\0f3\0f4\0f5\0f6\0f7";
+	static const uint8_t code[CODE_SIZE];
+	Elf64_Sym table[9] = {{0}};
+	const struct fuzz_section sections[] = {
+		{.name = ".text", .type = SHT_PROGBITS, .bytes = code, .size = sizeof(code)},
+		{.name = ".fini", .type = SHT_PROGBITS, .bytes = code, .size = sizeof(code)},
+		{.name = ".strtab",
+		 .type = SHT_STRTAB,
+		 .bytes = (const uint8_t *)names,
+		 .size = sizeof(names)},
+		{.name = ".symtab",
+		 .type = SHT_SYMTAB,
+		 .link = 3,
+		 .entry_size = sizeof(*v),
+		 .bytes = (const uint8_t *)table,
+		 .size = (n + 1) * sizeof(*v)},
+	};
+
+	ck_assert_uint_lt(n, array_size(table));
+	for (size_t i = 0; i < n; i++) {
+		table[i + 1] = v[i];
+		table[i + 1].st_name = (Elf64_Word)(1 + 3 * i);
+	}
+	return fuzz_elf(sections, array_size(sections));
+}
+
 /* A function at AT, and one at AT + STEP. */
 static const Elf64_Sym functions[] = {
 	{.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = AT, .st_size = STEP},
@@ -234,6 +267,70 @@ TEST(a_long_name_is_cut)
 	load(make_file(functions, &at, 1, 2 * sizeof(Elf64_Sym)), &s);
 	ck_assert_uint_eq(s.n, 1);
 	ck_assert_uint_eq(strlen(s.names + s.v[0].name), SYMBOLS_NAME_MAX);
+	symbols_fini(&s);
+}
+
+/* Checks which symbol covers an address, and from where. NULL: none does. */
+static void expect_in(const struct symbols *s, uint64_t vaddr, const char *name, uint64_t offset)
+{
+	const char *found;
+	uint64_t at;
+
+	ck_assert_msg(symbols_find(s, vaddr, &found, &at) == (name != NULL), "0x%lx", vaddr);
+	if (name) {
+		ck_assert_str_eq(found, name);
+		ck_assert_uint_eq(at, offset);
+	}
+}
+
+#define FUNCTION(value, size, section)                                                    \
+	{                                                                                 \
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_value = AT + (value), \
+		.st_size = (size), .st_shndx = (section)                                  \
+	}
+
+/* Where another function begins, as CFI says it. */
+static uint64_t next_function(const void *ctx, uint64_t vaddr)
+{
+	const uint64_t start = *(const uint64_t *)ctx;
+
+	return vaddr < start ? start : UINT64_MAX;
+}
+
+/* As _init and _fini have, and functions of hand-written assembly. */
+TEST(a_symbol_without_a_size_ends_where_its_function_ends)
+{
+	static const Elf64_Sym v[] = {
+		FUNCTION(0, 0, 1),		/* f0: up to f1 */
+		FUNCTION(0x10, 0x20, 1),	/* f1 */
+		FUNCTION(0x18, 0, 1),		/* f2: up to the end of f1, which it is in */
+		FUNCTION(0x40, 0, 1),		/* f3: up to the next function, by CFI */
+		FUNCTION(0x80, 0, 1),		/* f4: up to the end of its section */
+		FUNCTION(CODE_SIZE, 0, 1),	/* f5: a label at the end of its section */
+		FUNCTION(CODE_SIZE + 8, 0, 2),	/* f6: in .fini */
+		FUNCTION(4 * CODE_SIZE, 0, 99), /* f7: in no section: up to the segment's end */
+	};
+	const uint64_t function = AT + 0x60;
+	struct symbols s;
+
+	load(make_code(v, array_size(v)), &s);
+	expect_in(&s, AT + 0x60, "f3", 0x20);
+	symbols_bound(&s, next_function, &function);
+	expect_in(&s, AT, "f0", 0);
+	expect_in(&s, AT + 0xf, "f0", 0xf);
+	expect_in(&s, AT + 0x17, "f1", 7);
+	expect_in(&s, AT + 0x2f, "f2", 0x17);
+	expect_in(&s, AT + 0x30, NULL, 0);
+	expect_in(&s, AT + 0x40, "f3", 0);
+	expect_in(&s, AT + 0x5f, "f3", 0x1f);
+	expect_in(&s, AT + 0x60, NULL, 0);
+	expect_in(&s, AT + 0x7f, NULL, 0);
+	expect_in(&s, AT + CODE_SIZE - 1, "f4", CODE_SIZE - 0x81);
+	expect_in(&s, AT + CODE_SIZE, NULL, 0);
+	expect_in(&s, AT + CODE_SIZE + 7, NULL, 0);
+	expect_in(&s, AT + 2 * CODE_SIZE - 1, "f6", CODE_SIZE - 9);
+	expect_in(&s, AT + 2 * CODE_SIZE, NULL, 0);
+	expect_in(&s, FUZZ_SEGMENT_SIZE - 1, "f7", FUZZ_SEGMENT_SIZE - 1 - AT - 4 * CODE_SIZE);
 	symbols_fini(&s);
 }
 

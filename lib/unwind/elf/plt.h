@@ -1,0 +1,80 @@
+/*
+ * The names of PLT stubs. A call of a function in another file goes to a stub of the
+ * procedure linkage table (PLT), a jump through a slot of the GOT. The relocation of
+ * that slot names the function, so the stub of malloc is called "malloc@plt". No symbol
+ * table names stubs, except that of mold.
+ *
+ * plt_find() finds the sections when the image is made; plt_load() reads the names when an
+ * address in one of them is looked up for the first time. Files without section headers
+ * have no names of stubs. Not read: stubs of retpolines, and those parts of a PLT that
+ * the dynamic linker runs once for each function.
+ *
+ * The file is not trusted: a malformed table names nothing.
+ *
+ * Source: System V psABI for AMD64, 5.2 and 13.1 (IBT); ELF for the Arm 64-bit
+ * Architecture; the output of GNU ld, gold, lld and mold.
+ */
+#ifndef LIB_UNWIND_ELF_PLT_H
+#define LIB_UNWIND_ELF_PLT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/elf/symbols.h"
+
+/* .plt, .plt.sec, .plt.got, .plt.bnd, .iplt: linkers write each at most once. */
+#define PLT_SECTIONS 5
+
+/*
+ * The largest table that is read, in bytes. Of Debian's libraries libLLVM-14 has the largest
+ * .rela.dyn, 9 MB; that of a browser has 20 MB.
+ */
+#define PLT_TABLE_MAX (64u << 20)
+/* Slots with a relocation that names a function. libLLVM-14 has 20,000. Others are left out. */
+#define PLT_SLOTS_MAX (1u << 18)
+/* Bytes of the names of an image's stubs. Stubs beyond have no name. */
+#define PLT_NAMES_MAX (16u << 20)
+
+struct plt_stub {
+	uint64_t start; /* vaddr */
+	uint32_t size;
+	uint32_t name; /* offset in names */
+};
+
+/* Zeroed, it has no sections. */
+struct plt {
+	struct {
+		uint64_t start, end; /* vaddr */
+	} sections[PLT_SECTIONS];
+	size_t n_sections;
+	bool is_loaded;
+	struct plt_stub *stubs; /* sorted by start */
+	size_t n;
+	char *names;  /* mangled, each with "@plt" and NUL */
+	size_t bytes; /* the size of stubs and names in memory */
+};
+
+/* Finds the sections. p must be zeroed. */
+void plt_find(struct plt *p, const struct elf_file *f);
+/* Returns true if vaddr is in one of the sections. */
+bool plt_covers(const struct plt *p, uint64_t vaddr);
+
+/*
+ * Reads the names from f, unless that was done. symbols are those of f: they name functions of
+ * f itself that are chosen at run time (STT_GNU_IFUNC). Unreadable tables name nothing. Returns
+ * 0 or -ENOMEM.
+ */
+must_check int plt_load(struct plt *p, const struct elf_file *f, const struct symbols *symbols);
+/* Frees the names, and keeps the sections. */
+void plt_drop(struct plt *p);
+
+/*
+ * Finds the stub that covers vaddr. *ret_name is owned by p; *ret_offset is the distance in bytes
+ * from the stub's start. Returns false if there is none, or it has no name.
+ */
+bool plt_name(const struct plt *p, uint64_t vaddr, const char **ret_name, uint64_t *ret_offset);
+
+#endif
