@@ -119,7 +119,7 @@ static void send_stats(struct stream *s)
 	};
 
 	s->counts.cost_ns = s->work.sum_ns;
-	s->counts.without_lines += unwind_space_take_lines_skipped(s->program.space);
+	s->counts.without_lines += unwind_space_take_lines_lost(s->program.space);
 	m.counts = s->counts;
 	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
