@@ -259,12 +259,16 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 			return r;
 		unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
 	}
-	s->counts.stacks++;
-	s->counts.ends[stack.end]++;
-	s->counts.by_heuristics += stack.has_heuristic;
 	if (hints_make(s->open.target, sample, &stack, &hint) &&
 	    hints_may_send(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);
+	if (hints_must_drop(&s->hints, sample->tid, hints_lacks_own_stack(sample, &stack))) {
+		s->counts.retaken++;
+		return add_sample(s, sample, NULL);
+	}
+	s->counts.stacks++;
+	s->counts.ends[stack.end]++;
+	s->counts.by_heuristics += stack.has_heuristic;
 	return add_sample(s, sample, &stack);
 }
 
