@@ -120,7 +120,7 @@ static void on_tick(void *ctx)
 	if (!me.realtime.exceeded) {
 		readers_tick(me.readers, now);
 		capture_tick(me.capture, &tick);
-		readers_send_first_heads(me.readers);
+		readers_send_first_heads(me.readers, now);
 	}
 	stops_tick(&me.stops, &me.ticker);
 }

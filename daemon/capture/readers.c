@@ -30,11 +30,14 @@
 #define HEAD_NEWS_NS (100 * NS_PER_MS)
 
 /*
- * The first samples of a target are announced at once: the program may end soon, and its files are
+ * The first samples of a program are announced at once: the program may end soon, and its files are
  * available until then only. A sleeping thread has a sample at the first tick; a running thread is
- * interrupted at the second, and has a sample at the third.
+ * interrupted at the second, and has a sample at the third. Then it reaches files that it has not
+ * used before; after FIRST_NS heads are sent often enough.
  */
-#define FIRST_TICKS 3
+#define FIRST_TICKS    3
+#define FIRST_NS       HEAD_NEWS_NS
+#define FIRST_EVERY_NS (5 * NS_PER_MS)
 
 /* How long a target counts as new, or a thread for which the reader has sent a hint. */
 #define NEWS_NS (2 * NS_PER_SEC)
@@ -54,7 +57,12 @@ struct reader {
 	struct capture_sink sink;
 	uint64_t sent_head; /* the last head that was sent to the reader */
 	bool has_news;
-	unsigned int first_ticks; /* left, of the newest target */
+	/* The newest program: ticks left of FIRST_TICKS, and the end of FIRST_NS; 0: not known yet.
+	 */
+	unsigned int first_ticks;
+	uint64_t first_until_ns;
+	uint64_t first_sent_ns; /* when the last of its heads was sent */
+	uint64_t execs;		/* sink.execs at the last tick */
 };
 
 struct readers {
@@ -93,15 +101,28 @@ void readers_send_heads(struct readers *r)
 		send_head(r->list[i]);
 }
 
-void readers_send_first_heads(struct readers *r)
+/* A new program begins at the next tick. */
+static void expect_first_samples(struct reader *reader)
+{
+	reader->has_news = true;
+	reader->first_ticks = FIRST_TICKS;
+	reader->first_until_ns = 0;
+}
+
+void readers_send_first_heads(struct readers *r, uint64_t now_ns)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
-		if (reader->first_ticks > 0) {
+		if (reader->first_until_ns == 0)
+			reader->first_until_ns = now_ns + FIRST_NS;
+		if (reader->first_ticks > 0)
 			reader->first_ticks--;
-			send_head(reader);
-		}
+		else if (now_ns >= reader->first_until_ns ||
+			 now_ns - reader->first_sent_ns < FIRST_EVERY_NS)
+			continue;
+		reader->first_sent_ns = now_ns;
+		send_head(reader);
 	}
 }
 
@@ -112,6 +133,9 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
+		if (reader->execs != reader->sink.execs)
+			expect_first_samples(reader);
+		reader->execs = reader->sink.execs;
 		if (reader->has_news)
 			r->news_ns = now_ns + NEWS_NS;
 		reader->has_news = false;
@@ -255,7 +279,6 @@ struct capture_sink *readers_sink(struct readers *r, uint32_t ring)
 
 	if (reader == NULL)
 		return NULL;
-	reader->has_news = true;
-	reader->first_ticks = FIRST_TICKS;
+	expect_first_samples(reader);
 	return &reader->sink;
 }

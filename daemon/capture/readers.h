@@ -49,10 +49,11 @@ struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 void readers_tick(struct readers *r, uint64_t now_ns);
 
 /*
- * Sends the heads of rings with a new target, up to its third tick, so that unwind can open its
- * files before it ends. Call it after a tick.
+ * Sends the heads of rings of which a target or its program is new, so that unwind can open its
+ * files before it ends: up to its third tick, and every 5 ms up to 100 ms after its first one. Call
+ * it after the tick of time now_ns.
  */
-void readers_send_first_heads(struct readers *r);
+void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 
 /* Sends the heads of all rings that have new records. */
 void readers_send_heads(struct readers *r);

@@ -199,8 +199,9 @@ struct unwind_counts {
 	uint64_t stacks;	/* stacks that were unwound */
 	uint64_t by_heuristics; /* stacks with a frame found by heuristics, not by CFI */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
+	uint64_t retaken;		    /* samples dropped because of hints_must_drop() */
 	uint64_t malformed;		    /* records that broke the format */
-	uint64_t without_lines;		    /* addresses without a line, because of a limit */
+	uint64_t without_lines;		    /* unwind_space_take_lines_lost() */
 	uint64_t far_code;		    /* mappings (unwind_space_take_far_mappings()) */
 	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
 	uint64_t cost_ns; /* time that unwind spent on the target, without waits for files */

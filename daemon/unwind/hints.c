@@ -161,3 +161,26 @@ bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t no
 	h->last[i].sent_ns = now_ns;
 	return true;
 }
+
+bool hints_lacks_own_stack(const struct unwind_sample *sample, const struct unwind_stack *stack)
+{
+	const struct sample_known *known = &sample->known;
+
+	if (stack->second == 0 ||
+	    (known->own_end != 0 && is_on_own_stack(known, sample->stack.addr)))
+		return false;
+	return find_missing_second(sample, stack) != 0;
+}
+
+bool hints_must_drop(struct hints *h, uint32_t tid, bool lacks)
+{
+	const size_t i = tid % HINTS_SLOTS;
+
+	if (!lacks ||
+	    h->last[i].dropped >= HINTS_DROPS_FIRST + h->last[i].kept / HINTS_DROPS_SHARE) {
+		h->last[i].kept++;
+		return false;
+	}
+	h->last[i].dropped++;
+	return true;
+}

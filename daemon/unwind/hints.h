@@ -24,7 +24,8 @@
  * sample that is older than the thread's last hint causes no hint. Initialise to zeros.
  *
  * A thread's slot is its tid modulo HINTS_SLOTS. If two threads share a slot, some
- * hints are sent twice, which does no harm.
+ * hints are sent twice, which does no harm. kept and dropped count the samples of all threads that
+ * have shared the slot.
  */
 #define HINTS_SLOTS 256
 
@@ -32,6 +33,7 @@ struct hints {
 	struct {
 		uint32_t tid;
 		uint64_t sent_ns;
+		uint64_t kept, dropped; /* hints_must_drop() */
 	} last[HINTS_SLOTS];
 };
 
@@ -51,5 +53,27 @@ bool hints_make(uint32_t target, const struct unwind_sample *sample,
  * now_ns (both CLOCK_MONOTONIC). If so, records now_ns as the time of the last hint.
  */
 bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
+
+/*
+ * Returns true if the sample came from another stack than the thread's own, such as that of a
+ * signal handler, and lacked the bytes at which the walk continues on the thread's own stack, and
+ * capture will copy these bytes at the next sample (the hint of hints_make() asks for them). The
+ * stack then ends where it has left the other stack, as if that were the root.
+ */
+bool hints_lacks_own_stack(const struct unwind_sample *sample, const struct unwind_stack *stack);
+
+/*
+ * Counts a sample of thread tid. Returns true if the sample is to be dropped: lacks is the result
+ * of hints_lacks_own_stack(), and few samples were dropped so far. So a thread for which hints have
+ * no effect keeps its samples, whose stacks end as said.
+ */
+bool hints_must_drop(struct hints *h, uint32_t tid, bool lacks);
+
+/*
+ * The samples of a slot that may be dropped: those that wait in the ring before the first hint, and
+ * one of so many later ones.
+ */
+#define HINTS_DROPS_FIRST 64
+#define HINTS_DROPS_SHARE 64
 
 #endif

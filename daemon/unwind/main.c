@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/common/child.h"
@@ -35,6 +36,12 @@
 
 /* Limit of the cache: rows and symbols of the images of one uid's targets. */
 #define CACHE_BYTES_MAX (256u << 20)
+
+/*
+ * Limit of files that stay open until their lines are read: a process with a hundred libraries has
+ * debug information of a few. At most a quarter of the descriptors that this process may have.
+ */
+#define FILES_MAX 256
 
 /*
  * Limit of this process's memory: the cache, the largest files that are read
@@ -309,10 +316,24 @@ static void on_broker(void)
 		die("cannot handle a message from the parent process", -r);
 }
 
+/* Returns how many files may stay open between two records. */
+static size_t files_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	return (size_t)min_u64(FILES_MAX, limit.rlim_cur / 4);
+}
+
 static void set_up(const struct msg_init *init, uint32_t *reading)
 {
 	struct unwind_cache_options options = {
-		.max_bytes = CACHE_BYTES_MAX, .cpu_ns = clock_cpu_ns, .reading = reading};
+		.max_bytes = CACHE_BYTES_MAX,
+		.max_files = files_max(),
+		.cpu_ns = clock_cpu_ns,
+		.reading = reading,
+	};
 	int r;
 
 	me.reading = reading;

@@ -254,11 +254,11 @@ void program_fini(struct program *p)
 
 /*
  * Returns the least time between two readings of the maps, so that the readings take at most a
- * twentieth of the time.
+ * twentieth (with MAPS_COST) of the time.
  */
-static uint64_t least_age_ns(const struct program *p)
+static uint64_t least_age_ns(const struct program *p, uint64_t cost)
 {
-	return min_u64(MAPS_COST * p->maps_cost_ns, MAPS_SELDOM_NS);
+	return min_u64(cost * p->maps_cost_ns, MAPS_SELDOM_NS);
 }
 
 bool program_maps_due(struct program *p, uint64_t now_ns)
@@ -268,13 +268,18 @@ bool program_maps_due(struct program *p, uint64_t now_ns)
 	p->maps_samples++;
 	if (!p->has_maps)
 		return p->maps_read_ns == 0 || program_maps_due_after_miss(p, now_ns);
-	return age_ns >= max_u64(least_age_ns(p),
+	return age_ns >= max_u64(least_age_ns(p, MAPS_COST),
 				 p->maps_samples >= MAPS_SAMPLES ? MAPS_EVERY_NS : MAPS_SELDOM_NS);
 }
 
 bool program_maps_due_after_miss(const struct program *p, uint64_t now_ns)
 {
-	return now_ns - p->maps_read_ns >= max_u64(least_age_ns(p), MAPS_MISS_NS);
+	const uint64_t age_ns = now_ns - p->maps_read_ns;
+	const uint64_t young_ns = (p->maps_read_ns - p->maps_first_ns) / 2;
+
+	if (p->has_maps && young_ns < MAPS_MISS_NS)
+		return age_ns >= max_u64(least_age_ns(p, MAPS_YOUNG_COST), young_ns + 1);
+	return age_ns >= max_u64(least_age_ns(p, MAPS_COST), MAPS_MISS_NS);
 }
 
 int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret)
@@ -283,6 +288,8 @@ int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret)
 	int r;
 
 	p->maps_read_ns = now_ns;
+	if (p->maps_first_ns == 0)
+		p->maps_first_ns = now_ns;
 	p->maps_samples = 0;
 	r = get_text(p, FILE_KIND_MAPS, MAPS_BYTES_MAX, ret);
 	p->maps_cost_ns = clock_mono_ns() - since_ns;

@@ -54,15 +54,21 @@ struct program_identity {
  * and unwind. If the maps of a program cannot be read, unwind reads them again as after a
  * miss.
  *
- * A slow reading delays the next one, by MAPS_COST times the duration of the reading, but at
- * most by MAPS_SELDOM_NS. Otherwise a process with 65,530 mappings of files with long paths
- * would keep unwind and the broker's helper busy.
+ * A program maps its libraries soon after its first sample, which may be in the dynamic linker. So
+ * its maps are first read again at once after a miss, and then after half of the time between the
+ * first reading and the last one, until that is MAPS_MISS_NS: some fourteen times at most. Otherwise
+ * a command that ends within MAPS_MISS_NS had no names at all.
+ *
+ * A slow reading delays the next one, by MAPS_COST times the duration of the reading (by
+ * MAPS_YOUNG_COST times in that first time), but at most by MAPS_SELDOM_NS. Otherwise a process
+ * with 65,530 mappings of files with long paths would keep unwind and the broker's helper busy.
  */
-#define MAPS_MISS_NS   (200 * NS_PER_MS)
-#define MAPS_EVERY_NS  (5 * NS_PER_SEC)
-#define MAPS_SAMPLES   64
-#define MAPS_SELDOM_NS (20 * NS_PER_SEC)
-#define MAPS_COST      20
+#define MAPS_MISS_NS	(200 * NS_PER_MS)
+#define MAPS_EVERY_NS	(5 * NS_PER_SEC)
+#define MAPS_SAMPLES	64
+#define MAPS_SELDOM_NS	(20 * NS_PER_SEC)
+#define MAPS_COST	20
+#define MAPS_YOUNG_COST 4
 
 struct program {
 	const struct msg_session_open *open; /* owned by the caller */
@@ -74,10 +80,11 @@ struct program {
 	/* The release is "NAME@unknown" or "unknown": no source gave one. */
 	bool release_is_unknown;
 	bool has_maps;
-	uint64_t maps_read_ns; /* time_ns of the record for which the maps were last read */
-	uint64_t maps_cost_ns; /* how long that reading took */
-	uint64_t maps_samples; /* samples since then */
-	uint64_t opened_ns;    /* when program_open() was called */
+	uint64_t maps_read_ns;	/* time_ns of the record for which the maps were last read */
+	uint64_t maps_first_ns; /* the same for the first reading; 0: none yet */
+	uint64_t maps_cost_ns;	/* how long that reading took */
+	uint64_t maps_samples;	/* samples since then */
+	uint64_t opened_ns;	/* when program_open() was called */
 	/*
 	 * When the newest early file came. Early files are FILE_KIND_PROGRAM, maps and
 	 * images that come within 2 s after opened_ns.

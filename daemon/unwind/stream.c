@@ -120,7 +120,7 @@ static void send_stats(struct stream *s)
 	};
 
 	s->counts.cost_ns = s->work.sum_ns;
-	s->counts.without_lines += unwind_space_take_lines_skipped(s->program.space);
+	s->counts.without_lines += unwind_space_take_lines_lost(s->program.space);
 	m.counts = s->counts;
 	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
@@ -276,12 +276,16 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 		unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
 	}
 	count_far_code(s);
-	s->counts.stacks++;
-	s->counts.ends[stack.end]++;
-	s->counts.by_heuristics += stack.has_heuristic;
 	if (hints_make(s->open.target, sample, &stack, &hint) &&
 	    hints_may_send(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);
+	if (hints_must_drop(&s->hints, sample->tid, hints_lacks_own_stack(sample, &stack))) {
+		s->counts.retaken++;
+		return add_sample(s, sample, NULL);
+	}
+	s->counts.stacks++;
+	s->counts.ends[stack.end]++;
+	s->counts.by_heuristics += stack.has_heuristic;
 	return add_sample(s, sample, &stack);
 }
 

@@ -172,6 +172,7 @@ void exec_happened(struct traced_process *t)
 	t->reader.n_gone = 0;
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;
+	t->sink->execs++;
 	(void)record_event(t, RECORD_EXEC, (uint32_t)t->pid, t->ticks.last, record_time(t));
 	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
 	if (!has_rights)

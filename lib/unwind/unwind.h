@@ -9,9 +9,11 @@
  * is mapped raises SIGBUS.
  *
  * A cache (struct unwind_cache) holds what was compiled from files. Each file
- * is one image, identified by device, inode, size and change time, and shared
- * by all targets that map it. A space (struct unwind_space) is the address
- * space of one target.
+ * is one image, shared by all targets that map it, and identified by device, inode,
+ * size and change time. If only the change time differs when a file is opened again
+ * (chmod(2), link(2), utimensat(2)), it is the same file if its build-id is the same or,
+ * without one, its section headers and modification time. A space (struct unwind_space) is the
+ * address space of one target.
  *
  * Ownership: texts and pointers in results belong to the library. Each function
  * says how long they are valid. Not thread-safe.
@@ -157,6 +159,13 @@ struct unwind_cache_options {
 	 * them from their files again when they are needed.
 	 */
 	size_t max_bytes;
+	/*
+	 * The most files that stay open between calls: those with the lines of images, from the
+	 * first sample in the image until unwind_lines_at() reads them. Above the limit the cache
+	 * closes the one that it opened first, and requests it again when it is needed. Perf maps,
+	 * one of each space, do not count.
+	 */
+	size_t max_files;
 	uint64_t hash_seed;
 	/*
 	 * Returns the processor time that this process has used, in ns. It
@@ -373,10 +382,10 @@ void unwind_names_done(struct unwind_space *s);
 
 /*
  * Returns the number of addresses that got no lines because reading all of their file's
- * debug information would have exceeded a limit. Counts from the last call of
- * this function.
+ * debug information would have exceeded a limit, or because the file could not be opened or
+ * was changed: the target had ended, for instance. Counts from the last call of this function.
  */
-uint64_t unwind_space_take_lines_skipped(struct unwind_space *s);
+uint64_t unwind_space_take_lines_lost(struct unwind_space *s);
 
 /* Longer mangled names are not demangled; libiberty has the same limit. */
 #define UNWIND_DEMANGLE_MAX 1024

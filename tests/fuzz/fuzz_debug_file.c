@@ -58,7 +58,9 @@ static void load(const char *name, const uint8_t *bytes, size_t size)
 	uint64_t offset;
 
 	assert(image_new(fd, &identity, 0, &image) == 0);
-	assert(debug_file_open(image, fd, &source, true, &debug_fd) == 0);
+	debug_fd = debug_file_open(image, fd, &source);
+	if (debug_fd < 0)
+		assert(debug_file_unpack(fd, &debug_fd) == 0);
 	assert(image_load_symbols(image, fd, debug_fd) == 0);
 	(void)symbols_find(&image->symbols, FUZZ_SECTIONS_AT, &name, &offset);
 	image_free(image);

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """--symbols lines: file, line and inlined functions."""
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 
 import chunk_rules
@@ -24,14 +26,24 @@ def expected(target):
 
 def profile(box, target, *options):
     profd = box.profile([target], '--symbols', 'lines', *options, env=STRICT)
+    return waiting_stack(profd, *options)
+
+
+def waiting_stack(profd, *options):
+    """Returns the frames of the deepest stack that waits, of a run with one chunk.
+    """
     envelope, = profd.envelopes
     check(profd.stats['unwind']['without_lines'] == 0, 'nothing is too large')
     platform = 'native' if 'native' in options else 'rust'
     found = chunk_rules.problems(envelope, platform=platform)
     check(found == [], f'{found[:5]}')
     frames = envelope.chunk['profile']['frames']
-    stack = max(envelope.chunk['profile']['stacks'], key=len)
-    return [frames[i] for i in stack]
+    stacks = [[frames[i] for i in stack]
+              for stack in envelope.chunk['profile']['stacks']]
+    waiting = [stack for stack in stacks
+               if 'wait_here' in [f.get('function') for f in stack]]
+    check(waiting, f'nothing waits: {[places(stack) for stack in stacks]}')
+    return max(waiting, key=len)
 
 
 def places(frames):
@@ -39,9 +51,15 @@ def places(frames):
             for f in frames]
 
 
+NATIVE = ('--platform', 'native')
+
+
 def check_native(box, target):
-    frames = profile(box, target, '--platform', 'native')
-    seen, ours = places(frames), expected(target)
+    check_frames(profile(box, target, *NATIVE), expected(target))
+
+
+def check_frames(frames, ours):
+    seen = places(frames)
     check(ours[0] in seen, f'{ours[0]} is not in {seen}')
     at = seen.index(ours[0])
     check(seen[at:at + 4] == ours, f'{seen}, not {ours}')
@@ -126,6 +144,50 @@ def test_separate_file(box):
     run('strip', '-o', path, BUILD / 'targets/inlined')
     run('objcopy', f'--add-gnu-debuglink={debug}', path)
     check_native(box, start(box, path))
+
+
+def end_within_chunk(box, path):
+    """Profiles a program as a command that ends before its first chunk does.
+    """
+    profd = box.profd([], '--symbols', 'lines', *NATIVE, '--', path,
+                      env=STRICT)
+    pid = int(profd.wait_line(r'ready (\d+)')[1])
+    profd.wait_looks()
+    os.kill(pid, signal.SIGTERM)
+    profd.finish(128 + signal.SIGTERM)
+    check_frames(waiting_stack(profd, *NATIVE), expected(profd))
+
+
+def test_a_command_that_has_ended(box):
+    """Lines are read when the chunk ends. The command has ended by then, and
+    its files have no names any more."""
+    need('strip', 'objcopy')
+    program = box.dir / 'program'
+    shutil.copy(BUILD / 'targets/inlined', program)
+    end_within_chunk(box, program)
+    path, debug = box.dir / 'stripped', box.dir / 'stripped.debug'
+    run('objcopy', '--only-keep-debug', program, debug)
+    run('strip', '-o', path, program)
+    run('objcopy', f'--add-gnu-debuglink={debug}', path)
+    end_within_chunk(box, path)
+
+
+def test_a_file_that_was_touched(box):
+    """chmod, ln, touch and rm change the change time of a running program's
+    file, and not what it says."""
+    for change in (lambda path: path.chmod(0o700),
+                   lambda path: os.link(path, f'{path}.link'),
+                   lambda path: os.utime(path, (0, 0)),
+                   lambda path: path.unlink()):
+        path = box.make_dir('touched') / 'program'
+        shutil.copy(BUILD / 'targets/inlined', path)
+        target = start(box, path)
+        profd = box.profd([target], '--symbols', 'lines', *NATIVE, env=STRICT)
+        profd.wait_attached().wait_looks()
+        change(path)
+        profd.interrupt()
+        check_frames(waiting_stack(profd, *NATIVE), expected(target))
+        target.end()
 
 
 def functions(frames):

@@ -9,10 +9,13 @@ import shutil
 import signal
 
 import harness
-from harness import BUILD, Skip, check, cpu_seconds, wait_for
+from harness import (BUILD, Skip, blocked, check, cpu_seconds, threads,
+                     wait_for)
 
 # Processor time for some hundred samples.
 RATE_HZ, WORK_S = 202, 1.0
+# Threads that sleep.
+THREADS = 20
 # Processor time in which a chunk of a second ends.
 CHUNK_WORK_S = 1.5
 
@@ -22,13 +25,13 @@ SMALL_BYTES = 64 << 10
 
 
 def has_main(chunk):
-    """Returns for each sample of a chunk whether its stack reaches main, or
-    the start function of another thread."""
+    """Returns for each sample of a chunk that has a stack whether the stack
+    reaches main, or the start function of another thread."""
     profile = chunk['profile']
     names = [f.get('function') for f in profile['frames']]
-    return [not {'main', 'own'}.isdisjoint(
-                names[f] for f in profile['stacks'][s['stack_id']])
-            for s in profile['samples']]
+    stacks = [profile['stacks'][s['stack_id']] for s in profile['samples']]
+    return [not {'main', 'own', 'asleep'}.isdisjoint(names[f] for f in stack)
+            for stack in stacks if stack]
 
 
 def work(target, seconds=WORK_S):
@@ -73,6 +76,30 @@ def test_many_in_turn(box):
 def test_signal_stacks(box):
     for kb in (0, 100):
         check_whole(profile(box, 'signal', kb))
+
+
+def test_first_samples_of_sleeping_threads(box):
+    """Where the own stack of a thread ends is not known before its first stop,
+    and a sleeping thread is not stopped. Its first sample, which lacks the own
+    stack, is dropped and counted; the next one is complete."""
+    for kb in (0, 100):
+        target = box.target('second_stacks', 'asleep', THREADS, kb)
+        for tid in threads(target.pid):
+            wait_for(lambda: blocked(tid), 'it sleeps in its handler')
+        profd = box.profile([target])
+        target.end()
+        unwind = profd.stats['unwind']
+        check(unwind['failed'] == {} and unwind['truncated'] == 0 and
+              unwind['complete'] >= THREADS, f'{unwind}')
+        # The first samples, and those that were taken before the hint came.
+        check(THREADS // 2 <= unwind['retaken'] <= 40 * THREADS,
+              f'{unwind["retaken"]} of {THREADS} threads')
+        samples = [m for chunk in profd.chunks for m in has_main(chunk)]
+        check(len(samples) >= THREADS and all(samples),
+              f'{samples.count(False)} of {len(samples)} stacks without main')
+        names = {f.get('function') for chunk in profd.chunks
+                 for f in chunk['profile']['frames']}
+        check('on_signal_asleep' in names, f'{names}')
 
 
 def test_many_coroutines(box):

@@ -5,6 +5,7 @@
  *   deep KB         one second stack, at its top and KB below it in turn
  *   alternate N     N second stacks in turn, 10 KB deep on each
  *   signal KB       a handler on a signal stack, KB deep on the thread's own
+ *   asleep N KB     N threads in such a handler each, where they sleep
  *   frame           one frame of 540 KB on the thread's own stack
  *   own A L N B     on the thread's own stack, from the root on: small frames of
  *                   up to A KB, N frames of L KB each, small ones of up to B KB.
@@ -146,6 +147,39 @@ static NOINLINE void by_signal(long bytes, uint64_t until_ns)
 		raise_at(bytes);
 }
 
+static pthread_barrier_t all_in_handlers;
+
+static void on_signal_asleep(int sig)
+{
+	const struct timespec t = {.tv_nsec = 20 * 1000 * 1000};
+
+	(void)sig;
+	(void)pthread_barrier_wait(&all_in_handlers);
+	for (;;)
+		(void)nanosleep(&t, NULL);
+}
+
+static NOINLINE void *asleep(void *bytes)
+{
+	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES), .ss_size = SMALL_BYTES};
+
+	(void)sigaltstack(&stack, NULL);
+	raise_at((long)bytes);
+	return NULL;
+}
+
+static NOINLINE void threads_asleep(unsigned int n, long bytes)
+{
+	(void)pthread_barrier_init(&all_in_handlers, NULL, n + 1);
+	handle(SIGUSR1, on_signal_asleep, SA_ONSTACK);
+	for (unsigned int i = 0; i < n; i++)
+		(void)start(asleep, (void *)bytes);
+	(void)pthread_barrier_wait(&all_in_handlers);
+	ready(getpid());
+	for (;;)
+		(void)sleep(1);
+}
+
 static NOINLINE void one_frame(void)
 {
 	volatile char frame[540 * 1024];
@@ -273,6 +307,8 @@ int main(int argc, char **argv)
 		alternate(number);
 	else if (strcmp(mode, "signal") == 0)
 		by_signal(number * 1024, UINT64_MAX);
+	else if (strcmp(mode, "asleep") == 0 && argc == 4)
+		threads_asleep((unsigned int)number, strtol(argv[3], NULL, 10) * 1024);
 	else if (strcmp(mode, "frame") == 0)
 		one_frame();
 	else if (strncmp(mode, "own", 3) == 0 && argc == 6) {

@@ -243,6 +243,7 @@ static void put_stacks(const struct text *t, const struct run_totals *f)
 	for (size_t e = 0; e < UNWIND_END_N; e++)
 		labeled(t, "stacks_total", "end", unwind_end_name((enum unwind_end)e),
 			f->unwind.ends[e]);
+	labeled(t, "stacks_total", "end", "retaken", f->unwind.retaken);
 }
 
 static void put_chunks(const struct text *t, const struct parts *parts, const struct run_totals *f)

@@ -54,9 +54,9 @@ static void put_unwind(FILE *out, const struct run_totals *f)
 			put_count(out, &first, unwind_end_name((enum unwind_end)e),
 				  f->unwind.ends[e]);
 	fprintf(out,
-		"}, \"frame_pointer\": %llu, \"without_lines\": %llu, "
+		"}, \"retaken\": %llu, \"frame_pointer\": %llu, \"without_lines\": %llu, "
 		"\"far_code\": %llu, \"unknown_releases\": %llu},\n",
-		(unsigned long long)f->unwind.by_heuristics,
+		(unsigned long long)f->unwind.retaken, (unsigned long long)f->unwind.by_heuristics,
 		(unsigned long long)f->unwind.without_lines, (unsigned long long)f->unwind.far_code,
 		(unsigned long long)f->unwind.unknown_releases);
 }

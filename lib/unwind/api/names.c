@@ -118,6 +118,7 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 {
 	struct space_mapping *m;
 	uint32_t number = 0;
+	bool lost = false;
 	size_t n = 0;
 
 	if (s->symbols != UNWIND_SYMBOLS_LINES)
@@ -128,14 +129,17 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 	if (m && m->image) {
 		struct file_source source = space_source(s, m->file);
 
-		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
+		lost = cache_lines(s->cache, m->image, &source) != 0;
+		if (m->image->lines) {
 			n = lines_find(m->image->lines, addr - m->bias, ret);
-		if (n == 0 && m->image->lines && lines_is_incomplete(m->image->lines))
-			s->lines_skipped++;
+			lost = n == 0 && lines_is_incomplete(m->image->lines);
+		}
 		if (n > 0)
-			number = m->image->lines_number;
+			number = m->image->lines_file.number;
 		s->cache->grown = true;
 	}
+	/* Also if the file could not be opened when an address in it was looked up first. */
+	s->lines_lost += lost || (m && m->refused);
 	cache_end(s->cache);
 	reading_set(s->cache->options.reading, number);
 	*ret_n = n;
@@ -147,10 +151,10 @@ void unwind_names_done(struct unwind_space *s)
 	reading_set(s->cache->options.reading, 0);
 }
 
-uint64_t unwind_space_take_lines_skipped(struct unwind_space *s)
+uint64_t unwind_space_take_lines_lost(struct unwind_space *s)
 {
-	uint64_t n = s->lines_skipped;
+	uint64_t n = s->lines_lost;
 
-	s->lines_skipped = 0;
+	s->lines_lost = 0;
 	return n;
 }

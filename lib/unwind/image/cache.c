@@ -1,6 +1,7 @@
 #include "lib/unwind/image/cache.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ int unwind_cache_new(const struct unwind_cache_options *options, struct unwind_c
 	if (!c)
 		return -ENOMEM;
 	c->options = *options;
+	c->debug.fd = -1;
 	*ret = c;
 	return 0;
 }
@@ -142,6 +144,8 @@ void cache_end(struct unwind_cache *c)
 {
 	while (c->n_open > 0)
 		close_fd(&c->open[--c->n_open].fd);
+	close_fd(&c->debug.fd);
+	c->debug.image = NULL;
 	if (c->grown)
 		evict(c);
 	c->grown = false;
@@ -250,7 +254,27 @@ void cache_put(struct image *i)
 	if (!i)
 		return;
 	assert(i->refs > 0);
-	i->refs--;
+	if (--i->refs > 0)
+		return;
+	image_close_lines_file(i);
+	i->lines_file.sought = false;
+}
+
+/*
+ * Returns true if the file behind fd, whose identity this is, still is the image's. If only its
+ * change time differs, *i gets the new one.
+ */
+static bool is_still(struct image *i, int fd, const struct image_identity *identity)
+{
+	struct image_identity expected = i->identity;
+
+	if (image_identity_equal(identity, &expected))
+		return true;
+	expected.file.ctime_ns = identity->file.ctime_ns;
+	if (!image_identity_equal(identity, &expected) || !image_matches(i, fd))
+		return false;
+	i->identity = *identity;
+	return true;
 }
 
 int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source)
@@ -268,7 +292,7 @@ int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *
 	if (r)
 		return r;
 	r = image_identify(fd, c->options.hash_seed, &identity);
-	if (r == 0 && !image_identity_equal(&identity, &i->identity))
+	if (r == 0 && !is_still(i, fd, &identity))
 		r = -ESTALE;
 	if (r) {
 		close_fd(&fd);
@@ -305,12 +329,47 @@ int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source
 	return r;
 }
 
+/*
+ * Returns the descriptor of the image's separate debug file, which the cache closes; -1: none. fd
+ * is the image's own file.
+ */
+static int find_debug_file(struct unwind_cache *c, const struct image *i, int fd,
+			   const struct file_source *source)
+{
+	struct cache_debug *debug = &c->debug;
+
+	if (debug->image != i) {
+		close_fd(&debug->fd);
+		debug->fd = debug_file_open(i, fd, source);
+		debug->number = file_source_number(source);
+		debug->image = i;
+	}
+	reading_set(c->options.reading, debug->fd >= 0 ? debug->number : i->number);
+	return debug->fd;
+}
+
+static int load_symbols(struct unwind_cache *c, struct image *i, int fd,
+			const struct file_source *source)
+{
+	int debug_fd = i->has_symtab ? -1 : find_debug_file(c, i, fd, source);
+	int packed_fd = -1;
+	int r = 0;
+
+	/* Symbols from .gnu_debugdata are the image's own. */
+	if (debug_fd >= 0 && c->debug.number != i->number)
+		i->names_number = c->debug.number;
+	if (debug_fd < 0 && !i->has_symtab)
+		r = debug_file_unpack(fd, &packed_fd);
+	if (r == 0)
+		r = image_load_symbols(i, fd, debug_fd >= 0 ? debug_fd : packed_fd);
+	close_fd(&packed_fd);
+	return r;
+}
+
 int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
-	int debug_fd = -1;
 	uint64_t since;
-	int fd;
-	int r = 0;
+	int fd, r;
 
 	i->last_use = c->clock;
 	if (i->symbols_tried) {
@@ -323,17 +382,10 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
-	since = cpu_ns(c);
-	if (!i->has_symtab)
-		r = debug_file_open(i, fd, source, true, &debug_fd);
 	c->grown = true;
-	/* Symbols from .gnu_debugdata are the image's own. */
-	if (debug_fd >= 0 && c->options.reading && *c->options.reading != i->number)
-		i->names_number = *c->options.reading;
-	if (r == 0)
-		r = image_load_symbols(i, fd, debug_fd);
+	since = cpu_ns(c);
+	r = load_symbols(c, i, fd, source);
 	i->read_ns += cpu_ns(c) - since;
-	close_fd(&debug_fd);
 	return r;
 }
 
@@ -356,31 +408,127 @@ int cache_plt(struct unwind_cache *c, struct image *i, const struct file_source 
 	return r;
 }
 
+/*
+ * Returns the bytes of memory that are freed when fd is closed: those of a copy in a memfd, which
+ * has no name.
+ */
+static uint64_t memory_behind(int fd, const struct stat *st)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 && st->st_nlink == 0 ? (uint64_t)st->st_size : 0;
+}
+
+/*
+ * Opens i->lines_file. It stays closed if the image has no debug information. Returns 0, or the
+ * error of cache_fd(), fcntl(2) or fstat(2).
+ */
+static int open_lines_file(struct unwind_cache *c, struct image *i,
+			   const struct file_source *source)
+{
+	struct image_lines_file *f = &i->lines_file;
+	struct stat st;
+	int fd = cache_fd(c, i, source);
+
+	if (fd < 0)
+		return fd;
+	if (!i->has_debug_info)
+		fd = find_debug_file(c, i, fd, source);
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st))
+		return -errno;
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (f->fd < 0)
+		return -errno;
+	f->number = i->has_debug_info ? i->number : c->debug.number;
+	f->file = file_identity_of(&st);
+	f->since = c->clock;
+	f->memory_bytes = memory_behind(f->fd, &st);
+	return 0;
+}
+
+/* Closes the lines files that were opened first, until the others are within the limits. */
+static void limit_lines_files(struct unwind_cache *c)
+{
+	for (;;) {
+		struct image *oldest = NULL;
+		uint64_t bytes = 0;
+		size_t n = 0;
+
+		for (size_t i = 0; i < c->n; i++) {
+			const struct image_lines_file *f = &c->images[i]->lines_file;
+
+			if (f->fd < 0)
+				continue;
+			n++;
+			bytes += f->memory_bytes;
+			if (!oldest || f->since < oldest->lines_file.since)
+				oldest = c->images[i];
+		}
+		if (n <= c->options.max_files && bytes <= CACHE_OPEN_MEMORY_MAX)
+			return;
+		image_close_lines_file(oldest);
+	}
+}
+
+void cache_open_lines_file(struct unwind_cache *c, struct image *i,
+			   const struct file_source *source)
+{
+	uint64_t since;
+
+	if (i->lines_tried || i->lines_file.sought)
+		return;
+	cache_mark_file(c, i);
+	since = cpu_ns(c);
+	i->lines_file.sought = true;
+	if (open_lines_file(c, i, source))
+		return;
+	i->lines_tried = i->lines_file.fd < 0;
+	limit_lines_files(c);
+	i->read_ns += cpu_ns(c) - since;
+}
+
+/* Returns true if the lines file was not changed since it was opened, or has the same contents. */
+static bool lines_file_is_unchanged(const struct image *i)
+{
+	const struct image_lines_file *f = &i->lines_file;
+	struct file_identity now;
+	struct stat st;
+
+	if (fstat(f->fd, &st))
+		return false;
+	now = file_identity_of(&st);
+	return file_identity_equal(&now, &f->file) ||
+	       (now.size == f->file.size && image_matches(i, f->fd));
+}
+
 int cache_lines(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
-	int debug_fd = -1;
+	struct image_lines_file *f = &i->lines_file;
 	uint64_t since;
-	int fd;
 	int r = 0;
 
 	i->last_use = c->clock;
 	if (i->lines_tried) {
-		reading_set(c->options.reading, i->lines_number);
+		reading_set(c->options.reading, f->number);
 		return 0;
 	}
 	if (c->clock < i->again_at)
 		return -EAGAIN;
-	fd = cache_fd(c, i, source);
-	if (fd < 0)
-		return fd;
+	reading_set(c->options.reading, f->fd >= 0 ? f->number : i->number);
 	since = cpu_ns(c);
-	if (!i->has_debug_info)
-		r = debug_file_open(i, fd, source, false, &debug_fd);
+	if (f->fd < 0)
+		r = open_lines_file(c, i, source);
+	else if (!lines_file_is_unchanged(i))
+		r = -ESTALE;
+	if (r) {
+		image_close_lines_file(i);
+		return r;
+	}
+	if (f->fd >= 0)
+		reading_set(c->options.reading, f->number);
 	c->grown = true;
-	i->lines_number = debug_fd >= 0 ? file_source_number(source) : i->number;
-	if (r == 0)
-		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd, c->options.cpu_ns);
+	r = image_load_lines(i, f->fd, c->options.cpu_ns);
+	image_close_lines_file(i);
 	i->read_ns += cpu_ns(c) - since;
-	close_fd(&debug_fd);
 	return r;
 }

@@ -9,7 +9,13 @@
  * read (image_drop(), perf_map_drop()), and read it from their files again when it is
  * needed. An image that no space maps is then freed as a whole.
  *
- * The cache does not read such an image again at once, but only after a number of calls that is
+ * Files stay open during one call, so that the cache requests each only once. Only the file with
+ * the debug information of an image stays open for longer, in a space with UNWIND_SYMBOLS_LINES:
+ * from the first look-up in the image until its lines are read, at the end of a chunk, when the
+ * target may have ended (struct image_lines_file). unwind_cache_options.max_files and
+ * CACHE_OPEN_MEMORY_MAX limit these files; the one that was opened first is closed first.
+ *
+ * The cache does not read a dropped image again at once, but only after a number of calls that is
  * in proportion to the processor time of the last reading (CACHE_READ_NS). Otherwise files that
  * do not fit into the cache together would be read at each sample.
  */
@@ -31,6 +37,11 @@
  */
 #define CACHE_OPEN_MAX 8
 /*
+ * The most bytes of memory that open files hold, as copies of files that only a descriptor refers
+ * to: one copy of the largest size (OPEN_COPY_MAX in daemon/process/open.h).
+ */
+#define CACHE_OPEN_MEMORY_MAX (64u << 20)
+/*
  * The processor time that the readings of a file may take, per call of cache_begin(): a file whose
  * last readings took n times this time is read again after n calls. Reading a large library takes
  * some milliseconds. Small sections that unpack to 500 MB take seconds.
@@ -42,6 +53,13 @@
 struct cache_open {
 	struct image *image;
 	int fd;
+};
+
+/* The debug file that was searched for last in this call. */
+struct cache_debug {
+	const struct image *image; /* NULL: none was searched for */
+	int fd;			   /* -1: the image has none */
+	uint32_t number;	   /* unwind_files.number() of it */
 };
 
 struct unwind_cache {
@@ -56,6 +74,7 @@ struct unwind_cache {
 	uint64_t stack_ids;	    /* the unwind_stack.id that was given out last */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;
+	struct cache_debug debug;
 	bool grown; /* memory grew in this call */
 };
 
@@ -110,13 +129,14 @@ struct image *cache_get_known(struct unwind_cache *c, const struct file_identity
  * gets a reference. Returns NULL if it is not in the cache.
  */
 struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
-/* Gives a reference back. i may be NULL. */
+/* Gives a reference back. The last one closes i->lines_file. i may be NULL. */
 void cache_put(struct image *i);
 
 /*
  * Returns a descriptor of the image's file, which the cache closes in cache_end().
  * Returns a negative errno if the file cannot be opened: -ESTALE if the mapping has
- * another file by now, or the error of files->image.
+ * another file by now, or the file has other contents (image_matches()), or the error of
+ * files->image.
  */
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
@@ -132,6 +152,14 @@ must_check int cache_symbols(struct unwind_cache *c, struct image *i,
 /* Call cache_symbols() first. */
 must_check int cache_plt(struct unwind_cache *c, struct image *i, const struct file_source *source);
 must_check int cache_lines(struct unwind_cache *c, struct image *i,
+			   const struct file_source *source);
+
+/*
+ * Opens i->lines_file for a later cache_lines(), unless that was tried since image_drop(), or the
+ * lines have been read. May close those of other images. Errors are ignored: cache_lines() requests
+ * the file again.
+ */
+void cache_open_lines_file(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);
 
 #endif

@@ -138,23 +138,32 @@ static int from_debugdata(const struct elf_file *f, int *ret_fd)
 	return 0;
 }
 
-int debug_file_open(const struct image *i, int fd, const struct file_source *source, bool packed,
-		    int *ret_fd)
+int debug_file_open(const struct image *i, int fd, const struct file_source *source)
 {
 	struct elf_file f;
-	int r = 0;
+	int debug_fd = by_build_id(i, source);
 
-	*ret_fd = by_build_id(i, source);
-	if (*ret_fd >= 0)
-		return 0;
+	if (debug_fd >= 0)
+		return debug_fd;
 	reading_set(source->reading, i->number);
 	if (elf_file_open(&f, fd))
-		return 0;
-	*ret_fd = by_link(&f, source);
-	if (*ret_fd < 0)
+		return -1;
+	debug_fd = by_link(&f, source);
+	elf_file_close(&f);
+	if (debug_fd < 0)
 		reading_set(source->reading, i->number);
-	if (*ret_fd < 0 && packed)
-		r = from_debugdata(&f, ret_fd);
+	return debug_fd;
+}
+
+int debug_file_unpack(int fd, int *ret_fd)
+{
+	struct elf_file f;
+	int r;
+
+	*ret_fd = -1;
+	if (elf_file_open(&f, fd))
+		return 0;
+	r = from_debugdata(&f, ret_fd);
 	elf_file_close(&f);
 	return r;
 }

@@ -9,8 +9,6 @@
 #ifndef LIB_UNWIND_IMAGE_DEBUG_FILE_H
 #define LIB_UNWIND_IMAGE_DEBUG_FILE_H
 
-#include <stdbool.h>
-
 #include "lib/base/util.h"
 #include "lib/unwind/image/file_source.h"
 #include "lib/unwind/image/image.h"
@@ -26,11 +24,16 @@
 #define DEBUG_FILE_LINKED_MAX (UINT64_C(1) << 30)
 
 /*
- * Opens the debug file of i, whose own file is behind fd. packed: true if
- * .gnu_debugdata may be used, which has symbols only. The caller closes *ret_fd, which is -1 if
- * there is no debug file. A separate file is marked as the one in use. Returns 0 or -ENOMEM.
+ * Opens the separate debug file of i, whose own file is behind fd. Marks the debug file as the one
+ * in use or, if there is none, the image's own. Returns its descriptor, which the caller closes;
+ * -1: none.
  */
-must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,
-			       bool packed, int *ret_fd);
+must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source);
+
+/*
+ * Unpacks .gnu_debugdata, which has symbols only, of the file behind fd. The caller closes *ret_fd,
+ * which is -1 if there are no such data. Returns 0 or -ENOMEM.
+ */
+must_check int debug_file_unpack(int fd, int *ret_fd);
 
 #endif

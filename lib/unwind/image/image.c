@@ -97,6 +97,48 @@ static int read_segments(struct image *i, const struct elf_file *f)
 	return 0;
 }
 
+/*
+ * Hashes what tells a file without a build-id from another one of the same size in its place: the
+ * ELF header, the section headers and the modification time.
+ */
+static uint64_t hash_headers(const struct elf_file *f, uint64_t seed)
+{
+	uint64_t key[] = {seed, 0};
+	uint8_t *headers;
+	struct stat st;
+	size_t n;
+
+	if (fstat(f->fd, &st) == 0) {
+		const uint64_t modified[] = {(uint64_t)st.st_mtim.tv_sec,
+					     (uint64_t)st.st_mtim.tv_nsec};
+
+		key[1] = siphash((const uint8_t *)key, modified, sizeof(modified));
+	}
+	key[1] = siphash((const uint8_t *)key, &f->ehdr, sizeof(f->ehdr));
+	if (elf_getshdrnum(f->elf, &n) || n == 0 ||
+	    elf_file_read(f, f->ehdr.e_shoff, n * sizeof(Elf64_Shdr),
+			  ELF_SECTIONS_MAX * sizeof(Elf64_Shdr), &headers))
+		return key[1];
+	key[1] = siphash((const uint8_t *)key, headers, n * sizeof(Elf64_Shdr));
+	free(headers);
+	return key[1];
+}
+
+bool image_matches(const struct image *i, int fd)
+{
+	struct build_id id;
+	struct elf_file f;
+	bool matches;
+
+	if (!i->is_elf || elf_file_open(&f, fd))
+		return false;
+	build_id_read(&f, &id);
+	matches = i->id.is_real || id.is_real ? build_id_equal(&i->id, &id)
+					      : hash_headers(&f, i->answers.seed) == i->headers;
+	elf_file_close(&f);
+	return matches;
+}
+
 int image_new(int fd, const struct image_identity *identity, uint64_t seed, struct image **ret)
 {
 	struct image *i = calloc(1, sizeof(*i));
@@ -107,12 +149,15 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed, stru
 	if (!i)
 		return -ENOMEM;
 	i->identity = *identity;
+	i->lines_file.fd = -1;
 	symbols_init(&i->symbols);
 	table_init(&i->answers, seed);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
 			build_id_read(&f, &i->id);
+		if (!i->id.is_real)
+			i->headers = hash_headers(&f, seed);
 		i->has_symtab = symbols_has_symtab(&f);
 		i->is_go = elf_file_section(&f, ".go.buildinfo", &info) != NULL;
 		i->has_debug_info =
@@ -134,6 +179,7 @@ void image_free(struct image *i)
 	if (!i)
 		return;
 	image_drop(i);
+	image_close_lines_file(i);
 	free(i->segments);
 	free(i);
 }
@@ -267,7 +313,7 @@ int image_load_lines(struct image *i, int fd, clock_fn cpu_ns)
 
 	if (i->lines_tried || !i->is_elf)
 		return 0;
-	if (elf_file_open(&f, fd) == 0) {
+	if (fd >= 0 && elf_file_open(&f, fd) == 0) {
 		r = lines_open(&f, cpu_ns, &i->lines);
 		elf_file_close(&f);
 	}
@@ -280,6 +326,7 @@ void image_drop(struct image *i)
 	lines_free(i->lines);
 	i->lines = NULL;
 	i->lines_tried = false;
+	i->lines_file.sought = i->lines_file.fd >= 0;
 	cfi_free(i->cfi);
 	i->cfi = NULL;
 	rows_fini(&i->go);
@@ -288,6 +335,11 @@ void image_drop(struct image *i)
 	table_fini(&i->answers);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
+}
+
+void image_close_lines_file(struct image *i)
+{
+	close_fd(&i->lines_file.fd);
 }
 
 size_t image_bytes(const struct image *i)

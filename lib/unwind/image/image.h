@@ -7,8 +7,9 @@
  * image_load_plt() and image_load_lines(). image_drop() frees them to save memory; they
  * can be read again.
  *
- * An image keeps no descriptor. The caller opens the file again for each read and
- * checks with image_identify() that it still is the same file.
+ * The caller opens the file for each read, and checks that it still is the image's:
+ * image_identify() or, if the change time differs, image_matches(). The one descriptor that an
+ * image keeps is that of its lines (struct image_lines_file).
  */
 #ifndef LIB_UNWIND_IMAGE_IMAGE_H
 #define LIB_UNWIND_IMAGE_IMAGE_H
@@ -72,6 +73,21 @@ struct image_switch {
 	enum image_switch_kind kind;
 };
 
+/*
+ * The file from which the lines of an image are to be read: the image's own or its debug file. It
+ * is open from the first sample in the image until the lines are read, because the target may have
+ * ended by then. The cache (cache.h) opens it and limits how many are open.
+ */
+struct image_lines_file {
+	int fd;			   /* -1: not open */
+	bool sought;		   /* the cache has tried to open it since image_drop() */
+	uint32_t number;	   /* unwind_files.number() of the file */
+	struct file_identity file; /* when it was opened */
+	uint64_t since;		   /* the cache's clock then */
+	/* Bytes of memory that only the descriptor holds: those of a copy of a file. */
+	uint64_t memory_bytes;
+};
+
 struct image {
 	struct image_identity identity;
 	size_t refs;	    /* number of struct space_mapping that refer to the image */
@@ -88,6 +104,8 @@ struct image {
 	uint64_t base; /* p_vaddr of the first PT_LOAD */
 	uint64_t size; /* from there to the end of the last PT_LOAD */
 	struct build_id id;
+	/* Without a build-id: a hash of the section headers and the modification time. */
+	uint64_t headers;
 	bool has_symtab;
 	bool has_debug_info;
 	bool is_go;
@@ -101,8 +119,8 @@ struct image {
 	struct image_switch switches[IMAGE_SWITCHES]; /* found with the symbols */
 	struct plt plt;
 	bool lines_tried;
-	struct lines *lines;   /* NULL: no debug information */
-	uint32_t lines_number; /* number of the file from which lines were read */
+	struct lines *lines; /* NULL: no debug information */
+	struct image_lines_file lines_file;
 	uint32_t names_number; /* of the debug file with the symbols; 0: image's own */
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;
@@ -115,6 +133,14 @@ struct image {
  */
 must_check int image_identify(int fd, uint64_t seed, struct image_identity *ret);
 bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
+
+/*
+ * Returns true if the file behind fd has the contents of the image as far as is known: the same
+ * build-id or, if the image has none, the same section headers and modification time. chmod(2),
+ * link(2) and utimensat(2) change the change time, and not the contents. For a file whose device,
+ * inode and size are the image's, or for its debug file.
+ */
+bool image_matches(const struct image *i, int fd);
 
 /*
  * Makes an image of the file behind fd, which stays the caller's; identity is copied.
@@ -155,7 +181,7 @@ must_check int image_load_plt(struct image *i, int fd);
 
 /*
  * Reads the debug information from fd, which is the file itself or its debug file,
- * unless that was done. cpu_ns is passed to lines_open(). A file without debug
+ * unless that was done; -1: there is none. cpu_ns is passed to lines_open(). A file without debug
  * information has no lines; that is no error. Returns 0 or -ENOMEM.
  */
 must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
@@ -163,8 +189,11 @@ must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 /* Returns the stack switch whose function contains vaddr, or NULL. */
 const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr);
 
-/* Frees rows, symbols, names of PLT stubs, lines and answers. */
+/* Frees rows, symbols, names of PLT stubs, lines and answers. lines_file stays open. */
 void image_drop(struct image *i);
+
+/* Closes lines_file, if it is open. */
+void image_close_lines_file(struct image *i);
 
 /* Returns how many bytes of memory image_drop() would free. */
 size_t image_bytes(const struct image *i);

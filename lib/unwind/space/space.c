@@ -262,11 +262,15 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m)
 {
 	const struct file_source source = space_source(s, m->file);
 
-	if (m->lost || cache_rows(s->cache, m->image, &source))
+	if (m->lost || cache_rows(s->cache, m->image, &source)) {
 		m->lost = true;
-	else if (s->symbols != UNWIND_SYMBOLS_NONE)
+		return false;
+	}
+	if (s->symbols != UNWIND_SYMBOLS_NONE)
 		(void)!cache_symbols(s->cache, m->image, &source);
-	return !m->lost;
+	if (s->symbols == UNWIND_SYMBOLS_LINES)
+		cache_open_lines_file(s->cache, m->image, &source);
+	return true;
 }
 
 bool space_read_plt(struct unwind_space *s, struct space_mapping *m)

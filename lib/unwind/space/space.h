@@ -4,8 +4,8 @@
  * (pc_info.h) and the last walk of each thread (memos.h).
  *
  * The space requests a file from unwind_files, and waits for it, when an address in
- * its mapping is looked up for the first time. The CFI and symbols are read
- * immediately, because the file may be out of reach later: the target may exit.
+ * its mapping is looked up for the first time. The CFI and symbols are read immediately, and the
+ * file with the lines is opened, because it may be out of reach later: the target may exit.
  */
 #ifndef LIB_UNWIND_SPACE_SPACE_H
 #define LIB_UNWIND_SPACE_SPACE_H
@@ -41,7 +41,7 @@ struct unwind_space {
 	const struct unwind_files *files;
 	void *ctx;
 	enum unwind_symbols symbols;
-	uint64_t lines_skipped; /* addresses that got no lines because of a limit */
+	uint64_t lines_lost; /* as unwind_space_take_lines_lost() */
 	uint64_t far_mappings;	/* unwind_space_take_far_mappings() */
 	const char *far_path;
 	struct perf_map perf_map;
@@ -77,7 +77,8 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
 
 /*
  * Reads the CFI of m->image, which must not be NULL, and its symbols, unless
- * s->symbols is UNWIND_SYMBOLS_NONE. Does nothing if they have been read. Returns false if the
+ * s->symbols is UNWIND_SYMBOLS_NONE; opens the file with its lines, if it is
+ * UNWIND_SYMBOLS_LINES. Does nothing if they have been read. Returns false if the
  * CFI cannot be read: the file cannot be opened again, cache_rows() returned -EAGAIN, or memory
  * is short. m->lost then prevents further requests. An error with the symbols is ignored: names
  * are missing.

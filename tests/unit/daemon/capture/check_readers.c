@@ -90,7 +90,7 @@ static bool is_sent_at(uint64_t now_ns)
 	int r;
 
 	readers_tick(readers, now_ns);
-	readers_send_first_heads(readers);
+	readers_send_first_heads(readers, now_ns);
 	r = ipc_recv(fds[1], &m);
 	if (r == -EAGAIN)
 		return false;
@@ -113,10 +113,14 @@ static uint64_t sent_after(uint64_t start_ns)
 	return now_ns - start_ns;
 }
 
-/* Gives the ticks at which the first samples of the target come. Returns the time after them. */
+/*
+ * Gives the ticks in which the target's program is new: those of its first samples, and up to 100
+ * ms after the first of them. Returns the time of the last tick, after which heads are sent every
+ * 100 ms.
+ */
 static uint64_t begun(uint64_t now_ns)
 {
-	for (int i = 2; i >= 0; i--) {
+	for (int i = 10; i >= 0; i--) {
 		add_record(64);
 		ck_assert(is_sent_at(now_ns - (uint64_t)i * 10 * MS));
 	}
@@ -130,10 +134,10 @@ TEST(heads_are_sent_more_often_while_something_is_new)
 	const struct msg_stack_hint hint = {
 		.h = MSG_HEADER(MSG_STACK_HINT),
 	};
-	uint64_t now_ns = begun(10000 * MS) - 20 * MS;
+	uint64_t now_ns = begun(10000 * MS);
 
 	/* The target is new for two seconds. */
-	for (int i = 0; i < 19; i++, now_ns += 100 * MS)
+	for (int i = 0; i < 18; i++, now_ns += 100 * MS)
 		ck_assert_uint_eq(sent_after(now_ns), 100 * MS);
 	ck_assert_uint_eq(sent_after(now_ns), 500 * MS);
 	now_ns += 500 * MS;
@@ -159,7 +163,30 @@ TEST(the_head_is_sent_when_much_is_unread)
 	ck_assert(!is_sent_at(now_ns + 5000 * MS));
 }
 
-TEST(heads_with_the_first_samples_of_a_target_are_sent_at_once)
+/*
+ * Checks that a new program begins at the tick of time now_ns, which is 100 ms after the last one
+ * at which all heads were sent.
+ */
+static void check_first_heads(uint64_t now_ns)
+{
+	const uint64_t end_ns = now_ns + 100 * MS;
+	uint64_t sent_ns = now_ns;
+
+	for (int i = 0; i < 3; i++, now_ns += 1 * MS) {
+		add_record(64);
+		ck_assert(is_sent_at(now_ns));
+		sent_ns = now_ns;
+	}
+	/* The rate is higher than that of heads. */
+	for (; now_ns < end_ns; now_ns += 1 * MS) {
+		add_record(64);
+		ck_assert_int_eq(is_sent_at(now_ns), now_ns - sent_ns == 5 * MS);
+		if (now_ns - sent_ns == 5 * MS)
+			sent_ns = now_ns;
+	}
+}
+
+TEST(heads_with_the_first_samples_of_a_program_are_sent_at_once)
 {
 	uint64_t now_ns = begun(10000 * MS);
 
@@ -167,12 +194,19 @@ TEST(heads_with_the_first_samples_of_a_target_are_sent_at_once)
 	ck_assert(!is_sent_at(now_ns += 10 * MS));
 	/* A second target. */
 	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
+	check_first_heads(10100 * MS);
+	/* A target executes a new program. */
+	sink->execs++;
+	check_first_heads(20000 * MS);
+	/* The ticks of a slow rate. */
+	now_ns = 40000 * MS;
+	sink->execs++;
 	for (int i = 0; i < 3; i++) {
 		add_record(64);
-		ck_assert(is_sent_at(now_ns += 10 * MS));
+		ck_assert(is_sent_at(now_ns += 99 * MS));
 	}
 	add_record(64);
-	ck_assert(!is_sent_at(now_ns += 10 * MS));
+	ck_assert(!is_sent_at(now_ns += 99 * MS));
 }
 
 static bool has_messages(void)

@@ -244,3 +244,48 @@ TEST(any_number_of_threads_takes_no_more_memory)
 		ck_assert(hints_may_send(&h, tid, tid * MS, tid * MS));
 	ck_assert_uint_eq(mallinfo2().uordblks + mallinfo2().hblkhd, before);
 }
+
+static bool lacks(void)
+{
+	return hints_lacks_own_stack(&sample, &stack);
+}
+
+TEST(a_sample_of_another_stack_lacks_the_own_one)
+{
+	ck_assert(!lacks());
+	stack.end = UNWIND_END_UNREADABLE;
+	stack.second = OWN_END - 8192;
+	ck_assert(lacks());
+	/* capture had the hint already, or copies from a lower address. */
+	sample.known.second = stack.second;
+	ck_assert(!lacks());
+	/* The thread has gone deeper since. */
+	stack.second -= 65536;
+	ck_assert(lacks());
+	/* capture does not know the end of the own stack yet. */
+	sample.known = (struct sample_known){0};
+	ck_assert(lacks());
+	/* The walk left no other stack: it was wrong. */
+	sample.known.own_end = OWN_END;
+	sample.stack.addr = OWN_END - 4096;
+	ck_assert(!lacks());
+	/* The walk came to a third stack. */
+	sample.stack.addr = ADDR;
+	stack.second = OWN_END;
+	ck_assert(!lacks());
+}
+
+TEST(few_samples_of_a_thread_are_dropped)
+{
+	static struct hints h;
+	int dropped = 0;
+
+	ck_assert(!hints_must_drop(&h, TID, false));
+	for (int i = 0; i < 10000; i++)
+		dropped += hints_must_drop(&h, TID, true);
+	ck_assert_int_ge(dropped, HINTS_DROPS_FIRST);
+	ck_assert_int_le(dropped, HINTS_DROPS_FIRST + 10000 / HINTS_DROPS_SHARE);
+	ck_assert(hints_must_drop(&h, TID + 1, true));
+	/* A thread with the same slot. */
+	ck_assert(!hints_must_drop(&h, TID + HINTS_SLOTS, true));
+}

@@ -70,12 +70,16 @@ TEST(a_release_of_the_user_stays_without_the_early_files)
 	ck_assert_str_eq(program_environment(&p), "ours");
 }
 
-/* The maps were read at this time. */
-#define READ_NS 7
+/* The maps were read at this time, and not for the first time. */
+#define READ_NS (10 * NS_PER_SEC)
 
 static void set_up_maps(void)
 {
-	p = (struct program){.has_maps = true, .maps_read_ns = READ_NS};
+	p = (struct program){
+		.has_maps = true,
+		.maps_read_ns = READ_NS,
+		.maps_first_ns = READ_NS - 2 * MAPS_MISS_NS,
+	};
 }
 
 /*
@@ -114,6 +118,35 @@ TEST(after_a_miss_maps_are_due_after_200_ms)
 	set_up_maps();
 	ck_assert(!program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS - 1));
 	ck_assert(program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS));
+}
+
+/* It maps its libraries after its first sample. */
+TEST(after_a_miss_the_maps_of_a_young_program_are_due_earlier)
+{
+	static const uint64_t cost_ns = 1 * NS_PER_MS;
+	uint64_t now_ns = READ_NS;
+	unsigned int n = 0;
+
+	set_up_maps();
+	p.maps_first_ns = READ_NS;
+	ck_assert(!program_maps_due_after_miss(&p, READ_NS));
+	ck_assert(program_maps_due_after_miss(&p, READ_NS + 1));
+	p.maps_cost_ns = cost_ns;
+	ck_assert(!program_maps_due_after_miss(&p, READ_NS + MAPS_YOUNG_COST * cost_ns - 1));
+	ck_assert(program_maps_due_after_miss(&p, READ_NS + MAPS_YOUNG_COST * cost_ns));
+	/* Each sample of a second misses. */
+	for (; now_ns < READ_NS + NS_PER_SEC; now_ns += NS_PER_MS)
+		if (program_maps_due_after_miss(&p, now_ns)) {
+			p.maps_read_ns = now_ns;
+			n++;
+		}
+	ck_assert_uint_le(n, 15);
+	ck_assert_uint_ge(n, 10);
+	ck_assert(!program_maps_due_after_miss(&p, p.maps_read_ns + MAPS_MISS_NS - 1));
+	/* Its maps could not be read. */
+	p.maps_first_ns = p.maps_read_ns;
+	p.has_maps = false;
+	ck_assert(!program_maps_due_after_miss(&p, p.maps_read_ns + MAPS_MISS_NS - 1));
 }
 
 TEST(a_program_without_maps_gets_them_at_its_first_sample_and_then_as_after_a_miss)

@@ -15,7 +15,8 @@
 #define TID	42
 #define TICK_NS (10 * NS_PER_MS)
 
-static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n";
+static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n"
+			   "9000-a000 r-xp 00000000 00:00 0 \n";
 /* FILE_KIND_PROGRAM: the executable, which file it is, argv[0], the environment. */
 static const char first[] = "/bin/first\0\0first\0SENTRY_RELEASE=first@1";
 static const char second[] = "/bin/second\0\0second\0";
@@ -100,7 +101,7 @@ static void sample_as(uint64_t time_ns, uint32_t flags)
 		.flags = flags,
 		.arch = CPU_SAMPLE_ARCH,
 		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
-		.regs[CPU_PC] = 0x9000, /* in no mapping */
+		.regs[CPU_PC] = 0x9000, /* in no file */
 	};
 
 	OK(stream_record(stream, &s.h, sizeof(s)));

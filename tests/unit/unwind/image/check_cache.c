@@ -1,6 +1,13 @@
-/* Tests of the cache: the limit of memory, sharing, the mark of the file in use, and requests. */
+/*
+ * Tests of the cache: the limit of memory, sharing, the mark of the file in use, requests, files
+ * that stay open for their lines, and files that were changed.
+ */
 #include "lib/unwind/image/cache.h"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -387,4 +394,370 @@ TEST(a_dropped_image_is_read_again_after_calls_that_make_up_for_the_time_of_its_
 	unwind_cache_free(cache);
 	free(maps);
 	target_stop(&t);
+}
+
+/*
+ * Copies of a program with debug information, unlinked. Copy i is mapped at COPY_AT(i), by the
+ * segment with the program's code.
+ */
+#define COPIES	   2
+#define COPY_AT(i) (UINT64_C(0x10000000) * ((i) + 1))
+
+static struct {
+	int fds[COPIES];
+	uint64_t offset, size; /* of the segment in the file */
+	uint32_t opened;
+	bool gone; /* the target has ended: no file can be opened */
+} copies;
+
+static int open_copy(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	char path[64];
+
+	(void)ctx, (void)end;
+	if (copies.gone)
+		return -ESRCH;
+	copies.opened++;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", copies.fds[start / COPY_AT(0) - 1]);
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static const struct unwind_files copied_files = {.image = open_copy, .debug = no_debug};
+
+static void copy_bytes(int from, int to)
+{
+	struct stat st;
+	uint8_t *bytes;
+
+	OK(fstat(from, &st));
+	bytes = malloc((size_t)st.st_size);
+	OK(pread_all(from, bytes, (size_t)st.st_size, 0));
+	OK(write_all(to, bytes, (size_t)st.st_size));
+	free(bytes);
+}
+
+/* Makes a file without a name. It is not in /tmp, which may be a file system in memory. */
+static int make_unlinked(void)
+{
+	char path[PATH_MAX + 16], self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int fd;
+
+	ck_assert_int_gt(n, 0);
+	self[n] = '\0';
+	(void)snprintf(path, sizeof(path), "%s/copy-XXXXXX", dirname(self));
+	fd = mkostemp(path, O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	OK(unlink(path));
+	return fd;
+}
+
+static void find_code(int fd)
+{
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr p;
+
+	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
+	for (unsigned int i = 0; i < ehdr.e_phnum; i++) {
+		OK(pread_all(fd, &p, sizeof(p), ehdr.e_phoff + i * sizeof(p)));
+		if (p.p_type == PT_LOAD && (p.p_flags & PF_X) != 0)
+			break;
+	}
+	copies.offset = p.p_offset & ~UINT64_C(4095);
+	copies.size = align_up(p.p_offset - copies.offset + p.p_filesz, 4096);
+}
+
+static void make_copies(void)
+{
+	const char *args[] = {"nanosleep", NULL};
+	char path[64];
+	struct target t;
+	int program;
+
+	target_start(&t, "unw_o2", args);
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)t.pid);
+	program = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(program, 0);
+	for (size_t i = 0; i < COPIES; i++) {
+		copies.fds[i] = make_unlinked();
+		copy_bytes(program, copies.fds[i]);
+	}
+	find_code(program);
+	close_fd(&program);
+	target_stop(&t);
+	copies.opened = 0;
+	copies.gone = false;
+}
+
+static void close_copies(void)
+{
+	for (size_t i = 0; i < COPIES; i++)
+		close_fd(&copies.fds[i]);
+}
+
+/* Makes a space that maps all copies. */
+static struct unwind_space *map_copies(size_t max_files)
+{
+	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX, .max_files = max_files};
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	char text[256];
+	int n = 0;
+
+	for (uint64_t i = 0; i < COPIES; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			      "%llx-%llx r-xp %llx fe:01 %d /copy%d\n",
+			      (unsigned long long)COPY_AT(i),
+			      (unsigned long long)(COPY_AT(i) + copies.size),
+			      (unsigned long long)copies.offset, (int)i + 1, (int)i);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &copied_files, NULL, &space));
+	unwind_space_set_symbols(space, UNWIND_SYMBOLS_LINES);
+	OK(unwind_space_set_maps(space, text, (size_t)n));
+	return space;
+}
+
+static void free_space(struct unwind_space *space)
+{
+	struct unwind_cache *cache = space->cache;
+
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+}
+
+/* Looks up an address of copy i, as the walk of a sample does. */
+static struct image *sample_in(struct unwind_space *space, uint64_t i)
+{
+	struct image *image;
+
+	cache_begin(space->cache);
+	image = pc_info_at(space, COPY_AT(i))->image;
+	cache_end(space->cache);
+	ck_assert_ptr_nonnull(image);
+	return image;
+}
+
+/* Returns whether some address of copy i has lines. */
+static bool has_lines(struct unwind_space *space, uint64_t i)
+{
+	struct unwind_line lines[UNWIND_LINES_MAX];
+	size_t n;
+
+	for (uint64_t pc = COPY_AT(i); pc < COPY_AT(i) + copies.size; pc++)
+		if (unwind_lines_at(space, pc, lines, &n) == 0)
+			return true;
+	return false;
+}
+
+TEST(lines_are_read_after_the_end_of_the_target)
+{
+	struct unwind_space *space;
+	struct image *image;
+
+	make_copies();
+	space = map_copies(COPIES);
+	image = sample_in(space, 0);
+	ck_assert_int_ge(image->lines_file.fd, 0);
+	copies.gone = true;
+	ck_assert(has_lines(space, 0));
+	ck_assert_uint_eq(unwind_space_take_lines_lost(space), 0);
+	ck_assert_int_eq(image->lines_file.fd, -1);
+	ck_assert_uint_eq(copies.opened, 1);
+	/* Of the other copy there was no sample. */
+	ck_assert(!has_lines(space, 1));
+	ck_assert_uint_eq(unwind_space_take_lines_lost(space), copies.size);
+	free_space(space);
+	close_copies();
+}
+
+TEST(the_file_that_was_opened_first_is_closed_first)
+{
+	struct unwind_space *space;
+	const struct image *first, *second;
+
+	make_copies();
+	space = map_copies(1);
+	first = sample_in(space, 0);
+	second = sample_in(space, 1);
+	ck_assert_int_eq(first->lines_file.fd, -1);
+	ck_assert_int_ge(second->lines_file.fd, 0);
+	/* It is not opened again and again. */
+	(void)sample_in(space, 0);
+	ck_assert_int_eq(first->lines_file.fd, -1);
+	copies.gone = true;
+	ck_assert(!has_lines(space, 0));
+	ck_assert_uint_eq(unwind_space_take_lines_lost(space), copies.size);
+	ck_assert(has_lines(space, 1));
+	ck_assert_uint_eq(unwind_space_take_lines_lost(space), 0);
+	free_space(space);
+	/* As long as the target lives, the file is opened again. */
+	copies.gone = false;
+	space = map_copies(0);
+	ck_assert_int_eq(sample_in(space, 0)->lines_file.fd, -1);
+	ck_assert(has_lines(space, 0));
+	free_space(space);
+	close_copies();
+}
+
+TEST(a_file_that_nobody_maps_is_closed)
+{
+	struct unwind_space *space;
+	const struct image *image;
+
+	make_copies();
+	space = map_copies(COPIES);
+	image = sample_in(space, 0);
+	ck_assert_int_ge(image->lines_file.fd, 0);
+	OK(unwind_space_set_maps(space, "", 0));
+	ck_assert_uint_eq(image->refs, 0);
+	ck_assert_int_eq(image->lines_file.fd, -1);
+	free_space(space);
+	close_copies();
+}
+
+/* Copies of files that a server would have to answer for. */
+TEST(open_copies_in_memory_have_a_limit_of_bytes)
+{
+	struct unwind_space *space;
+	const struct image *first;
+
+	make_copies();
+	for (size_t i = 0; i < COPIES; i++) {
+		int copy = memfd_create("copy", MFD_CLOEXEC);
+
+		ck_assert_int_ge(copy, 0);
+		copy_bytes(copies.fds[i], copy);
+		OK(ftruncate(copy, CACHE_OPEN_MEMORY_MAX / 2 + 1));
+		close_fd(&copies.fds[i]);
+		copies.fds[i] = copy;
+	}
+	space = map_copies(COPIES);
+	first = sample_in(space, 0);
+	ck_assert_int_ge(first->lines_file.fd, 0);
+	ck_assert_int_ge(sample_in(space, 1)->lines_file.fd, 0);
+	ck_assert_int_eq(first->lines_file.fd, -1);
+	free_space(space);
+	close_copies();
+}
+
+/* Returns the result of cache_fd() for the file of copy 0, requested in a new call. */
+static int open_again(struct unwind_space *space)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	struct file_source source;
+	int fd;
+
+	cache_begin(space->cache);
+	m = space_mapping(space, COPY_AT(0), &map);
+	source = space_source(space, map);
+	fd = cache_fd(space->cache, m->image, &source);
+	cache_end(space->cache);
+	return fd;
+}
+
+/* Sets the times of the last access and modification, and so the change time, to now + seconds. */
+static void touch(int fd, time_t seconds)
+{
+	struct timespec times[2];
+
+	OK(clock_gettime(CLOCK_REALTIME, &times[0]));
+	times[0].tv_sec += seconds;
+	times[1] = times[0];
+	OK(futimens(fd, times));
+}
+
+/* Finds the build-id in the file of copy 0. */
+static off_t find_build_id(const struct image *image)
+{
+	struct stat st;
+	uint8_t *bytes;
+	const uint8_t *found;
+	off_t at;
+
+	ck_assert(image->id.is_real);
+	OK(fstat(copies.fds[0], &st));
+	bytes = malloc((size_t)st.st_size);
+	OK(pread_all(copies.fds[0], bytes, (size_t)st.st_size, 0));
+	found = memmem(bytes, (size_t)st.st_size, image->id.bytes, image->id.size);
+	ck_assert_ptr_nonnull(found);
+	at = found - bytes;
+	free(bytes);
+	return at;
+}
+
+static void write_word(off_t at, uint32_t word)
+{
+	ck_assert_int_eq(pwrite(copies.fds[0], &word, sizeof(word), at), sizeof(word));
+}
+
+TEST(a_file_is_the_same_as_long_as_its_build_id_is)
+{
+	struct unwind_space *space;
+	const struct image *image;
+	struct stat before, after;
+
+	make_copies();
+	space = map_copies(COPIES);
+	image = sample_in(space, 0);
+	OK(fstat(copies.fds[0], &before));
+	do {
+		OK(fchmod(copies.fds[0], 0700));
+		touch(copies.fds[0], 1000);
+		OK(fstat(copies.fds[0], &after));
+	} while (after.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+	ck_assert_int_ge(open_again(space), 0);
+	ck_assert_uint_eq(image->identity.file.ctime_ns, file_identity_of(&after).ctime_ns);
+	ck_assert(has_lines(space, 0));
+	/* Another file was written over it. */
+	write_word(find_build_id(image), 0x12345678);
+	touch(copies.fds[0], 2000);
+	ck_assert_int_eq(open_again(space), -ESTALE);
+	free_space(space);
+	/* Between the sample and the end of the chunk. */
+	space = map_copies(COPIES);
+	image = sample_in(space, 0);
+	write_word(find_build_id(image), 0x9abcdef0);
+	touch(copies.fds[0], 3000);
+	ck_assert(!has_lines(space, 0));
+	ck_assert_uint_eq(unwind_space_take_lines_lost(space), copies.size);
+	free_space(space);
+	close_copies();
+}
+
+TEST(without_a_build_id_section_headers_and_modification_time_count)
+{
+	struct unwind_space *space;
+	struct timespec times[2];
+	struct stat before, after;
+	Elf64_Ehdr ehdr;
+
+	make_copies();
+	space = map_copies(COPIES);
+	/* The type of the note is before its name "GNU" and the build-id. */
+	write_word(find_build_id(sample_in(space, 0)) - 8, 0x1234);
+	free_space(space);
+	space = map_copies(COPIES);
+	ck_assert(!sample_in(space, 0)->id.is_real);
+	OK(fstat(copies.fds[0], &before));
+	times[0] = before.st_atim;
+	times[1] = before.st_mtim;
+	do {
+		OK(fchmod(copies.fds[0], 0700));
+		OK(fstat(copies.fds[0], &after));
+	} while (after.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+	ck_assert_int_ge(open_again(space), 0);
+	touch(copies.fds[0], 1000);
+	ck_assert_int_eq(open_again(space), -ESTALE);
+	OK(futimens(copies.fds[0], times));
+	ck_assert_int_ge(open_again(space), 0);
+	OK(pread_all(copies.fds[0], &ehdr, sizeof(ehdr), 0));
+	/* The flags of the second section. */
+	write_word((off_t)(ehdr.e_shoff + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_flags)),
+		   0x7ff);
+	OK(futimens(copies.fds[0], times));
+	ck_assert_int_eq(open_again(space), -ESTALE);
+	free_space(space);
+	close_copies();
 }
