@@ -41,8 +41,8 @@ struct unwind_space {
 	const struct unwind_files *files;
 	void *ctx;
 	enum unwind_symbols symbols;
-	uint64_t lines_lost; /* as unwind_space_take_lines_lost() */
-	uint64_t far_mappings;	/* unwind_space_take_far_mappings() */
+	uint64_t lines_lost;   /* as unwind_space_take_lines_lost() */
+	uint64_t far_mappings; /* unwind_space_take_far_mappings() */
 	const char *far_path;
 	struct perf_map perf_map;
 	bool perf_map_asked; /* the perf map was requested since the maps were set */

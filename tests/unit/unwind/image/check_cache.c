@@ -644,14 +644,13 @@ TEST(open_copies_in_memory_have_a_limit_of_bytes)
 /* Returns the result of cache_fd() for the file of copy 0, requested in a new call. */
 static int open_again(struct unwind_space *space)
 {
-	const struct map *map = NULL;
 	struct space_mapping *m;
 	struct file_source source;
 	int fd;
 
 	cache_begin(space->cache);
-	m = space_mapping(space, COPY_AT(0), &map);
-	source = space_source(space, map);
+	m = space_mapping(space, COPY_AT(0));
+	source = space_source(space, m->file);
 	fd = cache_fd(space->cache, m->image, &source);
 	cache_end(space->cache);
 	return fd;
