@@ -393,21 +393,45 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 }
 
 /*
- * Moves f, the leaf or a frame that a signal interrupted. The pc may be at any instruction, also
- * between pushes that the CFI does not describe (hand-written code, gcc -Oz). If the rule finds an
- * address without a mapping, the path of the code is tried.
+ * Returns true if the return address ra of a frame at lookup is in the frame's own function, and no
+ * call ends there: it is a label that the function has pushed. p is that of the frame.
  */
-static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct pc_info *p)
+static bool is_own_label(struct walk *w, const struct pc_info *p, uint64_t lookup, uint64_t ra)
 {
-	const struct frame_regs regs = f->regs;
-	const uint32_t signals = f->signals;
-	enum unwind_end end = try_rule(w, f, p);
+	uint64_t start, target;
 
-	if (end != UNWIND_END_NO_MAP || f->signals != signals)
+	/* Most callers are farther away, which costs nothing. */
+	if (ra - lookup + CODE_FUNCTION_MAX >= 2u * CODE_FUNCTION_MAX ||
+	    !rows_function(p->rows, ra - 1 - p->bias, &start) || start > lookup - p->bias)
+		return false;
+	return rows_function(p->rows, lookup - p->bias, &target) && target == start &&
+	       code_call_before(w->space, ra, &target) == CODE_CALL_NONE;
+}
+
+/*
+ * Moves f by the rule of p. CFI does not describe all pushes: those of hand-written code and of gcc
+ * -Oz, where the pc of the leaf may be between two of them; and in functions of OCaml the handler
+ * of a try, below calls of the garbage collector. So if the rule finds an address without a
+ * mapping, or a label of the function itself, the path of the code is tried.
+ */
+static enum unwind_end step_by_cfi(struct walk *w, struct walk_frame *f, const struct pc_info *p)
+{
+	const struct walk_frame before = *f;
+	/* Looking up the caller may overwrite *p. */
+	const struct pc_info own = {.rows = p->rows, .bias = p->bias};
+	enum unwind_end end = try_rule(w, f, p);
+	struct walk_frame after;
+
+	if (f->signals != before.signals ||
+	    (end != UNWIND_END_NO_MAP &&
+	     (end != WALK_ON || !is_own_label(w, &own, walk_lookup(&before), f->addr))))
 		return end;
-	f->regs = regs;
-	end = step_by_path(w, f);
-	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
+	after = *f;
+	*f = before;
+	if (step_by_path(w, f) == WALK_ON)
+		return WALK_ON;
+	*f = after;
+	return end;
 }
 
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
@@ -422,7 +446,7 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 	w->second = 0;
 	f->not_called = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
-		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p) : try_rule(w, f, p);
+		return step_by_cfi(w, f, p);
 	if (pc_info_is_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return guess_caller(w, f, p);
