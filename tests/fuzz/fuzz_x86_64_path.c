@@ -12,6 +12,8 @@
 static void check(const struct x86_64_path *path)
 {
 	assert(path->ra < X86_64_PATH_MAX && path->ra % 8 == 0);
+	assert(path->base == X86_64_BASE_SP ||
+	       (path->ra <= X86_64_PATH_POPS_MAX && path->base_at < X86_64_PATH_BASE_MAX));
 	assert(path->fp == X86_64_PATH_FP_SAME ||
 	       (path->fp < X86_64_PATH_MAX && path->fp % 8 == 0));
 }

@@ -11,6 +11,12 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
+/* Bytes. Assembly that aligns its stack needs it for registers of 32 bytes or more. */
+#define STACK_ALIGNED 32
+
+/* The cost of a step of leads_to_root(), in units of walk.guess_cost. */
+#define CONFIRM_COST 8u
+
 /* The cost of code_installs_handler(), in units of walk.guess_cost. */
 #define INSTALLS_COST 256u
 
@@ -222,8 +228,37 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
 }
 
 /*
+ * Returns true if the walk from the caller that the path finds reaches the root, or the end of a
+ * capped copy. Paths of those further frames are not confirmed in this way.
+ */
+static bool leads_to_root(struct walk *w, struct walk_frame f, const struct code_path *path,
+			  uint32_t *budget)
+{
+	const uint64_t top = w->top;
+	enum unwind_end end;
+
+	if (w->confirming)
+		return false;
+	w->guess_cost = WALK_GUESS_COST_MAX - *budget;
+	w->confirming = true;
+	end = step_by_offsets(w, &f, path->ra, path->fp);
+	while (end == WALK_ON && w->guess_cost + CONFIRM_COST <= WALK_GUESS_COST_MAX) {
+		w->guess_cost += CONFIRM_COST;
+		end = step_to_caller(w, &f);
+	}
+	w->confirming = false;
+	*budget = WALK_GUESS_COST_MAX - w->guess_cost;
+	/* Bytes that only this walk reads do not count as needed. */
+	w->top = top;
+	w->missing = 0;
+	w->second = 0;
+	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED;
+}
+
+/*
  * Returns true if the path agrees with the function's start. The start is the target of the call
- * before the return address, or the symbol's.
+ * before the return address, or the symbol's. If it is unknown, and another function may be behind
+ * a call on the path, the walk has to reach the root.
  */
 static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint64_t ra,
 		   const struct code_path *path, uint32_t *budget)
@@ -246,12 +281,8 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint
 		if (start != 0)
 			agreement = agrees_from(w, start, at, path, budget);
 	}
-	/*
-	 * The start of the function is unknown. Behind a call on the path may be another
-	 * function.
-	 */
 	if (agreement == UNKNOWN)
-		return !path->has_call;
+		return !path->has_call || leads_to_root(w, *f, path, budget);
 	return agreement == AGREES;
 }
 
@@ -291,6 +322,37 @@ static bool find_path_from_start(struct walk *w, const struct walk_frame *f, uin
 }
 
 /*
+ * Makes the offsets of the path count from the stack pointer. Returns false if their base is
+ * unknown, or no address above the stack pointer.
+ */
+static bool find_base(struct walk *w, const struct walk_frame *f, struct code_path *path)
+{
+	const uint64_t sp = f->regs.r[SP];
+	uint64_t base = sp;
+
+	switch (path->base) {
+	case X86_64_BASE_SP:
+		return true;
+	case X86_64_BASE_WORD:
+		if (!walk_read_word(w, sp + path->base_at, &base))
+			return false;
+		break;
+	case X86_64_BASE_VALUE:
+		/* The path's code aligns the stack to this at least, and has not called since. */
+		if (!(f->regs.known & BIT(path->base_at)) || sp % STACK_ALIGNED != 0)
+			return false;
+		base = f->regs.r[path->base_at];
+		break;
+	}
+	if (base < sp || base - sp >= X86_64_PATH_BASE_MAX || base % 8 != 0)
+		return false;
+	path->ra += (uint32_t)(base - sp);
+	if (path->fp != X86_64_PATH_FP_SAME)
+		path->fp += (uint32_t)(base - sp);
+	return true;
+}
+
+/*
  * Moves f by a path that the code can take from f's pc to a ret (code_path_to_ret()) or, if there
  * is none, from the start of its function to the pc. Returns UNWIND_END_NO_CFI if there is no
  * path.
@@ -310,7 +372,8 @@ static enum unwind_end step_by_path(struct walk *w, struct walk_frame *f)
 	found = code_path_to_ret(w->space, at, &budget, &path);
 	if (!at_pc && path.exits)
 		return UNWIND_END_ROOT;
-	found = found && walk_read_word(w, f->regs.r[SP] + path.ra, &ra) &&
+	found = found && find_base(w, f, &path) &&
+		walk_read_word(w, f->regs.r[SP] + path.ra, &ra) &&
 		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &path, &budget);
 	if (!found)
 		found = find_path_from_start(w, f, at, &budget, &path);
@@ -393,21 +456,45 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 }
 
 /*
- * Moves f, the leaf or a frame that a signal interrupted. The pc may be at any instruction, also
- * between pushes that the CFI does not describe (hand-written code, gcc -Oz). If the rule finds an
- * address without a mapping, the path of the code is tried.
+ * Returns true if the return address ra of a frame at lookup is in the frame's own function, and no
+ * call ends there: it is a label that the function has pushed. p is that of the frame.
  */
-static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct pc_info *p)
+static bool is_own_label(struct walk *w, const struct pc_info *p, uint64_t lookup, uint64_t ra)
 {
-	const struct frame_regs regs = f->regs;
-	const uint32_t signals = f->signals;
-	enum unwind_end end = try_rule(w, f, p);
+	uint64_t start, target;
 
-	if (end != UNWIND_END_NO_MAP || f->signals != signals)
+	/* Most callers are farther away, which costs nothing. */
+	if (ra - lookup + CODE_FUNCTION_MAX >= 2u * CODE_FUNCTION_MAX ||
+	    !rows_function(p->rows, ra - 1 - p->bias, &start) || start > lookup - p->bias)
+		return false;
+	return rows_function(p->rows, lookup - p->bias, &target) && target == start &&
+	       code_call_before(w->space, ra, &target) == CODE_CALL_NONE;
+}
+
+/*
+ * Moves f by the rule of p. CFI does not describe all pushes: those of hand-written code and of gcc
+ * -Oz, where the pc of the leaf may be between two of them; and in functions of OCaml the handler
+ * of a try, below calls of the garbage collector. So if the rule finds an address without a
+ * mapping, or a label of the function itself, the path of the code is tried.
+ */
+static enum unwind_end step_by_cfi(struct walk *w, struct walk_frame *f, const struct pc_info *p)
+{
+	const struct walk_frame before = *f;
+	/* Looking up the caller may overwrite *p. */
+	const struct pc_info own = {.rows = p->rows, .bias = p->bias};
+	enum unwind_end end = try_rule(w, f, p);
+	struct walk_frame after;
+
+	if (f->signals != before.signals ||
+	    (end != UNWIND_END_NO_MAP &&
+	     (end != WALK_ON || !is_own_label(w, &own, walk_lookup(&before), f->addr))))
 		return end;
-	f->regs = regs;
-	end = step_by_path(w, f);
-	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
+	after = *f;
+	*f = before;
+	if (step_by_path(w, f) == WALK_ON)
+		return WALK_ON;
+	*f = after;
+	return end;
 }
 
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
@@ -422,7 +509,7 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 	w->second = 0;
 	f->not_called = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
-		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p) : try_rule(w, f, p);
+		return step_by_cfi(w, f, p);
 	if (pc_info_is_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return guess_caller(w, f, p);

@@ -430,17 +430,24 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 
 /*
  * The answer to CODE_PATHS_TO_RET and CODE_PATHS_FROM_START: these bits, the offset of the return
- * address in words, and how many words below it the frame pointer is (0: it is not restored).
+ * address in words, and how many words below it the frame pointer is (0: it is not restored). If
+ * the base is not the stack pointer, the lowest bits of the return address's field have its offset,
+ * and the others the number of the register, or the offset of the word.
  */
-#define PATH_FOUND    1u
-#define PATH_HAS_CALL 2u
-#define PATH_EXITS    4u
-#define PATH_RA_SHIFT 4
-#define PATH_RA_MASK  0xffffu
-#define PATH_FP_SHIFT 20
-#define PATH_FP_MASK  0xffu
+#define PATH_FOUND	1u
+#define PATH_HAS_CALL	2u
+#define PATH_EXITS	4u
+#define PATH_RA_SHIFT	4
+#define PATH_RA_MASK	0xffffu
+#define PATH_FP_SHIFT	20
+#define PATH_FP_MASK	0xffu
+#define PATH_BASE_SHIFT 28
+#define PATH_POPS_BITS	4
+#define PATH_POPS_MASK	((1u << PATH_POPS_BITS) - 1)
 _Static_assert(X86_64_PATH_MAX / 8 - 1 <= PATH_RA_MASK, "it fits");
 _Static_assert(X86_64_PATH_FP_MAX / 8 - 1 <= PATH_FP_MASK, "it fits");
+_Static_assert(X86_64_PATH_POPS_MAX / 8 <= PATH_POPS_MASK, "it fits");
+_Static_assert(X86_64_PATH_BASE_MAX / 8 - 1 <= PATH_RA_MASK >> PATH_POPS_BITS, "it fits");
 
 /* The longest function of printf has 1,500 instructions. */
 #define PATH_STEPS_MAX 4096u
@@ -505,22 +512,46 @@ static bool does_exit(const struct code_query *c)
 static uint32_t answer_of_path(const struct x86_64_path *path)
 {
 	uint32_t fp = path->fp == X86_64_PATH_FP_SAME ? 0 : (path->ra - path->fp) / 8;
+	uint32_t ra = path->ra / 8;
 
-	return PATH_FOUND | (path->has_call ? PATH_HAS_CALL : 0) | path->ra / 8 << PATH_RA_SHIFT |
-	       fp << PATH_FP_SHIFT;
+	switch (path->base) {
+	case X86_64_BASE_SP:
+		break;
+	case X86_64_BASE_WORD:
+		ra |= path->base_at / 8 << PATH_POPS_BITS;
+		break;
+	case X86_64_BASE_VALUE:
+		ra |= path->base_at << PATH_POPS_BITS;
+		break;
+	}
+	return PATH_FOUND | (path->has_call ? PATH_HAS_CALL : 0) | ra << PATH_RA_SHIFT |
+	       fp << PATH_FP_SHIFT | (uint32_t)path->base << PATH_BASE_SHIFT;
 }
 
 static bool path_of_answer(uint32_t answer, struct code_path *ret)
 {
 	const uint32_t fp = answer >> PATH_FP_SHIFT & PATH_FP_MASK;
-	const uint32_t ra = answer >> PATH_RA_SHIFT & PATH_RA_MASK;
+	uint32_t ra = answer >> PATH_RA_SHIFT & PATH_RA_MASK;
 
 	*ret = (struct code_path){
-		.ra = 8 * ra,
-		.fp = fp > 0 ? 8 * (ra - fp) : X86_64_PATH_FP_SAME,
 		.has_call = (answer & PATH_HAS_CALL) != 0,
 		.exits = (answer & PATH_EXITS) != 0,
+		.base = (enum x86_64_base)(answer >> PATH_BASE_SHIFT),
 	};
+	switch (ret->base) {
+	case X86_64_BASE_SP:
+		break;
+	case X86_64_BASE_WORD:
+		ret->base_at = 8 * (ra >> PATH_POPS_BITS);
+		ra &= PATH_POPS_MASK;
+		break;
+	case X86_64_BASE_VALUE:
+		ret->base_at = ra >> PATH_POPS_BITS;
+		ra &= PATH_POPS_MASK;
+		break;
+	}
+	ret->ra = 8 * ra;
+	ret->fp = fp > 0 ? 8 * (ra - fp) : X86_64_PATH_FP_SAME;
 	return (answer & PATH_FOUND) != 0;
 }
 

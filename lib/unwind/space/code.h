@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "lib/unwind/space/space.h"
+#include "lib/unwind/x86_64/x86_64_path.h"
 
 enum code_call {
 	CODE_CALL_NONE, /* no call ends at addr: it is no return address */
@@ -77,13 +78,16 @@ bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
  * A path through the code, and where the frame's return address and the caller's frame pointer
- * are according to the path, as offsets from the stack pointer in bytes.
+ * are according to the path, as offsets in bytes from the stack pointer or from another base, as in
+ * struct x86_64_path.
  */
 struct code_path {
 	uint32_t ra;
 	uint32_t fp; /* X86_64_PATH_FP_SAME: still in its register */
 	/* A call is on the path. It may be one that does not return. */
 	bool has_call;
+	enum x86_64_base base;
+	uint32_t base_at;
 	/*
 	 * The code at addr passes the value that the call before addr returned to exit(), or to
 	 * the end of the thread. So addr is in the function that called main() or the thread's

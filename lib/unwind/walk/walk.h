@@ -60,6 +60,7 @@ struct walk {
 	 * ends with an unknown register is repeated so.
 	 */
 	bool all_saved;
+	bool confirming;       /* this walk only confirms a path (guess/step.c) */
 	uint64_t top;	       /* as unwind_stack.stack_top */
 	uint64_t missing;      /* as unwind_stack.missing */
 	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most WALK_GUESS_COST_MAX */

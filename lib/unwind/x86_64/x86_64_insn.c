@@ -299,6 +299,12 @@ static void read_write(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	if ((p->op & 0xf8) == 0x38 || (p->op & 7) > 3) /* cmp; rax */
 		return;
 	ret->sp_lost = (to_reg ? reg_of(p) : rm_of(p)) == RSP;
+	if (ret->sp_lost && (p->op == 0x89 || p->op == 0x8b) && (p->rex & X86_64_REX_W)) {
+		ret->copies_sp = p->modrm >> 6 == 3;
+		ret->sp_from = ret->copies_sp ? (to_reg ? rm_of(p) : reg_of(p)) : 0;
+		ret->loads_sp = !ret->copies_sp && is_on_stack(p);
+		ret->sp_at = ret->loads_sp ? p->displacement : 0;
+	}
 	if (p->op == 0x8b && reg_of(p) == RBP && is_on_stack(p)) {
 		ret->loads_fp = true;
 		ret->fp_at = p->displacement;

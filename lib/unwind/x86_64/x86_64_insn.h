@@ -33,7 +33,12 @@ struct x86_64_insn {
 	int32_t distance;
 	/* What the instruction adds to rsp; 0 for a call (rsp after it has returned) and a ret. */
 	int32_t sp;
-	bool sp_lost;  /* it sets rsp to an unknown value */
+	bool sp_lost; /* it sets rsp to an unknown value */
+	/* In addition to sp_lost: the value is that of a register, or of a word on the stack. */
+	bool copies_sp;
+	uint8_t sp_from; /* the register, by its number in instructions */
+	bool loads_sp;
+	int32_t sp_at; /* where the word is above the old rsp */
 	bool loads_fp; /* it loads rbp from fp_at bytes above the old rsp */
 	int32_t fp_at;
 	bool saves_fp; /* it pushes rbp */

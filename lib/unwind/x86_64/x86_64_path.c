@@ -22,6 +22,9 @@ struct state {
 	/* Where the path pushed rbp, or NOWHERE, and the value of fp then. */
 	int64_t pushed;
 	int64_t pushed_fp;
+	/* What offset counts from, as in struct x86_64_path. */
+	enum x86_64_base base;
+	uint32_t base_at;
 };
 
 #define FP_SAME INT64_MIN
@@ -73,6 +76,16 @@ static bool visit(struct paths *w, uint64_t at)
 	w->visited[i] = mark;
 	w->n_visited++;
 	return true;
+}
+
+static struct state start_state(uint64_t vaddr)
+{
+	return (struct state){
+		.at = vaddr,
+		.fp = FP_SAME,
+		.pushed = NOWHERE,
+		.pushed_fp = FP_SAME,
+	};
 }
 
 /* Continues with the last branch that was not followed. Returns false if there is none. */
@@ -149,11 +162,37 @@ static int64_t popped_by_target(const struct x86_64_code *c, uint64_t at)
 		       : 0;
 }
 
+/*
+ * If the instruction sets rsp from a register, or from a word on the stack, lets the offsets count
+ * from there, once on a path. Returns false if they cannot.
+ */
+static bool change_base(const struct x86_64_insn *insn, struct state *s)
+{
+	/* DWARF's numbers: System V psABI for AMD64, figure 3.36 */
+	static const uint8_t dwarf[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+	const int64_t at = s->offset + insn->sp_at;
+
+	if (s->base != X86_64_BASE_SP || s->fp != FP_SAME || s->pushed != NOWHERE)
+		return false;
+	if (insn->copies_sp) {
+		s->base = X86_64_BASE_VALUE;
+		s->base_at = dwarf[insn->sp_from];
+	} else {
+		if (!insn->loads_sp || !is_offset(at) || at >= X86_64_PATH_BASE_MAX)
+			return false;
+		s->base = X86_64_BASE_WORD;
+		s->base_at = (uint32_t)at;
+	}
+	s->at += insn->size;
+	s->offset = 0;
+	return true;
+}
+
 static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 		     struct x86_64_path *ret)
 {
 	struct paths w = {.code = c, .first = vaddr};
-	struct state s = {vaddr, 0, FP_SAME, NOWHERE, FP_SAME};
+	struct state s = start_state(vaddr);
 	bool more = true;
 
 	while (more) {
@@ -165,14 +204,19 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 		}
 		if (insn.kind == X86_64_INSN_RET)
 			s.offset += popped_by_target(c, s.at);
-		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) && is_near(&s)) {
+		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) && is_near(&s) &&
+		    (s.base == X86_64_BASE_SP || s.offset <= X86_64_PATH_POPS_MAX)) {
 			*ret = (struct x86_64_path){
 				.ra = (uint32_t)s.offset,
 				.fp = s.fp == FP_SAME ? X86_64_PATH_FP_SAME : (uint32_t)s.fp,
 				.has_call = with_calls,
+				.base = s.base,
+				.base_at = s.base_at,
 			};
 			return true;
 		}
+		if (insn.sp_lost && change_base(&insn, &s))
+			continue;
 		if ((insn.kind == X86_64_INSN_CALL && !with_calls) || !execute(&w, &insn, &s))
 			more = take_pending(&w, &s);
 	}
@@ -188,7 +232,7 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret)
 {
 	struct paths w = {.code = c, .first = from};
-	struct state s = {from, 0, FP_SAME, NOWHERE, FP_SAME};
+	struct state s = start_state(from);
 	bool more = true;
 
 	while (more) {

@@ -25,15 +25,31 @@ struct x86_64_code {
 #define X86_64_PATH_FP_MAX  (2u * 1024)
 #define X86_64_PATH_FP_SAME UINT32_MAX /* not saved: it still is in rbp */
 
+/*
+ * What the offsets of a path count from. Assembly that aligns its stack keeps the stack pointer
+ * from before in a register or in a word of its frame, and takes it back from there at the end.
+ */
+enum x86_64_base {
+	X86_64_BASE_SP,	   /* the stack pointer */
+	X86_64_BASE_WORD,  /* the value of the word that is base_at bytes above the stack pointer */
+	X86_64_BASE_VALUE, /* the value of the register base_at, by DWARF's number */
+};
+
+/* base_at is less than this. Offsets from a base other than the stack pointer are at most this. */
+#define X86_64_PATH_BASE_MAX (32u * 1024)
+#define X86_64_PATH_POPS_MAX (15u * 8)
+
 struct x86_64_path {
-	uint32_t ra; /* offset of the return address from the stack pointer */
-	/* Offset of the saved frame pointer from the stack pointer, or X86_64_PATH_FP_SAME. */
+	uint32_t ra; /* offset of the return address from the base */
+	/* Offset of the saved frame pointer from the base, or X86_64_PATH_FP_SAME. */
 	uint32_t fp;
 	/*
 	 * A call is on the path. If the called function does not return, the code behind the call
 	 * can belong to another function, and the path is wrong.
 	 */
 	bool has_call;
+	enum x86_64_base base;
+	uint32_t base_at; /* 0 with X86_64_BASE_SP */
 };
 
 /*
@@ -43,7 +59,8 @@ bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_pat
 
 /*
  * Finds a path from the start of a function, from, to the instruction at to. ret->fp is
- * X86_64_PATH_FP_SAME unless the path pushes rbp. Returns false if none is found.
+ * X86_64_PATH_FP_SAME unless the path pushes rbp, and the base is the stack pointer. Returns false
+ * if none is found.
  */
 bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);

@@ -21,6 +21,9 @@
 #define TRAP	     0x1300 /* rt_sigreturn's trampoline */
 #define TRAP_IN	     (TRAP + 7)
 #define POINTED	     0x1400 /* behind an indirect call */
+#define BY_REGISTER  0x1500 /* the end of a function that aligns its stack */
+#define BY_WORD	     0x1520 /* another one */
+#define LOOPS	     0x1540 /* behind a call, and in front of one and the end */
 #define TAIL	     0x1800 /* a function that jumps to the next one, and has a symbol */
 #define STATIC	     0x1900 /* the next one, which makes a call and has no symbol */
 #define LARGE	     0x1c00 /* behind the call in a function with a large frame */
@@ -59,6 +62,12 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	memcpy(file + CALLER - sizeof(call), call, sizeof(call));
 	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 	memcpy(file + POINTED - 2, "\xff\xd0", 2);
+	/* mov %rsi,%rsp; pop %rbx; ret; and mov 16(%rsp),%rsp; ret */
+	memcpy(file + BY_REGISTER, "\x48\x89\xf4\x5b\xc3", 5);
+	memcpy(file + BY_WORD, "\x48\x8b\x64\x24\x10\xc3", 6);
+	/* call; call; pop %rbx; ret */
+	memcpy(file + LOOPS - sizeof(call), call, sizeof(call));
+	memcpy(file + LOOPS, "\xe8\0\0\0\0\x5b\xc3", 7);
 	put_far(file, TAIL + 5, 0xe9, STATIC);
 	/* push %rbx; call; pop %rbx; ret */
 	memcpy(file + STATIC, "\x53\xe8\0\0\0\0\x5b\xc3", 8);
@@ -142,6 +151,62 @@ TEST(a_signal_frame_that_is_cut_off_asks_for_more_of_its_stack)
 	/* More of this stack is needed, and no other stack. */
 	ck_assert_uint_eq(m.out.second, 0);
 	ck_assert_uint_eq(m.out.missing, STACK + (41 + 176 / 8) * 8);
+}
+
+#define RSI 4 /* DWARF's number */
+
+/* Where the register points to, where the stack pointer does, and whether a caller is found so. */
+static const struct {
+	size_t base, sp;
+	bool found;
+} aligned[] = {
+	{16, 0, true}, {16, 4, true}, {4, 4, true}, {16, 1, false}, {2, 4, false}, {63, 4, false},
+};
+
+TESTS(a_register_has_the_stack_pointer_from_before_its_alignment, array_size(aligned))
+{
+	m.sample->regs_known |= BIT(RSI);
+	m.sample->regs[RSI] = STACK + aligned[_i].base * 8;
+	m.sample->regs[SAMPLE_X86_64_RSP] = STACK + aligned[_i].sp * 8;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + BY_REGISTER;
+	if (aligned[_i].base + 1 < WORDS)
+		m.stack[aligned[_i].base + 1] = CODE + POINTED;
+	walk();
+	ck_assert_uint_ge(m.out.n, 2);
+	ck_assert_uint_eq(m.out.frames[1].addr, CODE + (aligned[_i].found ? POINTED : CALLER));
+	/* A thread that was copied without a stop has no such register. */
+	m.sample->regs_known &= ~BIT(RSI);
+	walk();
+	ck_assert_uint_eq(m.out.frames[1].addr, CODE + CALLER);
+}
+
+TEST(a_word_has_the_stack_pointer_from_before_its_alignment)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + BY_WORD;
+	m.stack[2] = STACK + 20 * 8;
+	m.stack[20] = CODE + POINTED;
+	walk_to(2, CODE + POINTED);
+	ck_assert(m.out.frames[1].by_heuristic);
+	/* Not above the stack pointer, and not on the stack. */
+	m.stack[2] = STACK - 8;
+	walk_to(2, CODE + CALLER);
+	m.stack[2] = UINT64_MAX;
+	walk_to(2, CODE + CALLER);
+}
+
+/* Its start is unknown, and the called function may not return. */
+TEST(a_path_with_a_call_is_confirmed_by_the_root)
+{
+	m.stack[0] = CODE + LOOPS;
+	m.stack[2] = CODE + POINTED;
+	walk_to(4, CODE + LOOPS);
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(m.out.frames[2].addr, CODE + POINTED);
+	ck_assert_uint_eq(m.out.frames[3].addr, CODE + CALLER);
+	/* From there the walk finds nothing. */
+	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
+	walk_to(2, CODE + LOOPS);
+	ck_assert_int_eq(m.out.end, UNWIND_END_NO_CFI);
 }
 
 /* The handler has returned: the pc is at either instruction of the trampoline. */

@@ -30,7 +30,13 @@ static const struct {
 	{"\x48\x8d\x64\x24\x28", 5, {.size = 5, .sp = 40}},
 	{"\x48\x8d\x65\x28", 4, {.size = 4, .sp_lost = true}},
 	/* mov %rbx,%rsp; mov %rsp,%rbx; mov 16(%rsp),%rbp */
-	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true}},
+	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true, .copies_sp = true, .sp_from = 3}},
+	/* mov %r12,%rsp in both forms; mov %ebx,%esp; mov 64(%rsp),%rsp; mov 64(%rbx),%rsp */
+	{"\x4c\x89\xe4", 3, {.size = 3, .sp_lost = true, .copies_sp = true, .sp_from = 12}},
+	{"\x49\x8b\xe4", 3, {.size = 3, .sp_lost = true, .copies_sp = true, .sp_from = 12}},
+	{"\x89\xdc", 2, {.size = 2, .sp_lost = true}},
+	{"\x48\x8b\x64\x24\x40", 5, {.size = 5, .sp_lost = true, .loads_sp = true, .sp_at = 64}},
+	{"\x48\x8b\x63\x40", 4, {.size = 4, .sp_lost = true}},
 	{"\x48\x89\xe3", 3, {.size = 3}},
 	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .loads_fp = true, .fp_at = 16}},
 	{"\xc9", 1, {.size = 1, .sp_lost = true}},
@@ -80,6 +86,8 @@ TESTS(an_instruction_has_its_size_and_its_effect_on_the_stack, array_size(insns)
 						? insn.distance
 						: e->distance);
 	ck_assert_int_eq(insn.sp, e->sp);
+	ck_assert(insn.copies_sp == e->copies_sp && insn.sp_from == e->sp_from &&
+		  insn.loads_sp == e->loads_sp && insn.sp_at == e->sp_at);
 	ck_assert(insn.sp_lost == e->sp_lost && insn.loads_fp == e->loads_fp &&
 		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp_at);
 	/* Without the last byte the instruction is refused. */
@@ -87,7 +95,8 @@ TESTS(an_instruction_has_its_size_and_its_effect_on_the_stack, array_size(insns)
 		ck_assert(!x86_64_insn_read(code, n, &insn));
 }
 
-#define SAME X86_64_PATH_FP_SAME
+#define SAME  X86_64_PATH_FP_SAME
+#define BY_SP X86_64_BASE_SP, 0
 
 static const struct {
 	struct code_text text;
@@ -95,19 +104,21 @@ static const struct {
 	struct x86_64_path path;
 } paths[] = {
 	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
-	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
+	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false, BY_SP}},
 	/* jmp over a call to: ret */
-	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false}},
+	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false, BY_SP}},
 	/* je, behind a call of no return, leads to pop %rbx; ret */
-	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10}, true, {8, SAME, false}},
+	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10}, true, {8, SAME, false, BY_SP}},
 	/* call; add $8,%rsp; ret */
-	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true}},
+	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true, BY_SP}},
 	/* push; push; add $16,%rsp; pop %rbp; ret */
-	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
+	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false, BY_SP}},
 	/* vmovdqu64 %zmm16,64(%rsp); vzeroupper; pop %rbx; ret */
-	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13}, true, {8, SAME, false}},
+	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13},
+	 true,
+	 {8, SAME, false, BY_SP}},
 	/* pop %rbx; jmp *n(%rip): of a stub, or instead of a call and a ret */
-	{{"\x5b\xff\x25\0\0\0\0", 7}, true, {8, SAME, false}},
+	{{"\x5b\xff\x25\0\0\0\0", 7}, true, {8, SAME, false, BY_SP}},
 	/*
 	 * A PLT's entry, not bound yet: jmp *n(%rip); push $0; jmp to its
 	 * first entry: push n(%rip); jmp *n(%rip)
@@ -116,21 +127,31 @@ static const struct {
 	  "\xff\x35\0\0\0\0\xff\x25\0\0\0\0",
 	  28},
 	 true,
-	 {0, SAME, false}},
+	 {0, SAME, false, BY_SP}},
 	/* push n(%rip); ret: to the pushed address */
 	{{"\xff\x35\0\0\0\0\xc3", 7}, false, {0}},
 	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: rbp has its own value again */
-	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false}},
+	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false, BY_SP}},
 	/* pop %rbp; push %rbp; pop %rbp; ret: the caller's, twice */
-	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false}},
+	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false, BY_SP}},
 	/* add $0x7fff0,%rsp; pop %rbp; ret; and 16 bytes more */
-	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9}, true, {0x7fff8, 0x7fff0, false}},
+	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9}, true, {0x7fff8, 0x7fff0, false, BY_SP}},
 	{{"\x48\x81\xc4\0\0\x08\0\x5d\xc3", 9}, false, {0}},
 	/* pop %rbp; add $2032,%rsp; ret; and 8 bytes more */
-	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false}},
+	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false, BY_SP}},
 	{{"\x5d\x48\x81\xc4\xf8\7\0\0\xc3", 9}, false, {0}},
-	/* mov %rbx,%rsp; ret */
-	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
+	/* mov %rsi,%rsp; pop %rbx; pop %rbp; ret: rsi has DWARF's number 4 */
+	{{"\x48\x89\xf4\x5b\x5d\xc3", 6}, true, {16, 8, false, X86_64_BASE_VALUE, 4}},
+	/* add $8,%rsp; mov 64(%rsp),%rsp; ret; and from the limit on */
+	{{"\x48\x83\xc4\x08\x48\x8b\x64\x24\x40\xc3", 10},
+	 true,
+	 {0, SAME, false, X86_64_BASE_WORD, 72}},
+	{{"\x48\x8b\xa4\x24\0\x80\0\0\xc3", 9}, false, {0}},
+	/* mov %rbx,%rsp twice; after pop %rbp; before more pops than there are registers */
+	{{"\x48\x89\xdc\x48\x89\xdc\xc3", 7}, false, {0}},
+	{{"\x5d\x48\x89\xdc\xc3", 5}, false, {0}},
+	{{"\x48\x89\xdc\x48\x83\xc4\x78\xc3", 8}, true, {120, SAME, false, X86_64_BASE_VALUE, 3}},
+	{{"\x48\x89\xdc\x48\x83\xec\x80\xc3", 8}, false, {0}},
 	/* leave; ret */
 	{{"\xc9\xc3", 2}, false, {0}},
 	/* an endless loop; the end of the code; sp lower than at the start */
@@ -152,6 +173,8 @@ TESTS(a_path_to_a_ret_gives_the_offsets_of_ra_and_fp, array_size(paths))
 	ck_assert_uint_eq(path.ra, paths[_i].path.ra);
 	ck_assert_uint_eq(path.fp, paths[_i].path.fp);
 	ck_assert(path.has_call == paths[_i].path.has_call);
+	ck_assert_int_eq(path.base, paths[_i].path.base);
+	ck_assert_uint_eq(path.base_at, paths[_i].path.base_at);
 }
 
 /*
@@ -188,7 +211,7 @@ static const struct {
 	/* Tail calls; and an entry of a PLT: jmp *n(%rip); push $0; (here) */
 	{{"\x53\x5b\xff\xe0\x90", 5}, 4, false, {0}},
 	{{"\x53\xff\x25\0\0\0\0\x90", 8}, 7, false, {0}},
-	{{"\xff\x25\0\0\0\0\x68\0\0\0\0\x90", 12}, 11, true, {8, SAME, false}},
+	{{"\xff\x25\0\0\0\0\x68\0\0\0\0\x90", 12}, 11, true, {8, SAME, false, BY_SP}},
 	/*
 	 * sub $8,%rsp; je to add; je to (here); call; behind it another
 	 * function jumps to the start, where one came from already
@@ -198,9 +221,9 @@ static const struct {
 	  20},
 	 19,
 	 true,
-	 {8, SAME, false}},
+	 {8, SAME, false, BY_SP}},
 	/* pop; pop; push %rbp: not among its own; sub $24,%rsp */
-	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8}, 7, true, {16, SAME, false}},
+	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8}, 7, true, {16, SAME, false, BY_SP}},
 };
 
 TESTS(paths_from_the_start_follow_jumps_within_the_function, array_size(theres))
