@@ -56,8 +56,8 @@ struct program_identity {
  *
  * A program maps its libraries soon after its first sample, which may be in the dynamic linker. So
  * its maps are first read again at once after a miss, and then after half of the time between the
- * first reading and the last one, until that is MAPS_MISS_NS: some fourteen times at most. Otherwise
- * a command that ends within MAPS_MISS_NS had no names at all.
+ * first reading and the last one, until that is MAPS_MISS_NS: some fourteen times at most.
+ * Otherwise a command that ends within MAPS_MISS_NS had no names at all.
  *
  * A slow reading delays the next one, by MAPS_COST times the duration of the reading (by
  * MAPS_YOUNG_COST times in that first time), but at most by MAPS_SELDOM_NS. Otherwise a process
@@ -68,7 +68,7 @@ struct program_identity {
 #define MAPS_SAMPLES	64
 #define MAPS_SELDOM_NS	(20 * NS_PER_SEC)
 #define MAPS_COST	20
-#define MAPS_YOUNG_COST 4
+#define MAPS_YOUNG_COST 2
 
 struct program {
 	const struct msg_session_open *open; /* owned by the caller */
