@@ -68,7 +68,7 @@ struct program_identity {
 #define MAPS_SAMPLES	64
 #define MAPS_SELDOM_NS	(20 * NS_PER_SEC)
 #define MAPS_COST	20
-#define MAPS_YOUNG_COST 4
+#define MAPS_YOUNG_COST 2
 
 struct program {
 	const struct msg_session_open *open; /* owned by the caller */

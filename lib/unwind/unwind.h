@@ -52,7 +52,11 @@ struct unwind_files {
 	 * (the vDSO), or its file cannot be opened, *ret_fd has a copy of the bytes.
 	 */
 	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
-	/* Opens a separate debug file; build_id is lower-case hex. NULL: no such files. */
+	/*
+	 * Opens a separate debug file; build_id is lower-case hex. NULL: no such files. After
+	 * -ESRCH, -EIO or -ETIMEDOUT the library asks again for the next space that maps the image,
+	 * here and in debug_link; any other error says that there is no such file.
+	 */
 	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
 	/*
 	 * Opens a separate debug file by name, from the .gnu_debuglink section of

@@ -58,7 +58,7 @@ static void load(const char *name, const uint8_t *bytes, size_t size)
 	uint64_t offset;
 
 	assert(image_new(fd, &identity, 0, &image) == 0);
-	debug_fd = debug_file_open(image, fd, &source);
+	assert(debug_file_open(image, fd, &source, &debug_fd) == 0);
 	if (debug_fd < 0)
 		assert(debug_file_unpack(fd, &debug_fd) == 0);
 	assert(image_load_symbols(image, fd, debug_fd) == 0);

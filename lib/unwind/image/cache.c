@@ -200,6 +200,8 @@ static void add_reference(struct unwind_cache *c, struct image *i)
 {
 	i->refs++;
 	i->last_use = c->clock;
+	if (i->debug_file_due)
+		image_search_debug_file_again(i);
 }
 
 struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file)
@@ -333,14 +335,14 @@ int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source
  * Returns the descriptor of the image's separate debug file, which the cache closes; -1: none. fd
  * is the image's own file.
  */
-static int find_debug_file(struct unwind_cache *c, const struct image *i, int fd,
+static int find_debug_file(struct unwind_cache *c, struct image *i, int fd,
 			   const struct file_source *source)
 {
 	struct cache_debug *debug = &c->debug;
 
 	if (debug->image != i) {
 		close_fd(&debug->fd);
-		debug->fd = debug_file_open(i, fd, source);
+		i->debug_file_due = debug_file_open(i, fd, source, &debug->fd) != 0;
 		debug->number = file_source_number(source);
 		debug->image = i;
 	}
@@ -418,8 +420,8 @@ static uint64_t memory_behind(int fd, const struct stat *st)
 }
 
 /*
- * Opens i->lines_file. It stays closed if the image has no debug information. Returns 0, or the
- * error of cache_fd(), fcntl(2) or fstat(2).
+ * Opens i->lines_file. It stays closed if the image has no debug information. Returns 0, the error
+ * of cache_fd(), fcntl(2) or fstat(2), or that of debug_file_open().
  */
 static int open_lines_file(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source)
@@ -433,7 +435,7 @@ static int open_lines_file(struct unwind_cache *c, struct image *i,
 	if (!i->has_debug_info)
 		fd = find_debug_file(c, i, fd, source);
 	if (fd < 0)
-		return 0;
+		return i->debug_file_due ? -EAGAIN : 0;
 	if (fstat(fd, &st))
 		return -errno;
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);

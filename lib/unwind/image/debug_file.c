@@ -28,21 +28,30 @@ static bool has_build_id(int fd, const struct build_id *id)
 	return build_id_equal(&its, id);
 }
 
-static int by_build_id(const struct image *i, const struct file_source *source)
+/* Returns -EAGAIN for an error that does not say whether the file exists, otherwise 0. */
+static int again_after(int error)
+{
+	return error == -ESRCH || error == -EIO || error == -ETIMEDOUT ? -EAGAIN : 0;
+}
+
+static int by_build_id(const struct image *i, const struct file_source *source, int *ret_fd)
 {
 	char hex[BUILD_ID_HEX_SIZE];
 	int fd = -1;
+	int r;
 
 	if (!i->id.is_real || !source->files->debug)
-		return -1;
+		return 0;
 	build_id_hex(&i->id, hex);
 	reading_set(source->reading, 0);
-	if (source->files->debug(source->ctx, hex, &fd))
-		return -1;
+	r = source->files->debug(source->ctx, hex, &fd);
+	if (r)
+		return again_after(r);
 	file_source_mark(source);
 	if (!has_build_id(fd, &i->id))
 		close_fd(&fd);
-	return fd;
+	*ret_fd = fd;
+	return 0;
 }
 
 /* Reads the name and the checksum in .gnu_debuglink. */
@@ -89,21 +98,24 @@ static bool has_crc(int fd, uint32_t crc)
 	return its == crc;
 }
 
-static int by_link(const struct elf_file *f, const struct file_source *source)
+static int by_link(const struct elf_file *f, const struct file_source *source, int *ret_fd)
 {
 	char name[UNWIND_DEBUG_LINK_MAX];
 	uint32_t crc;
 	int fd = -1;
+	int r;
 
 	if (!source->files->debug_link || !read_link(f, name, &crc))
-		return -1;
+		return 0;
 	reading_set(source->reading, 0);
-	if (source->files->debug_link(source->ctx, source->start, source->end, name, &fd))
-		return -1;
+	r = source->files->debug_link(source->ctx, source->start, source->end, name, &fd);
+	if (r)
+		return again_after(r);
 	file_source_mark(source);
 	if (!has_crc(fd, crc))
 		close_fd(&fd);
-	return fd;
+	*ret_fd = fd;
+	return 0;
 }
 
 /* Writes the bytes to a memfd, because debug files are read by descriptor. */
@@ -138,21 +150,23 @@ static int from_debugdata(const struct elf_file *f, int *ret_fd)
 	return 0;
 }
 
-int debug_file_open(const struct image *i, int fd, const struct file_source *source)
+int debug_file_open(const struct image *i, int fd, const struct file_source *source, int *ret_fd)
 {
 	struct elf_file f;
-	int debug_fd = by_build_id(i, source);
+	int r;
 
-	if (debug_fd >= 0)
-		return debug_fd;
+	*ret_fd = -1;
+	r = by_build_id(i, source, ret_fd);
+	if (*ret_fd >= 0)
+		return 0;
 	reading_set(source->reading, i->number);
-	if (elf_file_open(&f, fd))
-		return -1;
-	debug_fd = by_link(&f, source);
+	if (r || elf_file_open(&f, fd))
+		return r;
+	r = by_link(&f, source, ret_fd);
 	elf_file_close(&f);
-	if (debug_fd < 0)
+	if (*ret_fd < 0)
 		reading_set(source->reading, i->number);
-	return debug_fd;
+	return r;
 }
 
 int debug_file_unpack(int fd, int *ret_fd)

@@ -24,11 +24,13 @@
 #define DEBUG_FILE_LINKED_MAX (UINT64_C(1) << 30)
 
 /*
- * Opens the separate debug file of i, whose own file is behind fd. Marks the debug file as the one
- * in use or, if there is none, the image's own. Returns its descriptor, which the caller closes;
- * -1: none.
+ * Opens the separate debug file of i, whose own file is behind fd. The caller closes *ret_fd, which
+ * is -1 if there is no debug file. Marks the debug file as the one in use or, if there is none, the
+ * image's own. Returns 0, or -EAGAIN if files cannot be opened now, because the target has ended,
+ * for instance (unwind_files.debug): another target that maps the image may have a debug file.
  */
-must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source);
+must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,
+			       int *ret_fd);
 
 /*
  * Unpacks .gnu_debugdata, which has symbols only, of the file behind fd. The caller closes *ret_fd,

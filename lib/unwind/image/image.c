@@ -337,6 +337,17 @@ void image_drop(struct image *i)
 	i->symbols_tried = false;
 }
 
+void image_search_debug_file_again(struct image *i)
+{
+	symbols_fini(&i->symbols);
+	i->symbols_tried = false;
+	if (!i->lines && i->lines_file.fd < 0) {
+		i->lines_tried = false;
+		i->lines_file.sought = false;
+	}
+	i->debug_file_due = false;
+}
+
 void image_close_lines_file(struct image *i)
 {
 	close_fd(&i->lines_file.fd);

@@ -122,6 +122,8 @@ struct image {
 	struct lines *lines; /* NULL: no debug information */
 	struct image_lines_file lines_file;
 	uint32_t names_number; /* of the debug file with the symbols; 0: image's own */
+	/* The debug file could not be opened: for the next target it is searched for again. */
+	bool debug_file_due;
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;
 };
@@ -191,6 +193,12 @@ const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr
 
 /* Frees rows, symbols, names of PLT stubs, lines and answers. lines_file stays open. */
 void image_drop(struct image *i);
+
+/*
+ * Frees the symbols, and has them and the lines read again: from a debug file that another target
+ * may have.
+ */
+void image_search_debug_file_again(struct image *i);
 
 /* Closes lines_file, if it is open. */
 void image_close_lines_file(struct image *i);

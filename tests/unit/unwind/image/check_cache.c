@@ -497,10 +497,8 @@ static void close_copies(void)
 }
 
 /* Makes a space that maps all copies. */
-static struct unwind_space *map_copies(size_t max_files)
+static struct unwind_space *map_in(struct unwind_cache *cache, const struct unwind_files *their)
 {
-	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX, .max_files = max_files};
-	struct unwind_cache *cache;
 	struct unwind_space *space;
 	char text[256];
 	int n = 0;
@@ -511,11 +509,19 @@ static struct unwind_space *map_copies(size_t max_files)
 			      (unsigned long long)COPY_AT(i),
 			      (unsigned long long)(COPY_AT(i) + copies.size),
 			      (unsigned long long)copies.offset, (int)i + 1, (int)i);
-	OK(unwind_cache_new(&options, &cache));
-	OK(unwind_space_new(cache, &copied_files, NULL, &space));
+	OK(unwind_space_new(cache, their, NULL, &space));
 	unwind_space_set_symbols(space, UNWIND_SYMBOLS_LINES);
 	OK(unwind_space_set_maps(space, text, (size_t)n));
 	return space;
+}
+
+static struct unwind_space *map_copies(size_t max_files)
+{
+	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX, .max_files = max_files};
+	struct unwind_cache *cache;
+
+	OK(unwind_cache_new(&options, &cache));
+	return map_in(cache, &copied_files);
 }
 
 static void free_space(struct unwind_space *space)
@@ -759,4 +765,73 @@ TEST(without_a_build_id_section_headers_and_modification_time_count)
 	ck_assert_int_eq(open_again(space), -ESTALE);
 	free_space(space);
 	close_copies();
+}
+
+/* Leaves the file of copy 0 without symbols and debug information. */
+static void strip_copy(void)
+{
+	Elf64_Ehdr ehdr;
+
+	OK(pread_all(copies.fds[0], &ehdr, sizeof(ehdr), 0));
+	for (unsigned int i = 0; i < ehdr.e_shnum; i++) {
+		const uint64_t at = ehdr.e_shoff + i * sizeof(Elf64_Shdr);
+		Elf64_Shdr shdr;
+
+		OK(pread_all(copies.fds[0], &shdr, sizeof(shdr), at));
+		if (shdr.sh_type == SHT_SYMTAB ||
+		    (shdr.sh_type == SHT_PROGBITS && (shdr.sh_flags & SHF_ALLOC) == 0))
+			write_word((off_t)(at + offsetof(Elf64_Shdr, sh_type)), SHT_NOBITS);
+	}
+}
+
+static int debug_error;
+
+/* The debug file of copy 0 is copy 1. */
+static int open_debug_copy(void *ctx, const char *build_id, int *ret_fd)
+{
+	(void)build_id;
+	return debug_error != 0 ? debug_error : open_copy(ctx, COPY_AT(1), 0, ret_fd);
+}
+
+static bool has_name(struct unwind_space *space, const char *expected)
+{
+	const char *name;
+	uint64_t offset;
+
+	for (uint64_t pc = COPY_AT(0); pc < COPY_AT(0) + copies.size; pc++)
+		if (unwind_symbol_at(space, pc, &name, &offset) == 0 && strcmp(name, expected) == 0)
+			return true;
+	return false;
+}
+
+/* All targets share the image. */
+TEST(a_debug_file_that_an_ended_target_cannot_give_is_that_of_the_next_target)
+{
+	static const struct unwind_files with_debug = {.image = open_copy,
+						       .debug = open_debug_copy};
+	static const int errors[] = {-ENOENT, -ESRCH};
+	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX, .max_files = COPIES};
+	struct unwind_space *ended, *next;
+	struct unwind_cache *cache;
+
+	for (size_t i = 0; i < array_size(errors); i++) {
+		const bool is_found = errors[i] == -ESRCH;
+
+		make_copies();
+		strip_copy();
+		OK(unwind_cache_new(&options, &cache));
+		ended = map_in(cache, &with_debug);
+		debug_error = errors[i];
+		(void)sample_in(ended, 0);
+		ck_assert(!has_name(ended, "main") && !has_lines(ended, 0));
+		ck_assert_uint_eq(unwind_space_take_lines_lost(ended), is_found ? copies.size : 0);
+		debug_error = 0;
+		next = map_in(cache, &with_debug);
+		ck_assert_ptr_eq(sample_in(next, 0), sample_in(ended, 0));
+		ck_assert(has_name(next, "main") == is_found);
+		ck_assert(has_lines(next, 0) == is_found);
+		unwind_space_free(ended);
+		free_space(next);
+		close_copies();
+	}
 }
