@@ -160,8 +160,8 @@ FATAL = {
     'closed: not open': lambda: send('SESSION_CLOSED', 'I', 1),
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'I', 9),
     'seen: not asked': lambda: send('FILE_SEEN', '7I256s', 1, 1, 0, 0, 0, 0, 0, b''),
-    'stats: of nobody': lambda: send('UNWIND_STATS', 'II22Q', 9, 0,
-                                     *[HUGE] * 22),
+    'stats: of nobody': lambda: send('UNWIND_STATS', 'II24Q', 9, 0,
+                                     *[HUGE] * 24),
     # of capture
     'state: of nobody': lambda: send('TARGET_STATE', 'IIiIiII', 9, 1, 0, 0, 0, 0, 0),
     'state: none': lambda: send('TARGET_STATE', 'IIiIiII', 1, 99, 0, 0, 0, 0, 0),
@@ -193,7 +193,7 @@ def closing():
 
 
 def huge_stats():
-    send('UNWIND_STATS', 'II22Q', 1, 0, *[HUGE] * 22)
+    send('UNWIND_STATS', 'II24Q', 1, 0, *[HUGE] * 24)
 
 
 def states():
