@@ -18,7 +18,7 @@
 
 /*
  * CPU_RELOCATION_*	relocations of GOT slots that name a function, or choose one at run time
- * CPU_PLT_*		stubs of a PLT: see cpu_plt_slot()
+ * CPU_PLT_*		stubs of a PLT: see cpu_plt_stub()
  * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA
  * CPU_SP, CPU_FP, CPU_PC	register numbers, by DWARF
  * CPU_RA		DWARF's return address column
@@ -41,7 +41,6 @@
 #define CPU_RELOCATION_IRELATIVE R_AARCH64_IRELATIVE
 #define CPU_PLT_ALIGN		 4
 #define CPU_PLT_STUB_MIN	 16
-#define CPU_PLT_STUB_MAX	 24
 
 /* DWARF numbers: DWARF for the Arm 64-bit Architecture, 4.1. */
 #define CPU_FP 29
@@ -81,7 +80,6 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #define CPU_RELOCATION_IRELATIVE R_X86_64_IRELATIVE
 #define CPU_PLT_ALIGN		 8
 #define CPU_PLT_STUB_MIN	 8
-#define CPU_PLT_STUB_MAX	 16
 
 /* DWARF numbers: System V psABI for AMD64, figure 3.36. */
 #define X86_64_RAX		 0
@@ -159,14 +157,15 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 bool cpu_is_stub(const uint8_t *code, size_t n);
 
 /*
- * Sets *ret_slot to the address of the GOT slot through which the PLT stub at vaddr jumps. code is
- * the stub's code. Returns false if it is no stub.
+ * Reads the stub of a PLT at vaddr, whose code is given. Sets *ret_slot to the address of the GOT
+ * slot through which it jumps. Returns the size of the stub, an upper bound, or 0 if the code is no
+ * stub.
  *
- * Stubs begin at multiples of CPU_PLT_ALIGN bytes from the start of their section, and have
- * CPU_PLT_STUB_MIN to CPU_PLT_STUB_MAX bytes: on x86-64 8 or 16, on aarch64 16, or 24 with branch
- * target identification.
+ * Stubs begin at multiples of CPU_PLT_ALIGN bytes from the start of their section, and have at
+ * least CPU_PLT_STUB_MIN bytes: on x86-64 8 or 16, on aarch64 16, or 24 with branch target
+ * identification or pointer authentication.
  */
-bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot);
+uint32_t cpu_plt_stub(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot);
 
 /*
  * Returns true if code is a sequence of instructions without a jump, and without a change of the

@@ -10,6 +10,26 @@
 #define BASE 0x400000
 #define TEXT 0x401000
 
+/* The same bytes in a section with other data, where a table is searched. */
+static void search(const uint8_t *data, size_t size)
+{
+	const struct fuzz_section sections[] = {
+		{.name = ".data.rel.ro", .type = SHT_PROGBITS, .bytes = data, .size = size},
+		{.name = ".go.buildinfo", .type = SHT_PROGBITS},
+	};
+	int fd = fuzz_elf(sections, array_size(sections));
+	struct gopclntab t;
+	struct elf_file f;
+
+	assert(elf_file_open(&f, fd) == 0);
+	if (gopclntab_open(&f, &t) == 0) {
+		assert(t.n > 0);
+		gopclntab_close(&t);
+	}
+	elf_file_close(&f);
+	close_fd(&fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* Of exactly this size, so that reads behind it are found. */
@@ -18,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct gopclntab t;
 	struct rows rows;
 
+	search(data, size);
 	assert(bytes);
 	memcpy(bytes, data, size);
 	bytes = realloc(bytes, size > 0 ? size : 1);

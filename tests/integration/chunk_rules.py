@@ -307,7 +307,9 @@ def start_problems(frames, layout):
         if m is None or not f.get('function'):
             continue
         vaddr = address - 1 - m.bias
-        if vaddr not in m.elf.symbol_starts and m.elf.fde_start(vaddr) != vaddr:
+        stub = m.elf.stub_at(vaddr)
+        if vaddr not in m.elf.symbol_starts and m.elf.fde_start(vaddr) != vaddr and \
+                (stub is None or stub[0] != vaddr):
             found.append(f'no function starts before {f}')
     # Several functions of a file may have the same name.
     starts = {(f.get('package'), f.get('function'), f['instruction_addr'])

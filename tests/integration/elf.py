@@ -15,6 +15,7 @@ SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
 SHF_EXECINSTR = 4
 NT_GNU_BUILD_ID = 3
 STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
+R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT = 6, 7
 
 DEBUG_DIR = pathlib.Path('/usr/lib/debug/.build-id')
 
@@ -155,9 +156,57 @@ class Elf:
     def largest_symbol(self):
         return max((s[1] for s in self.symbols), default=0)
 
+    @functools.cached_property
+    def slots(self):
+        """Returns {address of a GOT slot: the function whose address it gets}."""
+        found = {}
+        for name in ('.rela.plt', '.rela.dyn'):
+            s = self.section(name)
+            if not s:
+                continue
+            table = self.sections[s.link]
+            symbols, strings = (self.bytes_of(t) for t in (table, self.sections[table.link]))
+            for at, info, _ in struct.iter_unpack('<QQq', self.bytes_of(s)):
+                if info & 0xffffffff in (R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT):
+                    found[at] = c_string(strings, struct.unpack_from(
+                        '<I', symbols, (info >> 32) * 24)[0])
+        return found
+
+    @functools.cached_property
+    def stubs(self):
+        """Returns [(start, end, name)] of the stubs in PLTs that GNU ld made, sorted by start."""
+        found = []
+        for s in self.sections:
+            if s.name not in ('.plt', '.plt.sec', '.plt.got'):
+                continue
+            code, size = self.bytes_of(s), s.entsize or 16
+            for at in range(0, len(code), size):
+                jump = code.find(b'\xff\x25', at, at + size)
+                if jump < 0 or jump + 6 > len(code):
+                    continue
+                slot = s.addr + jump + 6 + struct.unpack_from('<i', code, jump + 2)[0]
+                if slot in self.slots:
+                    found.append((s.addr + at, s.addr + at + size, self.slots[slot] + '@plt'))
+        return sorted(found)
+
+    def stub_at(self, vaddr):
+        """Returns (start, end, name) of the stub of a PLT at this address, or None."""
+        i = bisect.bisect_right(self.stubs, (vaddr, float('inf'))) - 1
+        return self.stubs[i] if i >= 0 and vaddr < self.stubs[i][1] else None
+
+    def are_in_one_function(self, start, vaddr):
+        """Returns False if another section or FDE begins above start, at vaddr or before."""
+        i = bisect.bisect_right(self.fdes, (vaddr, float('inf'))) - 1
+        return not (i >= 0 and self.fdes[i][0] > start) and not any(
+            start < s.addr <= vaddr for s in self.sections if s.flags & SHF_EXECINSTR)
+
     def names_at(self, vaddr):
         """Returns the symbols whose size covers vaddr, and those without a
-        size that start at the nearest address before it."""
+        size that start at the nearest address before it, in the same function.
+        A stub of a PLT has one name."""
+        stub = self.stub_at(vaddr)
+        if stub:
+            return {stub[2]}, set()
         sized, unsized, unsized_at = set(), set(), None
         i = bisect.bisect_right(self.symbol_starts, vaddr) - 1
         while i >= 0 and vaddr - self.symbol_starts[i] <= max(
@@ -167,7 +216,8 @@ class Elf:
                 sized.add(name)
             elif size == 0 and unsized_at in (None, start):
                 unsized_at = start
-                unsized.add(name)
+                if self.are_in_one_function(start, vaddr):
+                    unsized.add(name)
             i -= 1
         return sized, unsized
 

@@ -95,7 +95,7 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 	return false;
 }
 
-bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot)
+uint32_t cpu_plt_stub(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot)
 {
 	uint32_t adrp, ldr;
 	size_t at = 0;
@@ -104,24 +104,28 @@ bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_s
 	if (n >= 4 && instruction(code) == 0xd503245f) /* bti c */
 		at = 4;
 	if (n - at < 8)
-		return false;
+		return 0;
 	adrp = instruction(code + at);
 	ldr = instruction(code + at + 4);
 	/* adrp x16,PAGE; ldr x17,[x16,#n] */
 	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
-		return false;
+		return 0;
 	/* The number of the page, relative to this one: the high bits, then the two low ones. */
 	page = (int64_t)distance_of(adrp >> 5, 19) + (adrp >> 29 & 3);
 	*ret_slot = ((vaddr + at) & ~UINT64_C(0xfff)) + (uint64_t)page * 0x1000 +
 		    (ldr >> 10 & 0xfff) * 8;
-	return true;
+	/* br x17 is the last instruction but for a nop. */
+	return n >= 16 && (instruction(code + 8) == 0xd61f0220 ||
+			   (at == 0 && instruction(code + 12) == 0xd61f0220))
+		       ? 16
+		       : 24;
 }
 
 bool cpu_is_stub(const uint8_t *code, size_t n)
 {
 	uint64_t slot;
 
-	return cpu_plt_slot(code, n, 0, &slot);
+	return cpu_plt_stub(code, n, 0, &slot) > 0;
 }
 
 bool cpu_never_returns(const uint8_t *code, size_t n)

@@ -144,7 +144,7 @@ static const char *name_of(const struct loading *l, uint64_t vaddr)
  * Adds a stub, unless its name is NULL or has no room. Its size is an upper bound: where a stub
  * ends is known when the next one begins. Returns 0 or -ENOMEM.
  */
-static int add_stub(struct loading *l, uint64_t start, size_t left, const char *name)
+static int add_stub(struct loading *l, uint64_t start, uint32_t size, const char *name)
 {
 	static const char suffix[] = "@plt";
 	const size_t at = l->names.len, length = name ? strnlen(name, SYMBOLS_NAME_MAX) : 0;
@@ -160,7 +160,7 @@ static int add_stub(struct loading *l, uint64_t start, size_t left, const char *
 	if (r == 0)
 		l->stubs[l->n++] = (struct plt_stub){
 			.start = start,
-			.size = (uint32_t)min_size(left, CPU_PLT_STUB_MAX),
+			.size = size,
 			.name = (uint32_t)at,
 		};
 	return r;
@@ -180,6 +180,7 @@ static int read_stubs(struct loading *l, const struct elf_file *f, const char *s
 	GElf_Shdr shdr;
 	Elf_Scn *scn = elf_file_section(f, section, &shdr);
 	size_t size, step;
+	uint32_t stub;
 	uint8_t *code;
 	uint64_t slot;
 	int r;
@@ -193,11 +194,12 @@ static int read_stubs(struct loading *l, const struct elf_file *f, const char *s
 		const uint64_t vaddr = shdr.sh_addr + at;
 
 		step = CPU_PLT_ALIGN;
-		if (!cpu_plt_slot(code + at, size - at, vaddr, &slot))
+		stub = cpu_plt_stub(code + at, size - at, vaddr, &slot);
+		if (stub == 0)
 			continue;
 		step = CPU_PLT_STUB_MIN;
 		end_last_stub(l, vaddr);
-		r = add_stub(l, vaddr, size - at, name_of(l, slot));
+		r = add_stub(l, vaddr, (uint32_t)min_size(size - at, stub), name_of(l, slot));
 	}
 	free(code);
 	return r;

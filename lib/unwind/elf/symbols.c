@@ -181,7 +181,7 @@ static bool read_symbol(const struct collector *c, const Elf64_Sym *sym, size_t 
 		return false;
 	ret->no_size = size == 0;
 	if (size == 0)
-		size = section_end(c, sym, end) - sym->st_value;
+		size = min_u64(section_end(c, sym, end) - sym->st_value, SYMBOLS_NO_SIZE_MAX);
 	/* A label at the end of its section names no code. */
 	if (size == 0)
 		return false;

@@ -7,9 +7,9 @@
  * before weak before local, then the shortest name, then the first in byte order.
  *
  * A symbol without a size, as assembly functions have, ends at the next symbol, at
- * the end of its section, or at the end of the function that it is in, whichever
- * comes first. The caller lowers that bound where it knows other functions
- * (symbols_bound()).
+ * the end of its section, at the end of the function that it is in, or after
+ * SYMBOLS_NO_SIZE_MAX bytes, whichever comes first. The caller lowers that bound where
+ * it knows other functions (symbols_bound()).
  */
 #ifndef LIB_UNWIND_ELF_SYMBOLS_H
 #define LIB_UNWIND_ELF_SYMBOLS_H
@@ -30,6 +30,12 @@
 #define SYMBOLS_SECTION_MAX (128u << 20)
 /* In bytes. Longer names are cut; C++ and Rust names reach some kilobytes. */
 #define SYMBOLS_NAME_MAX 4096
+
+/*
+ * In bytes. Few hand-written functions are longer, and those of OpenSSL, of up to 30 KB, have a
+ * size. In a stripped libx264 225 KB of functions without symbols and CFI are behind a label.
+ */
+#define SYMBOLS_NO_SIZE_MAX (16u * 1024)
 
 struct symbol {
 	uint32_t start;	  /* relative to base */

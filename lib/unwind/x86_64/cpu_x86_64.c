@@ -98,7 +98,7 @@ bool cpu_is_stub(const uint8_t *code, size_t n)
 	return false;
 }
 
-bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot)
+uint32_t cpu_plt_stub(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot)
 {
 	int32_t displacement;
 	size_t pos = 0;
@@ -110,10 +110,10 @@ bool cpu_plt_slot(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_s
 	(void)take(code, n, &pos, "\xf2", 1); /* bnd */
 	/* jmp *displacement(%rip) */
 	if (!take(code, n, &pos, "\xff\x25", 2) || n - pos < sizeof(displacement))
-		return false;
+		return 0;
 	memcpy(&displacement, code + pos, sizeof(displacement));
 	*ret_slot = vaddr + pos + sizeof(displacement) + (uint64_t)(int64_t)displacement;
-	return true;
+	return 16;
 }
 
 bool cpu_never_returns(const uint8_t *code, size_t n)

@@ -21,13 +21,13 @@ __asm__(".text\n"
 
 static volatile uint64_t sink;
 
-__attribute__((noinline, noclone, noreorder)) static void first(uint64_t n)
+__attribute__((noinline, noclone, no_reorder)) static void first(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
 		sink = sink * 31 + i;
 }
 
-__attribute__((noinline, noclone, noreorder)) static void second(uint64_t n)
+__attribute__((noinline, noclone, no_reorder)) static void second(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
 		sink = sink * 33 + i;
@@ -36,7 +36,7 @@ __attribute__((noinline, noclone, noreorder)) static void second(uint64_t n)
 
 static void (*volatile functions[2])(uint64_t) = {first, second};
 
-__attribute__((noreorder)) void exported(uint64_t n)
+__attribute__((no_reorder)) void exported(uint64_t n)
 {
 	functions[0](n);
 	functions[1](n);

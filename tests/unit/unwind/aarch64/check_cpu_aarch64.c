@@ -127,25 +127,36 @@ TEST(stubs_of_a_plt_are_recognised)
 	ck_assert(!cpu_is_stub(bytes, 0));
 }
 
-TEST(the_slot_of_a_stub_is_computed)
+TEST(the_slot_and_the_size_of_a_stub_are_computed)
 {
 	static const struct {
-		uint32_t code[3];
+		uint32_t code[6];
 		uint64_t vaddr, slot;
+		uint32_t size;
 	} cases[] = {
-		/* adrp x16,+17 pages; ldr x17,[x16,#4072] */
-		{{0xb0000090, 0xf947f611, 0}, 0x10630, 0x21fe8},
+		/* adrp x16,+17 pages; ldr x17,[x16,#4072]; add; br x17 */
+		{{0xb0000090, 0xf947f611, 0x913fa210, 0xd61f0220}, 0x10630, 0x21fe8, 16},
+		/* the same without add */
+		{{0xb0000090, 0xf947f611, 0xd61f0220, 0xd503201f}, 0x10630, 0x21fe8, 16},
+		/* with autia1716 */
+		{{0xb0000090, 0xf947f611, 0x913fa210, 0xd503219f, 0xd61f0220},
+		 0x10630,
+		 0x21fe8,
+		 24},
 		/* bti c, in the last word of a page */
-		{{0xd503245f, 0xb0000090, 0xf947f611}, 0x10ffc, 0x22fe8},
+		{{0xd503245f, 0xb0000090, 0xf947f611, 0x913fa210, 0xd61f0220, 0xd503201f},
+		 0x10ffc,
+		 0x22fe8,
+		 24},
 		/* adrp x16,-1 page; ldr x17,[x16] */
-		{{0xf0fffff0, 0xf9400211, 0}, 0x10630, 0xf000},
+		{{0xf0fffff0, 0xf9400211, 0x91000210, 0xd61f0220}, 0x10630, 0xf000, 16},
 	};
 	uint64_t slot;
 
 	for (size_t i = 0; i < array_size(cases); i++) {
 		const uint8_t *code = (const uint8_t *)cases[i].code;
 
-		ck_assert(cpu_plt_slot(code, 12, cases[i].vaddr, &slot));
+		ck_assert_uint_eq(cpu_plt_stub(code, 24, cases[i].vaddr, &slot), cases[i].size);
 		ck_assert_uint_eq(slot, cases[i].slot);
 	}
 }

@@ -308,7 +308,7 @@ TEST(a_symbol_without_a_size_ends_where_its_function_ends)
 		FUNCTION(0x80, 0, 1),		/* f4: up to the end of its section */
 		FUNCTION(CODE_SIZE, 0, 1),	/* f5: a label at the end of its section */
 		FUNCTION(CODE_SIZE + 8, 0, 2),	/* f6: in .fini */
-		FUNCTION(4 * CODE_SIZE, 0, 99), /* f7: in no section: up to the segment's end */
+		FUNCTION(4 * CODE_SIZE, 0, 99), /* f7: in no section, and long */
 	};
 	const uint64_t function = AT + 0x60;
 	struct symbols s;
@@ -330,7 +330,8 @@ TEST(a_symbol_without_a_size_ends_where_its_function_ends)
 	expect_in(&s, AT + CODE_SIZE + 7, NULL, 0);
 	expect_in(&s, AT + 2 * CODE_SIZE - 1, "f6", CODE_SIZE - 9);
 	expect_in(&s, AT + 2 * CODE_SIZE, NULL, 0);
-	expect_in(&s, FUZZ_SEGMENT_SIZE - 1, "f7", FUZZ_SEGMENT_SIZE - 1 - AT - 4 * CODE_SIZE);
+	expect_in(&s, AT + 4 * CODE_SIZE + SYMBOLS_NO_SIZE_MAX - 1, "f7", SYMBOLS_NO_SIZE_MAX - 1);
+	expect_in(&s, AT + 4 * CODE_SIZE + SYMBOLS_NO_SIZE_MAX, NULL, 0);
 	symbols_fini(&s);
 }
 

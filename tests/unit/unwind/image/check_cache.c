@@ -383,8 +383,7 @@ TEST(a_dropped_image_is_read_again_after_calls_that_make_up_for_the_time_of_its_
 	ck_assert_uint_ge(n, 3); /* itself, libc, the vDSO */
 	OK(unwind_space_set_maps(space, maps, strlen(maps)));
 	ck_assert_uint_eq(look_up_all(space), 0);
-	/* Rows, symbols and, of a library whose code begins with its PLT, names of stubs were read.
-	 */
+	/* Rows, symbols and, if the code begins with a PLT, the names of its stubs were read. */
 	for (int i = 0; i < 3 * 100; i++) {
 		cache_begin(cache);
 		cache_end(cache);
