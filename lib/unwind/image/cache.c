@@ -310,25 +310,45 @@ static uint64_t cpu_ns(const struct unwind_cache *c)
 	return c->options.cpu_ns ? c->options.cpu_ns() : 0;
 }
 
-int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source *source)
+/* Reads a part of the image from fd, its own file. Returns 0, or a negative errno. */
+typedef int load_fn(struct unwind_cache *c, struct image *i, int fd,
+		    const struct file_source *source);
+
+/* Opens the image's file and has a part of it read. Returns as cache_rows(). */
+static int read_part(struct unwind_cache *c, struct image *i, const struct file_source *source,
+		     load_fn *load)
 {
 	uint64_t since;
 	int fd, r;
 
-	i->last_use = c->clock;
-	cache_mark_file(c, i);
-	if (i->cfi_tried)
-		return 0;
 	if (c->clock < i->again_at)
 		return -EAGAIN;
+	cache_mark_file(c, i);
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
 	c->grown = true;
 	since = cpu_ns(c);
-	r = image_load_rows(i, fd);
+	r = load(c, i, fd, source);
 	i->read_ns += cpu_ns(c) - since;
 	return r;
+}
+
+static int load_rows(struct unwind_cache *c, struct image *i, int fd,
+		     const struct file_source *source)
+{
+	(void)c, (void)source;
+	return image_load_rows(i, fd);
+}
+
+int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source *source)
+{
+	i->last_use = c->clock;
+	if (i->cfi_tried) {
+		cache_mark_file(c, i);
+		return 0;
+	}
+	return read_part(c, i, source, load_rows);
 }
 
 /*
@@ -370,44 +390,24 @@ static int load_symbols(struct unwind_cache *c, struct image *i, int fd,
 
 int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
-	uint64_t since;
-	int fd, r;
-
 	i->last_use = c->clock;
 	if (i->symbols_tried) {
 		cache_mark_symbol_file(c, i);
 		return 0;
 	}
-	if (c->clock < i->again_at)
-		return -EAGAIN;
-	cache_mark_file(c, i);
-	fd = cache_fd(c, i, source);
-	if (fd < 0)
-		return fd;
-	c->grown = true;
-	since = cpu_ns(c);
-	r = load_symbols(c, i, fd, source);
-	i->read_ns += cpu_ns(c) - since;
-	return r;
+	return read_part(c, i, source, load_symbols);
+}
+
+static int load_plt(struct unwind_cache *c, struct image *i, int fd,
+		    const struct file_source *source)
+{
+	(void)c, (void)source;
+	return image_load_plt(i, fd);
 }
 
 int cache_plt(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
-	uint64_t since;
-	int fd, r;
-
-	if (i->plt.is_loaded)
-		return 0;
-	if (c->clock < i->again_at)
-		return -EAGAIN;
-	fd = cache_fd(c, i, source);
-	if (fd < 0)
-		return fd;
-	c->grown = true;
-	since = cpu_ns(c);
-	r = image_load_plt(i, fd);
-	i->read_ns += cpu_ns(c) - since;
-	return r;
+	return i->plt.is_loaded ? 0 : read_part(c, i, source, load_plt);
 }
 
 /*
