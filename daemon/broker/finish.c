@@ -159,40 +159,35 @@ void finish_log_lost(const struct broker *b)
 			    lost == 1 ? "is" : "are");
 }
 
-void finish_log_times(const struct broker *b)
+static void log_cut_stacks(const struct unwind_counts *c, uint32_t max_frames)
 {
-	struct run_totals all;
+	const uint64_t cut = c->ends[UNWIND_END_MAX_FRAMES];
 
-	if (b->parts.discovery != NULL)
-		return;
-	totals_of_all(&b->parts.targets, &all);
-	times_log(&b->times, &all.capture,
-		  totals_lowest_hz(&all, b->parts.state.options.config.rate_hz),
-		  b->parts.state.options.quiet);
-}
-
-void finish_log_cut_stacks(const struct broker *b)
-{
-	const uint32_t max = b->parts.state.options.config.max_frames;
-	struct run_totals all;
-	uint64_t cut;
-
-	if (b->parts.discovery != NULL)
-		return;
-	totals_of_all(&b->parts.targets, &all);
-	cut = all.unwind.ends[UNWIND_END_MAX_FRAMES];
 	if (cut == 0)
 		return;
-	if (max < UNWIND_FRAMES_MAX)
+	if (max_frames < UNWIND_FRAMES_MAX)
 		log_warning(
 			"%llu of %llu stacks have more than %u frames and lack the outermost ones "
 			"(--max-frames %d keeps more)",
-			(unsigned long long)cut, (unsigned long long)all.unwind.stacks, max,
+			(unsigned long long)cut, (unsigned long long)c->stacks, max_frames,
 			UNWIND_FRAMES_MAX);
 	else
 		log_warning("%llu of %llu stacks have more than %u frames, the most that "
 			    "--max-frames can keep, and lack the outermost ones",
-			    (unsigned long long)cut, (unsigned long long)all.unwind.stacks, max);
+			    (unsigned long long)cut, (unsigned long long)c->stacks, max_frames);
+}
+
+void finish_log_figures(const struct broker *b)
+{
+	const struct options *options = &b->parts.state.options;
+	struct run_totals all;
+
+	if (b->parts.discovery != NULL)
+		return;
+	totals_of_all(&b->parts.targets, &all);
+	times_log(&b->times, &all.capture, totals_lowest_hz(&all, options->config.rate_hz),
+		  options->quiet);
+	log_cut_stacks(&all.unwind, options->config.max_frames);
 }
 
 void finish_print_outcome(const struct broker *b)

@@ -20,13 +20,11 @@ void finish_sampling(struct broker *b);
  * signal ends the wait.
  */
 void finish_delivery(struct broker *b);
-/* Logs what the run has to say about its times (report/times.h), unless it is a service. */
-void finish_log_times(const struct broker *b);
 /*
- * Logs how many stacks were cut at the limit of frames (--max-frames), if any were, unless it is a
- * service.
+ * Logs what the run has to say about its times (report/times.h), and how many stacks were cut at
+ * the limit of frames (--max-frames), if any were. A service logs neither.
  */
-void finish_log_cut_stacks(const struct broker *b);
+void finish_log_figures(const struct broker *b);
 /* Prints the table of functions of each target. unwind writes it to stdout. */
 void finish_print_tables(struct broker *b);
 /*

@@ -540,10 +540,8 @@ int main(int argc, char **argv)
 	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.start_failed &&
 	    b->parts.discovery == NULL)
 		finish_print_tables(b);
-	if (attached_any(b)) {
-		finish_log_times(b);
-		finish_log_cut_stacks(b);
-	}
+	if (attached_any(b))
+		finish_log_figures(b);
 	requests_close(&b->requests);
 	finish_children(b);
 	/* Not earlier: chunks arrive and are answered until the children have ended. */
