@@ -42,7 +42,6 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 			   uint64_t counted_ns)
 {
 	const int64_t lack_ns = (int64_t)counted_ns - (int64_t)own->told_ns;
-	bool differs;
 
 	own->lately_ns -= min_u64(own->lately_ns, own->told_ns);
 	if (counted_ns > 0)
@@ -51,9 +50,9 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 	sum->lack_ns += lack_ns;
 	sum->counted_ns += counted_ns;
 	sum->looks += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.due);
-	differs = differs_more_than_chance(th, sum);
-	sum->lacks = sum->lack_ns > 0 && (sum->lacks || differs);
-	sum->has_surplus = sum->lack_ns < 0 && (sum->has_surplus || differs);
+	sum->lacks = sum->lack_ns > 0 && (sum->lacks || differs_more_than_chance(th, sum));
+	sum->has_surplus =
+		sum->lack_ns < 0 && (sum->has_surplus || differs_more_than_chance(th, sum));
 }
 
 static void add_differences(struct thread *th)
