@@ -65,7 +65,7 @@ bool hints_lacks_own_stack(const struct unwind_sample *sample, const struct unwi
 /*
  * Counts a sample of thread tid. Returns true if the sample is to be dropped: lacks is the result
  * of hints_lacks_own_stack(), and few samples were dropped so far. So a thread for which hints have
- * no effect keeps its samples, whose stacks end as said.
+ * no effect keeps its samples, and their stacks end where the thread left the other stack.
  */
 bool hints_must_drop(struct hints *h, uint32_t tid, bool lacks);
 
