@@ -28,8 +28,8 @@ enum chunk_v2_reader {
 
 /*
  * Writes the payload, one line of compact JSON, to out, and flushes out. Frames, nodes and threads
- * that no sample uses are left out. The text is written as it is made; memory is allocated for
- * an index of nodes and frames only.
+ * that no sample uses are left out; all images are written. The text is written as it is made;
+ * memory is allocated for an index of nodes and frames only.
  *
  * The profile must have passed profile_check(). The size of the payload, but for its strings, is
  * bounded by the constants in profile.h; the caller checks the size against CHUNK_V2_SIZE_MAX.

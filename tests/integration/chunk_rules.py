@@ -199,10 +199,12 @@ def waste_problems(chunk):
             found.append(f'an inlined frame without a name: {frames[f]}')
     starts = [(int(i['image_addr'], 16), i)
               for i in chunk['debug_meta']['images']]
-    for start, image in starts:
-        if not any(start <= int(f['instruction_addr'], 16) <=
-                   start + image['image_size'] for f in frames):
-            found.append(f'no frame is in {image["code_file"]}')
+    # A thread's sample may take the place of another one of the same tick, whose image stays.
+    without = [image['code_file'] for start, image in starts
+               if not any(start <= int(f['instruction_addr'], 16) <= start + image['image_size']
+                          for f in frames)]
+    if len(without) > 1 or without and len(starts) == 1:
+        found.append(f'no frame is in {without}')
     return found
 
 

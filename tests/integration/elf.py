@@ -15,7 +15,7 @@ SHT_SYMTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 7, 8, 11
 SHF_EXECINSTR = 4
 NT_GNU_BUILD_ID = 3
 STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
-R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT = 6, 7
+R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_IRELATIVE = 6, 7, 37
 
 DEBUG_DIR = pathlib.Path('/usr/lib/debug/.build-id')
 
@@ -158,7 +158,8 @@ class Elf:
 
     @functools.cached_property
     def slots(self):
-        """Returns {address of a GOT slot: the function whose address it gets}."""
+        """Returns {address of a GOT slot: the names of the function whose address it gets}. A
+        function of the file itself that is chosen at run time has those of what chooses it."""
         found = {}
         for name in ('.rela.plt', '.rela.dyn'):
             s = self.section(name)
@@ -166,15 +167,17 @@ class Elf:
                 continue
             table = self.sections[s.link]
             symbols, strings = (self.bytes_of(t) for t in (table, self.sections[table.link]))
-            for at, info, _ in struct.iter_unpack('<QQq', self.bytes_of(s)):
+            for at, info, addend in struct.iter_unpack('<QQq', self.bytes_of(s)):
                 if info & 0xffffffff in (R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT):
-                    found[at] = c_string(strings, struct.unpack_from(
-                        '<I', symbols, (info >> 32) * 24)[0])
+                    found[at] = {c_string(strings, struct.unpack_from(
+                        '<I', symbols, (info >> 32) * 24)[0])}
+                elif info & 0xffffffff == R_X86_64_IRELATIVE:
+                    found[at] = {n for start, _, n in self.symbols if start == addend}
         return found
 
     @functools.cached_property
     def stubs(self):
-        """Returns [(start, end, name)] of the stubs in PLTs that GNU ld made, sorted by start."""
+        """Returns [(start, end, names)] of the stubs in PLTs that GNU ld made, sorted by start."""
         found = []
         for s in self.sections:
             if s.name not in ('.plt', '.plt.sec', '.plt.got'):
@@ -185,13 +188,14 @@ class Elf:
                 if jump < 0 or jump + 6 > len(code):
                     continue
                 slot = s.addr + jump + 6 + struct.unpack_from('<i', code, jump + 2)[0]
-                if slot in self.slots:
-                    found.append((s.addr + at, s.addr + at + size, self.slots[slot] + '@plt'))
-        return sorted(found)
+                if self.slots.get(slot):
+                    found.append((s.addr + at, s.addr + at + size,
+                                  {name + '@plt' for name in self.slots[slot]}))
+        return sorted(found, key=lambda stub: stub[0])
 
     def stub_at(self, vaddr):
-        """Returns (start, end, name) of the stub of a PLT at this address, or None."""
-        i = bisect.bisect_right(self.stubs, (vaddr, float('inf'))) - 1
+        """Returns (start, end, names) of the stub of a PLT at this address, or None."""
+        i = bisect.bisect_right(self.stubs, vaddr, key=lambda stub: stub[0]) - 1
         return self.stubs[i] if i >= 0 and vaddr < self.stubs[i][1] else None
 
     def are_in_one_function(self, start, vaddr):
@@ -203,10 +207,10 @@ class Elf:
     def names_at(self, vaddr):
         """Returns the symbols whose size covers vaddr, and those without a
         size that start at the nearest address before it, in the same function.
-        A stub of a PLT has one name."""
+        A stub of a PLT has those of what it calls."""
         stub = self.stub_at(vaddr)
         if stub:
-            return {stub[2]}, set()
+            return stub[2], set()
         sized, unsized, unsized_at = set(), set(), None
         i = bisect.bisect_right(self.symbol_starts, vaddr) - 1
         while i >= 0 and vaddr - self.symbol_starts[i] <= max(

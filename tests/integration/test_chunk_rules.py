@@ -191,8 +191,8 @@ FAULTS = [
     (raw_build_id, 'no UUID'),
     (not_swapped, 'is not in'),
     (shifted_image, 'is not in'),
-    (lambda e: e.images.append(dict(e.images[0], image_addr='0x1000',
-                                    image_size=1)), 'no frame is in'),
+    (lambda e: e.images.extend(dict(e.images[0], image_addr=addr, image_size=1)
+                               for addr in ('0x1000', '0x2000')), 'no frame is in'),
     (put([*FRAME, 'instruction_addr'], 1234), 'instruction_addr'),
     (put([*FRAME, 'instruction_addr'], '0x0'), 'instruction_addr'),
     (drop(*FRAME, 'instruction_addr'), 'no instruction_addr'),
