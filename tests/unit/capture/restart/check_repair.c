@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/capture/thread.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -56,13 +57,17 @@ static uint64_t stops(void)
 	return l.counters.event_stops + l.counters.stops;
 }
 
-/* Interrupts the wait once. A wait with a timeout also stops on its way back into the call. */
+/*
+ * Interrupts the wait once, as capture does: it knows that a stop is due. A wait with a timeout
+ * also stops on its way back into the call.
+ */
 static void interrupt_once(void)
 {
 	uint64_t before;
 
 	live_until_state(&l, l.first, 'S');
 	before = stops();
+	live_known(&l, l.first)->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	until_stopped(before, 1);
 	live_until_state(&l, l.first, 'S');
@@ -237,14 +242,14 @@ TEST(under_a_filter_no_restart_syscall_is_made)
 
 	waiting("poll", "1000");
 	live_ticks(&l, 1);
-	(void)live_ask(&l, "filter", "ok");
 	/*
-	 * The present wait may have been interrupted before the filter was installed: then the
-	 * thread is in restart_syscall(2) already, and would enter it again.
+	 * A wait that was interrupted without a filter goes on in restart_syscall(2), perhaps only
+	 * after the filter was installed.
 	 */
 	ended = live_count(&l, "other");
 	while (live_count(&l, "other") < ended + 2)
 		live_patience();
+	(void)live_ask(&l, "filter", "ok");
 	for (; l.counters.rewritten < 100; live_patience())
 		interrupt_once();
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
