@@ -126,8 +126,11 @@ int series_thread(struct series *c, const struct record_thread *record, uint64_t
 				sizeof(record->comm));
 }
 
+/* The stack of a sample that is asleep is that of a wait. */
 static enum profile_state state_of(uint32_t flags)
 {
+	if (flags & SAMPLE_ASLEEP)
+		return PROFILE_WAITING;
 	if (flags & SAMPLE_RUNNING)
 		return PROFILE_RUNNING;
 	return flags & SAMPLE_READY ? PROFILE_READY : PROFILE_WAITING;
@@ -143,7 +146,10 @@ int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t
 		return r;
 	if (stack == NULL)
 		return aggregate_missed(c->aggregate, key, sample->time_ns);
-	return aggregate_sample(c->aggregate, key, sample->time_ns, stack, state_of(sample->flags));
+	r = aggregate_sample(c->aggregate, key, sample->time_ns, stack, state_of(sample->flags));
+	if (r == 0 && (sample->flags & SAMPLE_ASLEEP))
+		r = aggregate_running(c->aggregate, key, sample->time_ns);
+	return r;
 }
 
 /* Ignores a thread without a key: another thread has its number now. */

@@ -315,9 +315,13 @@ int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	struct thread *t;
 	int r = begin_record(a, tid, &time_ns, &t);
 
-	if (r < 0 || t->ran.node == PROFILE_NONE)
+	if (r < 0)
 		return r;
-	return enter(&a->chunk, t, time_ns, t->ran, PROFILE_RUNNING);
+	if (t->ran.node != PROFILE_NONE)
+		return enter(&a->chunk, t, time_ns, t->ran, PROFILE_RUNNING);
+	r = enter(&a->chunk, t, time_ns, t->stack, PROFILE_RUNNING);
+	t->ran.node = PROFILE_NONE;
+	return r;
 }
 
 int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)

@@ -132,7 +132,7 @@ must_check int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_
 
 /*
  * Sets the thread to running from this tick on, with the stack of its last running sample in the
- * open chunk. Changes nothing if the chunk has no such sample.
+ * open chunk, or with its present stack if the chunk has no such sample.
  */
 must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 

@@ -18,7 +18,7 @@
  * - RECORD_READY, RECORD_WAITING: with the stack of its last sample the thread is ready, or
  * waiting, from this tick on.
  * - RECORD_RUNNING: the thread is running from this tick on. Its stack is unknown; the best guess
- * is that of its last sample that was running.
+ * is that of its last sample that was running, and not asleep (SAMPLE_ASLEEP).
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
@@ -117,6 +117,11 @@ enum sample_flags {
 	SAMPLE_SECOND_CAPPED = 1 << 3,
 	/* Not set with SAMPLE_RUNNING. */
 	SAMPLE_READY = 1 << 4,
+	/*
+	 * With SAMPLE_RUNNING: the thread ran at the tick, and has gone to sleep since. The stack
+	 * is that of the wait; where the thread ran is as with RECORD_RUNNING.
+	 */
+	SAMPLE_ASLEEP = 1 << 5,
 };
 
 /*

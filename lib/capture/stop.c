@@ -124,6 +124,13 @@ static bool kept_its_processor(const struct thread *th)
 	return th->stop.known && th->look.known && th->look.mark.slices == th->stop.mark.slices;
 }
 
+/* Returns true if the thread went to sleep after the look, and slept until the interrupt. */
+static bool fell_asleep(const struct thread *th)
+{
+	return th->stop.waited && th->stop.known && th->pending.mark_known &&
+	       th->stop.mark.slices != th->pending.mark.slices;
+}
+
 static enum activity_at_tick state_at_tick(const struct thread *th, const uint64_t *regs)
 {
 	const struct thread_pending *p = &th->pending;
@@ -148,8 +155,8 @@ static enum activity_at_tick state_at_tick(const struct thread *th, const uint64
 	return p->was_blocked && readings.stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_RAN;
 }
 
-/* Returns the flag of the sample. */
-static uint32_t flag_of_state(struct thread *th, enum activity_at_tick state)
+/* Returns the flags of the sample. */
+static uint32_t flags_of_state(struct thread *th, enum activity_at_tick state)
 {
 	/* The thread counts as running up to the tick at which it was found without a processor. */
 	const uint64_t ticks =
@@ -166,7 +173,7 @@ static uint32_t flag_of_state(struct thread *th, enum activity_at_tick state)
 		break;
 	}
 	balance_tell_running(th, ticks);
-	return SAMPLE_RUNNING;
+	return fell_asleep(th) ? SAMPLE_RUNNING | SAMPLE_ASLEEP : SAMPLE_RUNNING;
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
@@ -176,8 +183,11 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	long nr, result;
 
 	th->stop.in_call = arch_in_call(raw);
-	th->stop.woken = arch_interrupted_call(raw, &nr, &result) && syscall_waits(nr, raw) &&
-			 !syscall_was_waiting(result);
+	th->stop.woken = th->stop.waited = false;
+	if (arch_interrupted_call(raw, &nr, &result)) {
+		th->stop.waited = syscall_was_waiting(result);
+		th->stop.woken = !th->stop.waited && syscall_waits(nr, raw);
+	}
 	if (th->stop.in_call || !th->look.own_processor) {
 		th->stop.known = activity_mark(&th->activity, &th->stop.mark);
 		th->target->counters->without_schedstat += !th->stop.known;
@@ -218,18 +228,18 @@ static void note_lost_processor(struct thread *th)
 static void finish_sample(struct thread *th, int error, struct record_sample *record, size_t size)
 {
 	struct capture_counters *counters = th->target->counters;
-	uint32_t flag;
+	uint32_t flags;
 
 	if (error != 0) {
 		record_missed(th, record_missed_reason(th->target, error), th->pending.unaccounted,
 			      th->pending.tick, th->pending.ns);
 		return;
 	}
-	flag = flag_of_state(th, state_at_tick(th, record->regs));
-	record->flags |= flag;
-	th->reader.ready = flag == SAMPLE_READY;
+	flags = flags_of_state(th, state_at_tick(th, record->regs));
+	record->flags |= flags;
+	th->reader.ready = flags == SAMPLE_READY;
 	record_commit_sample(th, size);
-	if (flag != 0 && th->pending.later_ns != 0 && !kept_its_processor(th))
+	if (flags != 0 && th->pending.later_ns != 0 && !kept_its_processor(th))
 		note_lost_processor(th);
 	counters->captured++;
 	counters->filled += th->pending.unaccounted - 1;

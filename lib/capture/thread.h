@@ -98,6 +98,7 @@ struct thread_stop {
 	uint64_t ns;  /* when the last stop was taken, with or without a sample */
 	bool in_call; /* in a system call at that stop */
 	bool woken;   /* in a call that has waited, and is not interrupted */
+	bool waited;  /* in a call that waited until the interrupt */
 	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
 	bool place_known;
 	struct activity_place place;

@@ -207,8 +207,8 @@ TEST(a_preempted_thread_is_ready)
 }
 
 /*
- * Of a thread that ran at a tick unseen, the last running stack is the best guess. A stack of an
- * earlier chunk is none.
+ * Of a thread that ran at a tick unseen, the last running stack is the best guess. Where the chunk
+ * has none, the time is not lost, and the stack is no guess for later ticks.
  */
 TEST(a_thread_runs_where_it_was_last_seen_to_run)
 {
@@ -222,8 +222,14 @@ TEST(a_thread_runs_where_it_was_last_seen_to_run)
 	CHUNK(60, "0 1:am, 10 1:am, 20 1:bm, 30 1:bm, 40 1:am, 50 1:bm, 60 1:bm");
 	ck_assert_uint_eq(letters_times(a).running_ns, (20 + 10) * MS);
 	OK(aggregate_running(a, 1, 70 * MS));
-	play("70-90");
-	CHUNK(90, "60 1:bm, 90 1:bm");
+	play("70");
+	OK(aggregate_sample(a, 1, 80 * MS, letters_stack("bm"), PROFILE_WAITING));
+	play("80");
+	OK(aggregate_sample(a, 1, 90 * MS, letters_stack("cm"), PROFILE_WAITING));
+	OK(aggregate_running(a, 1, 90 * MS));
+	play("90-110");
+	CHUNK(110, "60 1:bm, 70 1:bm, 80 1:bm, 90 1:cm, 100 1:cm, 110 1:cm");
+	ck_assert_uint_eq(letters_times(a).running_ns, (20 + 10 + 10 + 20) * MS);
 }
 
 /* A thread's time counts as running until a record says that the thread waits. */

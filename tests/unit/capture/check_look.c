@@ -400,6 +400,15 @@ TEST(a_thread_that_loses_its_processor_to_the_tracer_counts_as_running)
 	ck_assert(is_marked_as_running(0, 9000, 9000, 1));
 }
 
+/* The thread ran at the tick, and slept when the interrupt came: its stack is that of the wait. */
+TEST(a_thread_that_falls_asleep_does_not_run_where_it_sleeps)
+{
+	ck_assert(is_marked_as_running(0, 9000, 9000, 1));
+	ck_assert_uint_ne(live_thread(&l, l.pid)->flags & SAMPLE_ASLEEP, 0);
+	ck_assert(is_marked_as_running(0, 9000, 0, 0));
+	ck_assert_uint_eq(live_thread(&l, l.pid)->flags & SAMPLE_ASLEEP, 0);
+}
+
 /* The thread slept at the tick. */
 TEST(a_thread_woken_after_the_tick_does_not_count_as_running)
 {

@@ -13,6 +13,7 @@
 
 #define TARGET	7
 #define TID	42
+#define NO_FILE 0x9000 /* an address in no file of the maps */
 #define TICK_NS (10 * NS_PER_MS)
 
 static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n"
@@ -94,14 +95,14 @@ static void tick(uint64_t time_ns)
 	OK(stream_record(stream, &t.h, sizeof(t)));
 }
 
-static void sample_as(uint64_t time_ns, uint32_t flags)
+static void sample_as(uint64_t time_ns, uint32_t flags, uint64_t pc)
 {
 	const struct record_sample s = {
 		.h = {.ring.type = RECORD_SAMPLE, .target = TARGET, .tid = TID, .time_ns = time_ns},
 		.flags = flags,
 		.arch = CPU_SAMPLE_ARCH,
 		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
-		.regs[CPU_PC] = 0x9000, /* in no file */
+		.regs[CPU_PC] = pc,
 	};
 
 	OK(stream_record(stream, &s.h, sizeof(s)));
@@ -109,16 +110,14 @@ static void sample_as(uint64_t time_ns, uint32_t flags)
 
 static void sample(uint64_t time_ns)
 {
-	sample_as(time_ns, SAMPLE_RUNNING);
+	sample_as(time_ns, SAMPLE_RUNNING, NO_FILE);
 }
 
-/* Returns the release in the next chunk that the stream has sent. */
-static const char *release_of_chunk(void)
+/* Returns the next chunk that the stream has sent. */
+static char *chunk(void)
 {
-	static const char key[] = "\"release\":\"";
 	static struct ipc_message m;
 	static char payload[65536];
-	char *release;
 	ssize_t n;
 
 	do {
@@ -129,7 +128,14 @@ static const char *release_of_chunk(void)
 	n = pread(m.fds[0], payload, sizeof(payload) - 1, 0);
 	ck_assert_int_gt(n, 0);
 	payload[n] = '\0';
-	release = strstr(payload, key);
+	return payload;
+}
+
+static const char *release_of_chunk(void)
+{
+	static const char key[] = "\"release\":\"";
+	char *release = strstr(chunk(), key);
+
 	ck_assert_ptr_nonnull(release);
 	release += strlen(key);
 	*strchr(release, '"') = '\0';
@@ -152,6 +158,19 @@ static void second_program(void)
 	answer(second, sizeof(second));
 	answer(second, sizeof(second));
 	tick(clock_mono_ns());
+}
+
+TEST(a_sample_that_is_asleep_runs_where_the_thread_was_last_seen_to_run)
+{
+	const uint64_t now = clock_mono_ns();
+
+	first_program(now - 3 * TICK_NS);
+	tick(now - 2 * TICK_NS);
+	sample_as(now - 2 * TICK_NS, SAMPLE_RUNNING | SAMPLE_ASLEEP, NO_FILE + 1);
+	tick(now - TICK_NS);
+	OK(stream_interrupted(stream));
+	second_program();
+	ck_assert_ptr_null(strstr(chunk(), "\"0x9001\""));
 }
 
 /* The files may be those of the second program: the exec was not reported. */
@@ -280,8 +299,8 @@ TESTS(states_of_records, 2)
 	open_recording(1, 0);
 	ready.time_ns = now += TICK_NS;
 	OK(stream_record(stream, &ready, sizeof(ready)));
-	sample_as(now += TICK_NS, 0);
-	sample_as(now += TICK_NS, SAMPLE_READY);
+	sample_as(now += TICK_NS, 0, NO_FILE);
+	sample_as(now += TICK_NS, SAMPLE_READY, NO_FILE);
 	tick(now);
 	sample(now += TICK_NS);
 	tick(now);
