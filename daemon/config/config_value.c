@@ -65,10 +65,12 @@ static int check_rule(const struct config_key *key, const char *value, char *pro
 	if (strcmp(key->name, "unit") == 0 && strchr(value, '/') != NULL)
 		return refuse(problem,
 			      "matches no unit: a name has no slash (use cgroup for a path)");
-	if (strcmp(key->name, "container") == 0 && (!consists_of(value, "0123456789abcdef*?") ||
-						    shortest_match(value) >= FACTS_CONTAINER_SIZE))
-		return refuse(problem,
-			      "matches no container: an id has 64 digits, 0 to 9 and a to f");
+	if (strcmp(key->name, "container") == 0 &&
+	    ((!consists_of(value, "0123456789abcdef-*?") &&
+	      strncmp(value, FACTS_LXC, sizeof(FACTS_LXC) - 1) != 0) ||
+	     shortest_match(value) >= FACTS_CONTAINER_SIZE))
+		return refuse(problem, "matches no container: an id has the digits 0 to 9 and a to "
+				       "f (or is " FACTS_LXC "NAME)");
 	return 0;
 }
 

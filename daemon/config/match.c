@@ -70,34 +70,72 @@ static enum match_result match_cmdline(const struct target_config *t, const stru
 	return match_glob(pattern, f->cmdline, n, false) ? MATCH_YES : MATCH_NO;
 }
 
+/* Returns the type of a unit by its name, without the dot; NULL if it is not the name of one. */
+static const char *unit_type(const char *name, size_t n)
+{
+	static const char *const types[] = {"automount", "device",  "mount", "path",
+					    "scope",	 "service", "slice", "socket",
+					    "swap",	 "target",  "timer"};
+	const char *dot = memrchr(name, '.', n);
+
+	for (size_t i = 0; dot != NULL && i < array_size(types); i++)
+		if ((size_t)(name + n - dot - 1) == strlen(types[i]) &&
+		    memcmp(dot + 1, types[i], strlen(types[i])) == 0)
+			return types[i];
+	return NULL;
+}
+
 /*
- * The processes of a unit are in the cgroup of the unit's name or below it. A name without a
- * suffix means a service, as in systemctl(1).
+ * A name without a type means a service, and a pattern without one a unit of any type, as in
+ * systemctl(1). A dot alone begins no type: php8.2-fpm, app@10.0.0.1.
+ */
+static bool is_unit(const char *pattern, const char *unit, size_t n, const char *type)
+{
+	if (match_glob(pattern, unit, n, false))
+		return true;
+	return unit_type(pattern, strlen(pattern)) == NULL && strcmp(type, "service") == 0 &&
+	       match_glob(pattern, unit, n - sizeof(".service") + 1, false);
+}
+
+static bool is_user_manager(const char *unit, size_t n)
+{
+	static const char prefix[] = "user@";
+
+	return n > sizeof(prefix) && memcmp(unit, prefix, sizeof(prefix) - 1) == 0;
+}
+
+/*
+ * A process belongs to the first unit on its control group's path that is no slice, to the slices
+ * before it, and to the units of a user's own systemd below it. What follows in the path are
+ * control groups that the unit has made, with names of its choice. systemd puts "_" before a name
+ * that the kernel could take for one of its files.
  */
 static enum match_result match_unit(const struct target_config *t, const struct process_facts *f)
 {
 	const char *pattern = t->unit, *cgroup = f->cgroup;
-	char whole[CONFIG_TEXT_MAX + sizeof(".service")];
-	size_t n = strlen(pattern);
+	size_t n;
 
-	if (n == 0)
+	if (*pattern == '\0')
 		return MATCH_YES;
 	if (cgroup == NULL)
 		return MATCH_UNKNOWN;
-	memcpy(whole, pattern, n + 1);
-	if (strchr(pattern, '.') == NULL)
-		memcpy(whole + n, ".service", sizeof(".service"));
-	while (*cgroup != '\0') {
-		size_t part = strcspn(cgroup, "/");
+	for (; *cgroup != '\0'; cgroup += n + (cgroup[n] == '/')) {
+		const char *type;
 
-		if (part > 0 && match_glob(whole, cgroup, part, false))
+		cgroup += *cgroup == '_';
+		n = strcspn(cgroup, "/");
+		type = unit_type(cgroup, n);
+		if (type == NULL)
+			continue;
+		if (is_unit(pattern, cgroup, n, type))
 			return MATCH_YES;
-		cgroup += part + (cgroup[part] == '/');
+		if (strcmp(type, "slice") != 0 && !is_user_manager(cgroup, n))
+			break;
 	}
 	return MATCH_NO;
 }
 
-/* The pattern can be the beginning of an id, as in docker(1). */
+/* The pattern can be the beginning of an id, as in docker(1), but not of a name. */
 static enum match_result match_container(const struct target_config *t,
 					 const struct process_facts *f)
 {
@@ -109,7 +147,8 @@ static enum match_result match_container(const struct target_config *t,
 		return MATCH_UNKNOWN;
 	if (*container == '\0')
 		return MATCH_NO;
-	if (strncmp(container, pattern, strlen(pattern)) == 0)
+	if (strncmp(container, pattern, strlen(pattern)) == 0 &&
+	    strncmp(container, FACTS_LXC, sizeof(FACTS_LXC) - 1) != 0)
 		return MATCH_YES;
 	return glob_text(pattern, container) ? MATCH_YES : MATCH_NO;
 }
@@ -188,6 +227,14 @@ static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH
 	}
 }
 
+static bool is_part(const char *pattern, const char *fact)
+{
+	char around[CONFIG_TEXT_MAX + sizeof("**")];
+
+	(void)snprintf(around, sizeof(around), "*%s*", pattern);
+	return glob_text(around, fact);
+}
+
 bool match_refusal(const struct target_config *t, const struct process_facts *f,
 		   struct match_refusal *ret)
 {
@@ -197,6 +244,7 @@ bool match_refusal(const struct target_config *t, const struct process_facts *f,
 		ret->key = rules[i].key;
 		ret->pattern = (const char *)t + rules[i].pattern;
 		copy_fact(f, rules[i].fact, ret->fact);
+		ret->is_part = is_part(ret->pattern, ret->fact);
 		return true;
 	}
 	return false;

@@ -32,6 +32,7 @@ struct match_refusal {
 	const char *key;	    /* of the section: "comm" */
 	const char *pattern;	    /* its value in the section */
 	char fact[MATCH_FACT_SIZE]; /* what the process has instead; cut off */
+	bool is_part;		    /* the pattern matches a part of it */
 };
 
 /*

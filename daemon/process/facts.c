@@ -4,26 +4,102 @@
 
 #include "lib/base/digits.h"
 
+#define CONTAINER_DIGITS 64
+#define FARGATE_DIGITS	 32
+
 static bool is_word(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+static size_t hex_digits(const char *text, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && digits_value(text[i]) >= 0)
+		i++;
+	return i;
+}
+
+/* Finds a word of 64 hex digits in a name such as docker-ID.scope. */
+static bool find_long_id(const char *name, size_t n, const char **ret)
+{
+	static const char monitor[] = "conmon-"; /* of Podman and CRI-O; it runs beside */
+	const size_t n_monitor = sizeof(monitor) - 1;
+	size_t length;
+
+	for (size_t i = 0; i < n; i += length + 1) {
+		for (length = 0; i + length < n && is_word(name[i + length]);)
+			length++;
+		if (length != CONTAINER_DIGITS || hex_digits(name + i, length) != length ||
+		    (i >= n_monitor && memcmp(name + i - n_monitor, monitor, n_monitor) == 0))
+			continue;
+		*ret = name + i;
+		return true;
+	}
+	return false;
+}
+
+/* TASK-NUMBER: 32 hex digits and a decimal number. */
+static bool is_fargate_id(const char *name, size_t n)
+{
+	size_t i = FARGATE_DIGITS + 1;
+
+	if (n <= i || hex_digits(name, n) != FARGATE_DIGITS || name[FARGATE_DIGITS] != '-')
+		return false;
+	while (i < n && name[i] >= '0' && name[i] <= '9')
+		i++;
+	return i == n;
+}
+
+/* Five groups of hex digits; the last one has four of them, or twelve, as in a UUID. */
+static bool is_garden_id(const char *name, size_t n)
+{
+	static const size_t groups[] = {8, 4, 4, 4};
+	size_t i = 0;
+
+	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++) {
+		if (hex_digits(name + i, n - i) != groups[k] || n - i == groups[k] ||
+		    name[i + groups[k]] != '-')
+			return false;
+		i += groups[k] + 1;
+	}
+	return (n - i == 4 || n - i == 12) && hex_digits(name + i, n - i) == n - i;
+}
+
+static bool begins(const char *name, size_t n, const char *prefix)
+{
+	return n > strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static void copy_id(char ret[FACTS_CONTAINER_SIZE], const char *prefix, const char *id, size_t n)
+{
+	const size_t n_prefix = strlen(prefix);
+
+	if (n_prefix + n >= FACTS_CONTAINER_SIZE)
+		return;
+	memcpy(ret, prefix, n_prefix);
+	memcpy(ret + n_prefix, id, n);
+	ret[n_prefix + n] = '\0';
+}
+
 void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
 {
-	const size_t digits = FACTS_CONTAINER_SIZE - 1;
+	static const char payload[] = "lxc.payload.";
+	const size_t n_payload = sizeof(payload) - 1;
+	const char *id;
 
 	ret[0] = '\0';
 	while (*cgroup != '\0') {
-		size_t n = 0, hex = 0;
+		const size_t n = strcspn(cgroup, "/");
 
-		for (; is_word(cgroup[n]); n++)
-			hex += digits_value(cgroup[n]) >= 0;
-		if (n == digits && hex == digits) {
-			memcpy(ret, cgroup, n);
-			ret[n] = '\0';
-		}
-		cgroup += n == 0 ? 1 : n;
+		if (find_long_id(cgroup, n, &id))
+			copy_id(ret, "", id, CONTAINER_DIGITS);
+		else if (is_fargate_id(cgroup, n) || is_garden_id(cgroup, n))
+			copy_id(ret, "", cgroup, n);
+		else if (begins(cgroup, n, payload))
+			copy_id(ret, FACTS_LXC, cgroup + n_payload, n - n_payload);
+		cgroup += n + (cgroup[n] == '/');
 	}
 }
 

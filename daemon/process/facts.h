@@ -28,12 +28,17 @@ struct process_facts {
 	int32_t pid_file_pid;
 };
 
-/* A container's id: 64 hex digits and a NUL. */
-#define FACTS_CONTAINER_SIZE 65
+/* A container's id and a NUL. A longer name of LXC is no id. */
+#define FACTS_CONTAINER_SIZE 128
+#define FACTS_LXC	     "lxc:"
 /*
- * Writes the id of the container that a cgroup's path belongs to, as Docker, Podman,
- * containerd, CRI-O and Kubernetes name it: the last 64 hex digits that are not part of a
- * longer word. Writes "" if there is none.
+ * Writes the id of the innermost container that a cgroup's path belongs to; "" if there is none.
+ * Which component of the path is one:
+ * - Docker, Podman, containerd, CRI-O, Kubernetes: one with 64 hex digits that are not part of a
+ *   longer word, unless it is of a monitor (libpod-conmon-ID.scope): these digits.
+ * - Amazon ECS on Fargate: 32 hex digits, "-", and a decimal number.
+ * - Garden (Cloud Foundry): groups of 8, 4, 4, 4, and 4 or 12 hex digits, with "-" in between.
+ * - LXC 4 or newer, LXD, Incus: lxc.payload.NAME; the id is "lxc:NAME".
  */
 void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE]);
 

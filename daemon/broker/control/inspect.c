@@ -384,8 +384,10 @@ static void say_section(struct inspection *i, const struct target_config *t,
 		    why.pattern, s->facts.pid_file_pid == 0 ? "no process" : why.fact);
 	else
 		SAY(i, finding, "section",
-		    "[target \"%s\"] does not match it: %s = %s, and it has %s", t->name, why.key,
-		    why.pattern, why.fact[0] == '\0' ? "none" : why.fact);
+		    "[target \"%s\"] does not match it: %s = %s, and it has %s%s", t->name, why.key,
+		    why.pattern, why.fact[0] == '\0' ? "none" : why.fact,
+		    why.is_part ? " (the pattern is compared with all of it, not with a part)"
+				: "");
 }
 
 /* A process that is profiled without a section needs no section that matches. */

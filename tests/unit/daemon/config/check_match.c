@@ -4,8 +4,9 @@
 
 #include "tests/unit/suite.h"
 
-#define HEX16 "0123456789abcdef"
-#define ID    HEX16 HEX16 HEX16 HEX16
+#define HEX16	 "0123456789abcdef"
+#define ID	 HEX16 HEX16 HEX16 HEX16
+#define OTHER_ID HEX16 HEX16 HEX16 "fedcba9876543210"
 
 static void set(char *field, const char *value)
 {
@@ -66,6 +67,51 @@ TESTS(each_rule_is_compared_with_its_fact, array_size(rules))
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 	ck_assert(match_refusal(&t, &nginx, &why));
 	ck_assert_str_eq(why.pattern, rules[_i].other);
+}
+
+/* Names and patterns of units, and the control groups of processes. */
+static const struct {
+	const char *unit, *cgroup;
+	bool matches;
+} units[] = {
+	/* A dot begins a type only if systemd has a type of that name. */
+	{"php8.2-fpm", "/system.slice/php8.2-fpm.service", true},
+	{"postgresql@9.6-main", "/system.slice/system-postgresql.slice/postgresql@9.6-main.service",
+	 true},
+	{"app@10.0.0.1", "/system.slice/system-app.slice/app@10.0.0.1.service", true},
+	{"docker.socket", "/system.slice/docker.service", false},
+	{"nginx.servic", "/system.slice/nginx.service", false},
+	/* A pattern without a type matches all types. */
+	{"app@*", "/system.slice/system-app.slice/app@10.0.0.1.service", true},
+	{"ngin?", "/system.slice/nginx.service", true},
+	{"session-*", "/user.slice/user-1000.slice/session-3.scope", true},
+	{"session", "/user.slice/user-1000.slice/session.scope", false},
+	{"*.slice", "/system.slice/nginx.service", true},
+	{"system-app.slice", "/system.slice/system-app.slice/app@1.service", true},
+	{"cryptsetup@disk\\x2d1", "/system.slice/cryptsetup@disk\\x2d1.service", true},
+	/* Units of a user's systemd. */
+	{"user@1000", "/user.slice/user-1000.slice/user@1000.service/app.slice/web.service", true},
+	{"web", "/user.slice/user-1000.slice/user@1000.service/app.slice/web.service", true},
+	{"app.slice", "/user.slice/user-1000.slice/user@1000.service/app.slice/web.service", true},
+	/* Control groups that a unit has made for itself. */
+	{"web", "/system.slice/web.service/worker/1", true},
+	{"sshd", "/system.slice/web.service/sshd.service", false},
+	{"sshd", "/system.slice/docker-1.scope/system.slice/sshd.service", false},
+	{"sshd", "/user.slice/user-1.slice/user@1.service/web.service/sshd.service", false},
+	{"memory", "/system.slice/_memory.service", true},
+	{"web", "/web", false},
+	{"web", "/", false},
+};
+
+TESTS(units_are_named_as_in_systemctl, array_size(units))
+{
+	struct process_facts f = nginx;
+	struct target_config t;
+
+	init_section(&t);
+	set(t.unit, units[_i].unit);
+	f.cgroup = units[_i].cgroup;
+	ck_assert_int_eq(match_process(&t, &f), units[_i].matches ? MATCH_YES : MATCH_NO);
 }
 
 TEST(all_rules_of_a_section_must_match)
@@ -153,6 +199,11 @@ TEST(container_and_pid_file_are_matched)
 	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
 	f.container = "";
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	f.container = "lxc:web2";
+	set(t.container, "lxc:web");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	set(t.container, "lxc:web?");
+	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
 
 	init_section(&t);
 	set(t.pid_file, "/run/nginx.pid");
@@ -178,6 +229,23 @@ TEST(container_ids_are_found_in_cgroups)
 		{"/docker/" ID "0", ""},
 		{"/docker/x" ID, ""},
 		{"/docker/" HEX16 HEX16, ""},
+		{"/docker/" ID "/docker/" OTHER_ID, OTHER_ID},
+		{"/kubepods-besteffort-podf0.slice:cri-containerd:" ID, ID},
+		{"/machine.slice/libpod-conmon-" ID ".scope", ""},
+		{"/kubepods.slice/crio-conmon-" ID ".scope", ""},
+		{"/ecs/" HEX16 HEX16 "/" HEX16 HEX16 "-1234567890", HEX16 HEX16 "-1234567890"},
+		{"/ecs/" HEX16 HEX16 "-", ""},
+		{"/ecs/" HEX16 HEX16 "-12a", ""},
+		{"/system.slice/garden.service/garden/6f265890-5165-7fab-6b52-18d1",
+		 "6f265890-5165-7fab-6b52-18d1"},
+		{"/garden/6f265890-5165-7fab-6b52-18d1f0f0f0f0",
+		 "6f265890-5165-7fab-6b52-18d1f0f0f0f0"},
+		{"/garden/6f265890-5165-7fab-6b52-18d", ""},
+		{"/garden/6f265890-5165-7fab-6b52", ""},
+		{"/kubepods/pod6f265890-5165-7fab-6b52-18d1f0f0f0f0", ""},
+		{"/lxc.payload.web/system.slice/nginx.service", "lxc:web"},
+		{"/lxc.monitor.web", ""},
+		{"/lxc.payload.", ""},
 	};
 	char id[FACTS_CONTAINER_SIZE];
 
@@ -249,6 +317,10 @@ TEST(the_first_rule_that_refuses_is_reported)
 	ck_assert_str_eq(why.key, "cmdline");
 	ck_assert_str_eq(why.pattern, "*master*");
 	ck_assert_str_eq(why.fact, "nginx: worker -g daemon off;");
+	ck_assert(!why.is_part);
+	set(t.cmdline, "worker");
+	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert(why.is_part);
 	init_section(&t);
 	set(t.pid_file, "/run/nginx.pid");
 	facts.pid_file_pid = 43;
