@@ -17,6 +17,7 @@
 /* Bytes of headers, which libcurl keeps in memory. A real answer has less than 2 KB. */
 #define HEADERS_MAX (64 * 1024)
 
+#define PROXY_SAYS "its proxy: "
 /* Bytes of X-Sentry-Rate-Limits, some dozens of limits. Headers beyond that are ignored. */
 #define RATE_LIMITS_MAX (16 * 1024)
 
@@ -46,6 +47,7 @@ struct transport {
 	struct buf rate_limits;
 	char client[65];
 	char error[CURL_ERROR_SIZE];
+	char reason[sizeof(PROXY_SAYS) + CURL_ERROR_SIZE];
 };
 
 static size_t drop_response(char *bytes, size_t one, size_t n, void *ctx)
@@ -144,6 +146,7 @@ static CURLcode set_certificates(struct transport *t, const struct transport_opt
 	CURLcode c = CURLE_OK;
 
 	SET(CURLOPT_CAINFO_BLOB, authorities.len > 0 ? &authorities : NULL);
+	SET(CURLOPT_PROXY_CAINFO_BLOB, authorities.len > 0 ? &authorities : NULL);
 	SET(CURLOPT_SSLCERT_BLOB, has_cert ? &cert : NULL);
 	SET(CURLOPT_SSLKEY_BLOB, has_cert ? &key : NULL);
 	return c;
@@ -419,10 +422,12 @@ static const char *describe_error(const struct transport *t, CURLcode code)
 
 static enum transport_fault fault_of(struct transport *t, CURLcode code)
 {
-	long of_proxy = 0;
+	long of_proxy = 0, verified = 0;
 
 	(void)curl_easy_getinfo(t->request, CURLINFO_HTTP_CONNECTCODE, &of_proxy);
-	if (of_proxy >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_PROXY)
+	(void)curl_easy_getinfo(t->request, CURLINFO_PROXY_SSL_VERIFYRESULT, &verified);
+	if (of_proxy >= 300 || verified != 0 || code == CURLE_COULDNT_RESOLVE_PROXY ||
+	    code == CURLE_PROXY)
 		return TRANSPORT_FAULT_PROXY;
 	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT)
 		return TRANSPORT_FAULT_CONNECT;
@@ -443,8 +448,12 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	*ret = (struct transport_answer){0};
 	(void)curl_easy_getinfo(t->request, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200) {
-		ret->error = describe_error(t, code);
 		ret->fault = fault_of(t, code);
+		ret->error = describe_error(t, code);
+		if (ret->fault == TRANSPORT_FAULT_PROXY) {
+			(void)snprintf(t->reason, sizeof(t->reason), PROXY_SAYS "%s", ret->error);
+			ret->error = t->reason;
+		}
 		return;
 	}
 	ret->status = (int)status;

@@ -4,11 +4,13 @@ without one.
 """
 
 import contextlib
+import pathlib
 import socket
 import threading
 
 import harness
 from account import Account, spooled_ids
+from certificates import make_context
 from envelopes import KEY
 from harness import check, wait_for
 from test_delivery_answers import sleepers
@@ -17,8 +19,9 @@ from test_delivery_answers import sleepers
 class Tunnel:
     """A proxy that supports CONNECT only."""
 
-    def __init__(self, refuses=False):
+    def __init__(self, refuses=False, context=None):
         self.refuses = refuses
+        self.context = context  # of TLS with the proxy itself
         self.seen = b''
         self.hosts = []
         self.listening = socket.create_server(('127.0.0.1', 0))
@@ -37,6 +40,8 @@ class Tunnel:
 
     def serve(self, client):
         with contextlib.closing(client), contextlib.suppress(OSError):
+            if self.context:
+                client = self.context.wrap_socket(client, server_side=True)
             head = b''
             while b'\r\n\r\n' not in head:
                 head += client.recv(4096)
@@ -94,6 +99,22 @@ def test_a_tunnel(box):
     check(proxy.hosts == [(b'CONNECT', host)], f'{proxy.hosts}')
     check(KEY.encode() not in proxy.seen and b'Sentry' not in proxy.seen and
           b'envelope' not in proxy.seen, 'it saw what is inside')
+
+
+def test_tls_with_a_proxy_that_has_an_authority_of_its_own(box):
+    server, directory = box.server(), box.make_dir('proxy')
+    context = make_context(directory, ['127.0.0.1'], 2)
+    both = box.dir / 'both.pem'
+    both.write_text(pathlib.Path(server.ca).read_text() + (directory / 'ca.pem').read_text())
+    with contextlib.closing(Tunnel(context=context)) as proxy:
+        url = f'https://127.0.0.1:{proxy.port}'
+        run(box, server, '--ca-certs', both, https_proxy=url, SSL_CERT_FILE='')
+        check(len(proxy.hosts) == 1, f'{proxy.hosts}')
+        profd = box.profd(sleepers(box, 1), '--chunk-seconds', '1', '--dsn', server.dsn, '--spool',
+                          box.dir / 'spool', '--shutdown-timeout', '0.1',
+                          env=server.env | {'https_proxy': url})
+        wait_for(lambda: 'does not answer: its proxy: ' in profd.stderr, 'it is told')
+        profd.interrupt()
 
 
 def test_of_the_configuration(box):

@@ -155,7 +155,8 @@ static void say_no_answer(struct inspection *i, const char *endpoint, const stru
 		[TRANSPORT_FAULT_OTHER] = "set https_proxy if the host needs a proxy, and ca_certs "
 					  "for a certificate authority of your own",
 		[TRANSPORT_FAULT_CONNECT] = "set https_proxy if the host needs a proxy",
-		[TRANSPORT_FAULT_PROXY] = "check https_proxy, http_proxy and no_proxy",
+		[TRANSPORT_FAULT_PROXY] = "check https_proxy, http_proxy and no_proxy; set "
+					  "ca_certs for an authority of the proxy's own",
 		[TRANSPORT_FAULT_TLS] = "set ca_certs for a certificate authority of your own, and "
 					"client_cert if the server asks for a certificate",
 	};
