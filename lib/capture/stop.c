@@ -176,10 +176,24 @@ static uint32_t flags_of_state(struct thread *th, enum activity_at_tick state)
 	return fell_asleep(th) ? SAMPLE_RUNNING | SAMPLE_ASLEEP : SAMPLE_RUNNING;
 }
 
+/*
+ * Sets th->stop.code and signal. An interrupt often reaches a thread that was continued with a
+ * signal before the handler's first instruction. Then the handler has not run yet, and a sample of
+ * it could lack the interrupted stack, if that is neither the handler's nor the thread's own: Go
+ * preempts goroutines by signals.
+ */
+static void note_code(struct thread *th, const struct user_regs_struct *raw,
+		      enum tracee_status status, int signal)
+{
+	if (th->stop.signal == 0 || !arch_enters_handler(raw, th->stop.signal))
+		arch_to_dwarf(raw, th->stop.code);
+	th->stop.signal = status == TRACEE_SIGNAL ? signal : 0;
+}
+
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 		       struct record_sample **ret, size_t *ret_size)
 {
-	uint64_t regs[ARCH_REGS];
+	const uint64_t *regs = th->stop.code;
 	long nr, result;
 
 	th->stop.in_call = arch_in_call(raw);
@@ -194,7 +208,6 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	} else {
 		th->stop.known = false;
 	}
-	arch_to_dwarf(raw, regs);
 	keep_registers(th, regs, raw);
 	/* The reader has lost the thread's state since the interrupt. */
 	if (!record_knows(th))
@@ -286,6 +299,10 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	/* The arguments of the resumed call were read from the thread's memory. */
 	if (th->resumed.state != RESUME_NONE)
 		slow_memory_was_read(t, since, 0);
+	if (r == 0 && (pending || broken))
+		note_code(th, &raw, status, signal);
+	else
+		th->stop.signal = 0;
 	if (r == 0 && pending)
 		r = take_sample(th, &raw, &record, &size);
 	end_stop(th, status, signal);

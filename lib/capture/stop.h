@@ -19,7 +19,8 @@ void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
 /*
  * Handles a stop of a known thread: takes the sample that is due, repairs an interrupted system
  * call, and lets the thread go on, or holds it if its process crashes (struct thread_held). signal:
- * of a signal-delivery-stop, which the thread gets; else 0.
+ * of a signal-delivery-stop, which the thread gets; else 0. If the thread is stopped before the
+ * first instruction of a signal handler, the sample has the code that the signal has interrupted.
  */
 void stop_handle(struct thread *th, enum tracee_status status, int signal);
 

@@ -99,6 +99,12 @@ struct thread_stop {
 	bool in_call; /* in a system call at that stop */
 	bool woken;   /* in a call that has waited, and is not interrupted */
 	bool waited;  /* in a call that waited until the interrupt */
+	/*
+	 * Registers of the last stop; but if the stop was at the first instruction of a signal
+	 * handler, those of the code that the signal interrupted.
+	 */
+	uint64_t code[ARCH_REGS];
+	int signal; /* the last stop delivered this signal, and code is valid; else 0 */
 	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
 	bool place_known;
 	struct activity_place place;

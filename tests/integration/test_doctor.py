@@ -496,6 +496,20 @@ def test_run_time_code(box):
     found.check('run-time code', 'ok', 'and a perf map')
 
 
+def test_text_in_other_memory(box):
+    """A copy of a file's text at its own place is the file's."""
+    program = box.target('moved_text', 'anon')
+    program.signal(signal.SIGUSR1)
+    program.wait_line('moved')
+    found = Findings(box, program.pid)
+    found.check('names', 'ok', r'targets/moved_text \(')
+    check(not found.of('run-time code'), found.done.stdout)
+    copy = box.target('moved_text', 'jit')
+    copy.signal(signal.SIGUSR1)
+    copy.wait_line('moved')
+    Findings(box, copy.pid).check('run-time code', 'warning', 'perf-PID')
+
+
 def test_names_are_not_obeyed(box):
     program = start(box, build(box, 'a\x1b[2Jb', '-s'))
     found = Findings(box, program.pid)

@@ -12,6 +12,9 @@ from layout import Layout
 
 CHAIN = ['leaf', 'one', 'two', 'three', 'main']
 WORK_S = 1.0
+# Processor time within which the maps are read again (MAPS_EVERY_NS in daemon/unwind/program.h),
+# and in which a tenth of the samples comes after that.
+REREAD_WORK_S = 7.0
 
 # At least so many of 100 samples have the whole chain. The others are in move() or main().
 WHOLE_PERCENT = 95
@@ -27,12 +30,14 @@ def start(box, name, kind):
 
 
 def stacks(chunks):
-    """Returns the functions of each running sample's stack."""
+    """Returns the functions of each sample's stack, but for those before the move."""
     for chunk in chunks:
         profile = chunk['profile']
         names = [f.get('function') for f in profile['frames']]
         for s in profile['samples']:
-            yield [names[i] for i in profile['stacks'][s['stack_id']]]
+            stack = [names[i] for i in profile['stacks'][s['stack_id']]]
+            if 'sigwait' not in stack:
+                yield stack
 
 
 def check_whole(profd, layout):
@@ -68,21 +73,19 @@ def test_text_that_moves_during_the_profile(box):
     profd.wait_looks()
     target.signal(signal.SIGUSR1)
     target.wait_line('moved')
-    harness.wait_work(target.pid, WORK_S)
-    profd = profd.interrupt()
-    found = [s for s in stacks(profd.chunks) if 'leaf' in s]
-    check(len(found) > 20 and all(s[:len(CHAIN)] == CHAIN for s in found),
-          f'{found[:3]}')
-    check(all(chunk_rules.problems(e, layout) == [] for e in profd.envelopes),
-          'images')
+    harness.wait_work(target.pid, REREAD_WORK_S)
+    check_whole(profd.interrupt(), layout)
 
 
 def test_a_copy_at_another_place(box):
     """Code that was copied elsewhere belongs to no file."""
     target, _ = start(box, 'moved_text', 'jit')
     profd = box.profile([target], work=WORK_S)
-    for stack in stacks(profd.chunks):
-        check('leaf' not in stack, f'{stack}')
+    leaves = [c['profile']['frames'][c['profile']['stacks'][s['stack_id']][0]]
+              for c in profd.chunks for s in c['profile']['samples']]
+    own = [f for f in leaves if 'package' not in f]
+    check(len(leaves) > 20 and len(own) * 100 >= len(leaves) * WHOLE_PERCENT,
+          f'{len(own)} of {len(leaves)}: {leaves[:3]}')
 
 
 if __name__ == '__main__':

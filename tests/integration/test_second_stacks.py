@@ -111,6 +111,21 @@ def test_many_coroutines(box):
           f'{bytes_per_sample(profd):.0f} bytes a sample')
 
 
+def test_preempted_coroutine(box):
+    """A thread that is stopped before the first instruction of a handler is
+    sampled in the code that the signal interrupts, and not in the handler,
+    from which no sample has the coroutine's stack."""
+    target = box.target('second_stacks', 'preempted')
+    profd = box.profile([target], '--rate', RATE_HZ, '--mode', 'cpu', work=WORK_S)
+    target.end()
+    profile, = (c['profile'] for c in profd.chunks)
+    stacks = [[profile['frames'][f].get('function') for f in profile['stacks'][s['stack_id']]]
+              for s in profile['samples']]
+    whole = sum('coroutine' in s for s in stacks)
+    handler = sum(s[:1] == ['on_urgent'] for s in stacks)
+    check(whole > 50 and handler < whole / 50, f'{handler} stacks end at the handler, {whole} do not')
+
+
 def test_large_frame(box):
     """A large frame is excluded from the copy after the first samples."""
     profd = profile(box, 'frame')

@@ -19,8 +19,8 @@
 #define NOINLINE __attribute__((noipa))
 #define PAGE	 UINT64_C(4096)
 
-/* So that the text has several pages. */
-__asm__(".text\n.balign 4096\n.skip 16384, 0xcc\n");
+/* So that the text has several pages, and as much code as a runtime that generates code. */
+__asm__(".text\n.balign 4096\n.skip 131072, 0xcc\n");
 
 static volatile uint64_t sum;
 

@@ -12,6 +12,8 @@
  *                   A and B go up and down. Of L < 0 nothing is touched.
  *   own-thread ...  the same on that of another thread
  *   coroutines N    N coroutines of makecontext(3) in turn, a little on each
+ *   preempted       a coroutine that 5,000 signals a second interrupt; their
+ *                   handler, which does nothing, has a signal stack
  *   exec            signal 0, and the same again as another program
  *
  * The program works until it is killed. "ready PID" says that it begins.
@@ -293,6 +295,33 @@ static NOINLINE void by_coroutines(long n)
 			(void)swapcontext(&back, &coroutines[i]);
 }
 
+static void on_urgent(int sig)
+{
+	(void)sig;
+}
+
+static NOINLINE void *preempt(void *main_thread)
+{
+	const struct timespec t = {.tv_nsec = 200 * 1000};
+
+	for (;;) {
+		(void)nanosleep(&t, NULL);
+		(void)pthread_kill(*(pthread_t *)main_thread, SIGURG);
+	}
+	return NULL;
+}
+
+static NOINLINE void preempted(void)
+{
+	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES), .ss_size = SMALL_BYTES};
+	pthread_t self = pthread_self();
+
+	(void)sigaltstack(&stack, NULL);
+	handle(SIGURG, on_urgent, SA_ONSTACK);
+	(void)start(preempt, &self);
+	by_coroutines(1);
+}
+
 /* Processor time before the exec. */
 #define EXEC_NS UINT64_C(1000000000)
 
@@ -326,6 +355,8 @@ int main(int argc, char **argv)
 	}
 	else if (strcmp(mode, "coroutines") == 0)
 		by_coroutines(number);
+	else if (strcmp(mode, "preempted") == 0)
+		preempted();
 	else if (strcmp(mode, "exec") == 0) {
 		by_signal(0, EXEC_NS);
 		(void)execl("/proc/self/exe", "second_stacks", "signal", "0",

@@ -116,15 +116,6 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 		add_upload(k, f->path);
 }
 
-/* True for the first mapping of a file. */
-static bool is_first_mapping(const struct maps *m, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (m->v[i].inode == m->v[n].inode && m->v[i].device == m->v[n].device)
-			return false;
-	return true;
-}
-
 /* Without the file nothing can be said of its names. */
 static void say_unopened(struct file_checks *k, const char *path, int error)
 {
@@ -274,11 +265,38 @@ static void say_leaks(struct file_checks *k)
 			   k->leaks_path, variable);
 }
 
-/* True for code in anonymous or shared memory: no file has it. */
-static bool is_generated_code(const struct map *m)
+/* True for code in anonymous or shared memory. */
+static bool is_in_memory(const struct map *m)
 {
 	return m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0 ||
 	       strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/zero", 9) == 0;
+}
+
+static bool is_same_file(const struct map *a, const struct map *b)
+{
+	return a->inode == b->inode && a->device == b->device;
+}
+
+/*
+ * Returns a mapping of the file to which the code of m belongs; NULL: the code was generated. Code
+ * in memory counts as a copy of a file's text if it is where that text may have been.
+ */
+static const struct map *file_of(const struct maps *maps, const struct map *m)
+{
+	return is_in_memory(m) ? maps_above(maps, m) : m;
+}
+
+/* True if none of the first n mappings belongs to the file. */
+static bool is_new_file(const struct maps *maps, size_t n, const struct map *file)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct map *m = &maps->v[i], *above = maps_above(maps, m);
+
+		if (is_same_file(m, file) ||
+		    (above != NULL && is_same_file(above, file) && is_in_memory(m)))
+			return false;
+	}
+	return true;
 }
 
 static void check_files(struct file_checks *k)
@@ -288,14 +306,14 @@ static void check_files(struct file_checks *k)
 
 	program_path(k->d->pid, program);
 	for (size_t i = 0; i < k->maps.n; i++) {
-		const struct map *m = &k->maps.v[i];
+		const struct map *m = &k->maps.v[i], *file = file_of(&k->maps, m);
 
-		if (is_generated_code(m))
+		if (file == NULL)
 			jit_bytes += m->end - m->start;
-		else if (m->path[0] != '/')
+		else if (file->path[0] != '/')
 			continue; /* the vDSO */
-		else if (is_first_mapping(&k->maps, i))
-			check_file(k, m, strcmp(m->path, program) == 0);
+		else if (is_new_file(&k->maps, i, file))
+			check_file(k, file, strcmp(file->path, program) == 0);
 	}
 	doctor_say(k->d, FINDING_OK, "files",
 		   "%zu with code, %zu of them stripped: in those only exported "

@@ -54,6 +54,16 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, lo
 	return true;
 }
 
+/*
+ * x64_setup_rt_frame() in arch/x86/kernel/signal_64.c. The frame has a return address, a struct
+ * ucontext of 304 bytes, and the siginfo.
+ */
+bool arch_enters_handler(const struct user_regs_struct *regs, int signal)
+{
+	return regs->rdi == (unsigned long long)signal && regs->rax == 0 &&
+	       regs->rdx == regs->rsp + 8 && regs->rsi == regs->rsp + 8 + 304;
+}
+
 int arch_set_result(uint32_t tid, long result)
 {
 	if (ptrace(PTRACE_POKEUSER, tid, offsetof(struct user_regs_struct, rax), result) < 0)
@@ -135,6 +145,16 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, lo
 	(void)ret_nr;
 	(void)ret_result;
 	return false;
+}
+
+/*
+ * setup_rt_frame() in arch/arm64/kernel/signal.c. The frame begins with a siginfo of 128 bytes,
+ * and the ucontext follows.
+ */
+bool arch_enters_handler(const struct user_regs_struct *regs, int signal)
+{
+	return regs->regs[0] == (unsigned long long)signal && regs->regs[1] == regs->sp &&
+	       regs->regs[2] == regs->sp + 128;
 }
 
 int arch_set_result(uint32_t tid, long result)

@@ -65,6 +65,12 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, lo
  */
 bool arch_in_call(const struct user_regs_struct *regs);
 
+/*
+ * Returns true if the registers are those that the kernel gives a handler of this signal at its
+ * first instruction. On aarch64 only a handler with SA_SIGINFO is recognised.
+ */
+bool arch_enters_handler(const struct user_regs_struct *regs, int signal);
+
 /* Sets the result of the interrupted call. Returns 0 or -errno. */
 must_check int arch_set_result(uint32_t tid, long result);
 

@@ -98,43 +98,55 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 	return 0;
 }
 
+/* A file, and the relocations that its dynamic linker applies. */
+struct file {
+	const struct elf_file *elf;
+	uint8_t *relocations; /* NULL: there are none */
+	size_t n_relocations;
+};
+
+static int read_relocations(struct file *f)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_file_section(f->elf, ".rela.dyn", &shdr);
+	size_t size;
+	int r;
+
+	if (!scn)
+		return 0;
+	r = elf_file_contents(f->elf, scn, &shdr, GOPCLNTAB_MAX, &f->relocations, &size);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	f->n_relocations = size / sizeof(Elf64_Rela);
+	return 0;
+}
+
 /*
  * Returns the address that the dynamic linker writes to vaddr, less the load bias: the addend of
  * the relocation there. 0 if there is none.
  */
-static uint64_t relocated(const struct elf_file *f, uint64_t vaddr)
+static uint64_t relocated(const struct file *f, uint64_t vaddr)
 {
-	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_file_section(f, ".rela.dyn", &shdr);
-	uint64_t address = 0;
-	uint8_t *bytes;
-	size_t size;
-
-	if (!scn || elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
-		return 0;
-	for (size_t at = 0; at + sizeof(Elf64_Rela) <= size; at += sizeof(Elf64_Rela)) {
+	for (size_t i = 0; i < f->n_relocations; i++) {
 		Elf64_Rela rela;
 
-		memcpy(&rela, bytes + at, sizeof(rela));
-		if (rela.r_offset == vaddr) {
-			address = (uint64_t)rela.r_addend;
-			break;
-		}
+		memcpy(&rela, f->relocations + i * sizeof(rela), sizeof(rela));
+		if (rela.r_offset == vaddr)
+			return (uint64_t)rela.r_addend;
 	}
-	free(bytes);
-	return address;
+	return 0;
 }
 
 /* Returns the start of the code from the description of the module. 0 if it is unknown. */
-static uint64_t text_of_module(const struct elf_file *f, uint64_t table)
+static uint64_t text_of_module(const struct file *f, uint64_t table)
 {
 	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_file_section(f, ".go.module", &shdr);
+	Elf_Scn *scn = elf_file_section(f->elf, ".go.module", &shdr);
 	uint64_t its_table = 0, text = 0;
 	uint8_t *bytes;
 	size_t size;
 
-	if (!scn || elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
+	if (!scn || elf_file_contents(f->elf, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
 		return 0;
 	if (size >= MODULE_SIZE) {
 		memcpy(&its_table, bytes, sizeof(its_table));
@@ -152,7 +164,7 @@ static uint64_t text_of_module(const struct elf_file *f, uint64_t table)
  * Returns the start of the code that the entries of the table at this address are relative to, if
  * it is not in the table's bytes. 0 if it is unknown.
  */
-static uint64_t find_text(const struct elf_file *f, uint64_t table)
+static uint64_t find_text(const struct file *f, uint64_t table)
 {
 	const uint64_t text = relocated(f, table + HEADER_SIZE + TEXT * POINTER);
 
@@ -192,10 +204,10 @@ static bool is_plausible(const struct gopclntab *t, const struct elf_file *f)
 }
 
 /*
- * Finds the table in a section that contains other data, too. Takes bytes over, the contents of the
- * section at vaddr.
+ * Finds the table in a section that contains other data, too: bytes, the contents of the section at
+ * vaddr, which *ret refers to.
  */
-static int search(const struct elf_file *f, uint8_t *bytes, size_t size, uint64_t vaddr,
+static int search(const struct file *f, uint8_t *bytes, size_t size, uint64_t vaddr,
 		  struct gopclntab *ret)
 {
 	size_t candidates = 0;
@@ -208,7 +220,7 @@ static int search(const struct elf_file *f, uint8_t *bytes, size_t size, uint64_
 			continue;
 		candidates++;
 		if (gopclntab_parse(bytes + at, size - at, find_text(f, vaddr + at), &t) ||
-		    !is_plausible(&t, f))
+		    !is_plausible(&t, f->elf))
 			continue;
 		/* gopclntab_close() frees the bytes. */
 		memmove(bytes, bytes + at, size - at);
@@ -216,12 +228,12 @@ static int search(const struct elf_file *f, uint8_t *bytes, size_t size, uint64_
 		*ret = t;
 		return 0;
 	}
-	free(bytes);
 	return -ENODATA;
 }
 
 int gopclntab_open(const struct elf_file *f, struct gopclntab *ret)
 {
+	struct file file = {.elf = f};
 	GElf_Shdr shdr, unused;
 	bool is_own = true;
 	uint8_t *bytes;
@@ -241,11 +253,13 @@ int gopclntab_open(const struct elf_file *f, struct gopclntab *ret)
 	r = elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size);
 	if (r)
 		return r == -ENOMEM ? r : -ENODATA;
-	if (!is_own)
-		return search(f, bytes, size, shdr.sh_addr, ret);
-	r = gopclntab_parse(bytes, size, find_text(f, shdr.sh_addr), ret);
+	r = read_relocations(&file);
+	if (r == 0)
+		r = is_own ? gopclntab_parse(bytes, size, find_text(&file, shdr.sh_addr), ret)
+			   : search(&file, bytes, size, shdr.sh_addr, ret);
 	if (r)
 		free(bytes);
+	free(file.relocations);
 	return r;
 }
 

@@ -241,6 +241,7 @@ static bool leads_to_root(struct walk *w, struct walk_frame f, const struct code
 			  uint32_t *budget)
 {
 	const uint64_t top = w->top;
+	const struct walk_step step = w->step;
 	enum unwind_end end;
 
 	if (w->confirming)
@@ -256,6 +257,7 @@ static bool leads_to_root(struct walk *w, struct walk_frame f, const struct code
 	*budget = WALK_GUESS_COST_MAX - w->guess_cost;
 	/* Bytes that only this walk reads do not count as needed. */
 	w->top = top;
+	w->step = step;
 	w->missing = 0;
 	w->second = 0;
 	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED;

@@ -323,7 +323,6 @@ static int read_part(struct unwind_cache *c, struct image *i, const struct file_
 
 	if (c->clock < i->again_at)
 		return -EAGAIN;
-	cache_mark_file(c, i);
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
@@ -479,7 +478,6 @@ void cache_open_lines_file(struct unwind_cache *c, struct image *i,
 
 	if (i->lines_tried || i->lines_file.sought)
 		return;
-	cache_mark_file(c, i);
 	since = cpu_ns(c);
 	i->lines_file.sought = true;
 	if (open_lines_file(c, i, source))

@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/siphash.h"
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/elf/gopclntab.h"
-
-/* The smallest page size of the supported processors. */
-#define PAGE_MIN 4096u
 
 /*
  * Hashes the contents of a copy of memory. Copies are compared by this hash alone, so it has 128
@@ -149,6 +147,7 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed, stru
 	if (!i)
 		return -ENOMEM;
 	i->identity = *identity;
+	i->page_size = (uint64_t)getpagesize();
 	i->lines_file.fd = -1;
 	symbols_init(&i->symbols);
 	table_init(&i->answers, seed);
@@ -361,9 +360,9 @@ size_t image_bytes(const struct image *i)
 }
 
 /* Returns addr, rounded down to the start of its page. */
-static uint64_t page_of(uint64_t addr)
+static uint64_t page_of(const struct image *i, uint64_t addr)
 {
-	return addr & ~(PAGE_MIN - 1ull);
+	return addr & -i->page_size;
 }
 
 /*
@@ -377,11 +376,12 @@ static const struct image_segment *segment_at(const struct image *i, uint64_t ma
 
 	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
 		const struct image_segment *s = &i->segments[k];
+		const uint64_t first = page_of(i, s->offset);
 
-		if (s->exec != exec || map_offset < page_of(s->offset) ||
+		if (s->exec != exec || map_offset < first ||
 		    (map_offset >= s->offset && map_offset - s->offset >= s->file_size))
 			continue;
-		if (map_offset == page_of(s->offset))
+		if (map_offset == first)
 			return s;
 		if (!found)
 			found = s;
@@ -403,15 +403,15 @@ bool image_has_code(const struct image *i, uint64_t bias, uint64_t start, uint64
 {
 	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
 		const struct image_segment *s = &i->segments[k];
-		const uint64_t at = page_of(s->vaddr + bias);
+		const uint64_t at = page_of(i, s->vaddr + bias);
 		uint64_t size;
 
 		/* A segment without bytes in the file has no code to look up. */
 		if (!s->exec || s->file_size == 0 ||
 		    __builtin_add_overflow(s->vaddr + bias - at, s->file_size, &size) ||
-		    size > UINT64_MAX - at - PAGE_MIN)
+		    size > UINT64_MAX - at - i->page_size)
 			continue;
-		if (start >= at && start < end && end - at <= align_up(size, PAGE_MIN))
+		if (start >= at && start < end && end - at <= align_up(size, i->page_size))
 			return true;
 	}
 	return false;

@@ -97,8 +97,9 @@ struct image {
 	uint64_t again_at;  /* the cache's clock at which the file may be read again */
 	uint32_t number;    /* unwind_files.number() when the file was last opened */
 
-	bool is_vdso; /* a copy of the vDSO */
-	bool is_elf;  /* false: none of the members below is set */
+	uint64_t page_size; /* of the kernel, bytes: the unit in which files are mapped */
+	bool is_vdso;	    /* a copy of the vDSO */
+	bool is_elf;	    /* false: none of the members below is set */
 	struct image_segment *segments;
 	size_t n_segments;
 	uint64_t base; /* p_vaddr of the first PT_LOAD */

@@ -46,10 +46,16 @@ __asm__(".text\n"
 	".cfi_adjust_cfa_offset 8\n"
 	"collects: call swaps\ncollected: jmp goes_on\n.cfi_endproc\n"
 	"framed_root:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16\n"
-	"call pushes\nhas_framed: nop\n.cfi_endproc\n");
+	"call pushes\nhas_framed: nop\n.cfi_endproc\n"
+	"points:\n.cfi_startproc\ncall *%rax\nhas_pointed: ret\n.cfi_endproc\n"
+	/* Without CFI and without a symbol: behind a call, and in front of one and the end. */
+	".section .without_cfi, \"ax\"\n"
+	"call pops\n.Lnameless: call pops\npop %rbx\nret\n"
+	".data\nnameless: .quad .Lnameless\n.text\n");
 extern const uint8_t pushed[], swapping[], popped[];
 extern const uint8_t has_pushed[], has_swapped[], has_popped[], has_called[], has_framed[];
-extern const uint8_t has_tried[], handler[], collected[];
+extern const uint8_t has_tried[], handler[], collected[], has_pointed[];
+extern const uint8_t *const nameless;
 
 /* Code without a file, as if the program had generated it. */
 #define MADE_BYTES 4096
@@ -195,6 +201,28 @@ TESTS(a_caller_with_a_frame_pointer_has_it_above, array_size(refuted))
 	walk_from_generated(refuted[_i], has_framed, 1, UNWIND_END_NO_CFI);
 	walk_from_generated(refuted[_i], made + 16, 1, UNWIND_END_NO_CFI);
 	walk_from_generated(refuted[_i], NULL, 1, UNWIND_END_NO_CFI);
+}
+
+/*
+ * The path of the code would lead to a caller without one of its own, so the frame pointer is used,
+ * in each walk: the memo of the first walk must not have the steps by which the path was refuted.
+ */
+TEST(a_refuted_path_leaves_nothing_in_the_memo)
+{
+	m.sample->regs_known |= UINT64_C(1) << SAMPLE_X86_64_RBP;
+	m.sample->regs[SAMPLE_X86_64_RBP] = MADE_UP_STACK + FRAME * 8;
+	m.stack[TOP] = made_up_word(nameless);
+	m.stack[TOP + 2] = made_up_word(has_pointed);
+	m.stack[TOP + 3] = 1;
+	m.stack[FRAME + 1] = made_up_word(has_pushed);
+	for (int i = 0; i < 2; i++) {
+		walk(swapping);
+		ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+		ck_assert_uint_eq(m.out.n, 3);
+		ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(nameless));
+		ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(has_pushed));
+		ck_assert(m.out.frames[2].by_heuristic);
+	}
 }
 
 TEST(generated_code_calls_generated_code)

@@ -271,6 +271,75 @@ TEST(the_mark_names_the_file_that_is_read)
 	target_stop(&t);
 }
 
+/* What the mark was at the last call of mark_of_clock(), before and after a reading. */
+static uint32_t marked[2];
+
+static uint64_t mark_of_clock(void)
+{
+	marked[0] = marked[1];
+	marked[1] = numbered.reading;
+	return 0;
+}
+
+static int (*const parts[])(struct unwind_cache *c, struct image *i,
+			    const struct file_source *source) = {
+	cache_rows,
+	cache_symbols,
+	cache_plt,
+};
+
+/* Also if the file is still open, and another one was read since. */
+TESTS(each_part_is_read_with_the_mark_of_its_file, 2 * array_size(parts))
+{
+	static const struct unwind_files numbering = {
+		.image = numbered_image,
+		.debug = no_debug,
+		.number = last_number,
+	};
+	const struct unwind_cache_options options = {
+		.max_bytes = SIZE_MAX,
+		.cpu_ns = mark_of_clock,
+		.reading = &numbered.reading,
+	};
+	const bool is_open = _i >= (int)array_size(parts);
+	const char *args[] = {"nanosleep", NULL};
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	struct file_source source;
+	struct image *image;
+	struct target t;
+	char *maps;
+
+	target_start(&t, "unw_o2", args);
+	numbered.target = &t;
+	maps = target_maps_text(&t);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &numbering, NULL, &space));
+	unwind_space_set_symbols(space, UNWIND_SYMBOLS_NONE);
+	OK(unwind_space_set_maps(space, maps, strlen(maps)));
+	cache_begin(cache);
+	image = space_mapping(space, space->maps.v[0].start)->image;
+	ck_assert_ptr_nonnull(image);
+	image_drop(image);
+	if (!is_open) {
+		cache_end(cache);
+		cache_begin(cache);
+	}
+	ck_assert_ptr_nonnull(space_mapping(space, space->maps.v[1].start)->image);
+	ck_assert_uint_eq(numbered.reading, 2);
+	source = space_source(space, &space->maps.v[0]);
+	OK(parts[_i % (int)array_size(parts)](cache, image, &source));
+	ck_assert_uint_eq(numbered.last, is_open ? 2 : 3);
+	ck_assert_uint_eq(marked[0], image->number);
+	ck_assert_uint_eq(marked[1], image->number);
+	ck_assert_uint_eq(image->number, is_open ? 1 : 3);
+	cache_end(cache);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	free(maps);
+	target_stop(&t);
+}
+
 /* Sets the identities of all mapped files, as the broker gives them. */
 static void know_files(struct unwind_space *s, pid_t pid)
 {
