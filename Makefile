@@ -60,8 +60,12 @@ endif
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSENTRY_PROFD_VERSION='"$(VERSION)"' \
 	-I. $(WARNINGS) $(HARDENING) $(CFLAGS)
 HARDENED_LINK = -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
+# These headers have all that the processes say to each other; MSG_NUMBER is their hash.
+MSG_HEADERS = $(wildcard daemon/msg/*.h) proto/client_report.h lib/unwind/unwind.h \
+	$(addprefix lib/,base/ipc.h base/ring.h capture/counters.h capture/sample.h)
 # Where the broker finds the other executables if they are not beside it.
-DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"'
+DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' \
+	-DMSG_NUMBER=0x$(shell cat $(MSG_HEADERS) | sha256sum | cut -c -16)
 ALL_LDFLAGS = -pie $(HARDENED_LINK) $(LDFLAGS)
 
 ifndef V
@@ -83,8 +87,7 @@ ARCHIVES = $(addprefix lib/,base capture unwind aggregate ship client) proto \
 archives = $(foreach a,$(1),$(B)/$(a).a)
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c $(if $(filter-out proto,$(1)),$(1)/*/*.c)))
 
-EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
-	sentry-profd-ship sentry-profd-oracle sentry-profd-metrics sentry-profctl
+EXES = sentry-profd $(addprefix sentry-profd-,capture unwind ship oracle metrics) sentry-profctl
 
 # The programs. Each is one folder of daemon/ with everything below it, and links what it calls of
 # the shared folders and of lib/. docs/ARCHITECTURE.md lists the external libraries.
@@ -93,7 +96,6 @@ sentry-profd_LIB = config process common msg capture unwind proto base
 sentry-profd_PKG = inih
 sentry-profd-capture_DIR = daemon/capture
 sentry-profd-capture_LIB = process common msg capture base
-sentry-profd-capture_PKG =
 sentry-profd-unwind_DIR = daemon/unwind
 sentry-profd-unwind_LIB = common msg aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
@@ -199,8 +201,7 @@ $(B)/$(1): $$($(1)_OBJ) $(B)/obj/version.o $$(call archives,$$($(1)_LIB)) $$(EXE
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
-# The library that targets link, shared and static. It exports the functions of its
-# header only.
+# The library that targets link, shared and static. It exports the functions of its header only.
 SOVERSION = 0
 CLIENT_OBJS = $(call objects,lib/client)
 CLIENT_SO = $(B)/libsentry_profd.so
@@ -228,8 +229,8 @@ $(B)/sentry_profd.pc: lib/client/sentry_profd.pc.in $(B)/places
 		-e 's,@INCLUDEDIR@,$(INCLUDEDIR),' -e 's,@VERSION@,$(VERSION),' $< >$@
 
 DAEMON_OBJS = $(sort $(filter $(B)/obj/daemon/%,$(ALL_OBJS)))
-$(B)/obj/daemon/common/spawn.o: $(B)/daemon-flags
-$(B)/obj/daemon/common/spawn.o: ALL_CFLAGS += $(DAEMON_CFLAGS)
+$(addprefix $(B)/obj/daemon/,common/spawn.o msg/msg_io.o): $(B)/daemon-flags
+$(addprefix $(B)/obj/daemon/,common/spawn.o msg/msg_io.o): ALL_CFLAGS += $(DAEMON_CFLAGS)
 
 $(B)/obj/%.o: %.c Makefile $(B)/flags
 	$(compile)

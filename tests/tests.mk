@@ -42,7 +42,7 @@ unit_client_OBJ = $(patsubst %,$(B)/obj/tests/unit/client/%.o, \
 	fake_clock fake_daemon)
 unit_client_LIB = client base
 unit_client_PKG = jansson
-unit_ship_LIB = ship proto base
+unit_ship_LIB = msg ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
 # All of daemon/ except the main files of the programs: an archive, so that a test links what it
 # calls.

@@ -16,10 +16,11 @@
  * library: the second line of --version, such as "libdw 0.188"; NULL: none.
  *
  * Exits instead of returning: with 0 for --version, after printing the version; with 2 if the
- * broker did not start this process; with 1 if the broker closes the socket or sends another
- * message, or if the message cannot be received. A line on stderr gives the reason, except if the
- * socket was closed.
+ * broker did not start this process; with CHILD_OTHER_VERSION if the broker is of another version
+ * (msg_number()) or sends another message; with 1 if it closes the socket, or if the message cannot
+ * be received. A line on stderr gives the reason, except if the socket was closed.
  */
+#define CHILD_OTHER_VERSION 78
 const struct msg_init *child_start(int argc, char **argv, const char *name, const char *library,
 				   struct ipc_message *ret_init);
 

@@ -4,9 +4,9 @@
  * msg_unwind.h and msg_ship.h. msg_io.h sends messages and takes them apart.
  *
  * A message is one datagram (lib/base/ipc.h): the struct in host byte order, since both
- * sides are of the same build, and file descriptors. An unknown type, a wrong size, a
- * missing descriptor, or a broken rule is an error of the sender. The receiver does not
- * try to go on: the broker kills the child, and a child exits.
+ * sides have the same headers (msg_number() in msg_io.h), and file descriptors. An unknown
+ * type, a wrong size, a missing descriptor, or a broken rule is an error of the sender. The
+ * receiver does not try to go on: the broker kills the child, and a child exits.
  *
  * Each child has a socket to the broker at descriptor MSG_FD. MSG_INIT is the first message
  * that the child gets, MSG_READY the first that the child sends. A child exits when the
@@ -157,6 +157,7 @@ enum init_file {
 };
 struct msg_init {
 	struct msg_header h;
+	uint64_t number; /* msg_number(): at this place in all versions */
 	/*
 	 * The user and group that the child changes to. PRIVILEGES_KEEP_ID: the child keeps its
 	 * own, since an ordinary user started the daemon.

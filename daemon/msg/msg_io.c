@@ -7,6 +7,11 @@
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
 
+uint64_t msg_number(void)
+{
+	return MSG_NUMBER;
+}
+
 uint32_t msg_type_of(const struct ipc_message *m)
 {
 	const struct msg_header *header = (const void *)m->bytes;

@@ -12,6 +12,13 @@
 #include "lib/base/util.h"
 
 /*
+ * Returns a number that two programs share if their messages and records are the same: the build
+ * computes it from the headers. An upgrade replaces executables while the broker runs, which then
+ * starts children of another version.
+ */
+uint64_t msg_number(void);
+
+/*
  * Returns the type in the header, or MSG_NONE if the message is shorter than a header or
  * its size differs from that in the header.
  */

@@ -15,6 +15,7 @@
 #include "daemon/common/spawn.h"
 #include "daemon/config/accounts.h"
 #include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/page.h"
 #include "lib/base/clock.h"
@@ -35,6 +36,7 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 	struct children *c = child->children;
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
+		.number = msg_number(),
 		.uid = PRIVILEGES_KEEP_ID,
 		.gid = PRIVILEGES_KEEP_ID,
 		.debug = c->state->options.config.debug,

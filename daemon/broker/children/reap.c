@@ -7,6 +7,7 @@
 
 #include "daemon/broker/children/child_log.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
 #include "daemon/process/threads.h"
@@ -128,7 +129,10 @@ static void restart_or_end(struct child *child, int status)
 		return;
 	}
 	restarts_count(&child->children->restarts, child, status);
-	child_failed(child, what);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_OTHER_VERSION)
+		child->restart_ns = 0; /* another process would say the same */
+	else
+		child_failed(child, what);
 }
 
 void child_died(struct child *child, int status, const struct rusage *usage)

@@ -26,6 +26,7 @@ static int start(struct helper *h, const char *name, const char *const *environm
 {
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
+		.number = msg_number(),
 		.uid = PRIVILEGES_KEEP_ID,
 		.gid = PRIVILEGES_KEEP_ID,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,

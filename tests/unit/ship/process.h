@@ -12,7 +12,7 @@
 
 #include "daemon/common/privileges.h"
 #include "daemon/msg/discard.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/buf.h"
@@ -123,6 +123,7 @@ static inline void start_trusting_ship(const char *ca)
 {
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
+		.number = msg_number(),
 		.uid = getuid() == 0 ? NOBODY : PRIVILEGES_KEEP_ID,
 		.gid = getuid() == 0 ? NOBODY : PRIVILEGES_KEEP_ID,
 		.debug = 1,
