@@ -67,7 +67,8 @@ static int on_ring_broken(void *ctx, struct ipc_message *message)
 	struct broker *b = ctx;
 	struct unwind *u = unwind_of_ring(&b->parts.children, m->id);
 
-	if (u != NULL)
+	/* Otherwise the ring is that of an earlier process, which has died meanwhile. */
+	if (u != NULL && u->rings_awaited == 0 && !u->ring_due)
 		child_fail(&u->child, "breaks the rules of the ring of samples");
 	return 0;
 }

@@ -431,12 +431,21 @@ static bool has_left(const struct child *child)
 	return child->is_leaving && child->pid == 0;
 }
 
+/*
+ * The number of a ring may be given to another process only when capture has answered all requests
+ * for the ring, because an answer names the ring by this number.
+ */
+static bool unwind_has_left(const struct children *c, const struct unwind *u)
+{
+	return has_left(&u->child) && (u->rings_awaited == 0 || c->capture.pid == 0);
+}
+
 void children_sweep(struct children *c)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_unwinds; i++)
-		if (has_left(&c->unwinds[i]->child))
+		if (unwind_has_left(c, c->unwinds[i]))
 			free_unwind(c, c->unwinds[i]);
 		else
 			c->unwinds[n++] = c->unwinds[i];

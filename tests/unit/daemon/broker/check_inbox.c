@@ -244,3 +244,81 @@ TEST(a_process_ends_while_its_birth_is_reported)
 	ck_assert_uint_eq(b.parts.targets.n_instances, 0);
 	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
 }
+
+/* capture -> broker: the rings. */
+
+static void receive_of_capture(enum msg_type type)
+{
+	receive_id(&b.parts.children.capture, type, 1);
+}
+
+/* Makes the unwind process end, as one that is not needed any more. */
+static void unwind_leaves(void)
+{
+	unwind->child.is_leaving = true;
+	child_close(&unwind->child);
+	(void)kill(unwind->child.pid, SIGKILL);
+	ck_assert_int_eq(waitpid(unwind->child.pid, NULL, 0), unwind->child.pid);
+	unwind->child.pid = 0;
+	target->is_retired = true;
+	targets_sweep(&b.parts.targets);
+}
+
+/* Until capture has made the ring, no other unwind process gets its number. */
+TEST(an_unwind_process_ends_while_its_ring_is_made)
+{
+	unwind->rings_awaited = 1;
+	unwind_leaves();
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
+	receive_of_capture(MSG_RING_MADE);
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
+	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
+	receive_of_capture(MSG_RING_MADE);
+	ck_assert_int_eq(b.parts.children.capture.state, CHILD_KILLED);
+}
+
+/* Then nothing is awaited, since its successor gets the requests anew. */
+TEST(capture_ends_while_it_makes_the_ring_of_an_unwind_process_that_has_ended)
+{
+	unwind->rings_awaited = 1;
+	unwind_leaves();
+	(void)kill(b.parts.children.capture.pid, SIGKILL);
+	b.parts.children.capture.pid = 0;
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
+}
+
+/* The first ring was made for its predecessor: the second one is passed on. */
+TEST(an_unwind_process_is_replaced_while_its_ring_is_made)
+{
+	unwind->rings_awaited = 2;
+	unwind->link_fd = dup(end);
+	receive_of_capture(MSG_RING_MADE);
+	ck_assert_int_ge(unwind->link_fd, 0);
+	receive_of_capture(MSG_RING_MADE);
+	ck_assert_int_lt(unwind->link_fd, 0);
+}
+
+TEST(an_unwind_process_is_replaced_while_its_ring_is_reported_as_broken)
+{
+	unwind->ring_due = true;
+	receive_of_capture(MSG_RING_BROKEN);
+	ck_assert_int_eq(unwind->child.state, CHILD_READY);
+	unwind->ring_due = false;
+	unwind->rings_awaited = 1;
+	receive_of_capture(MSG_RING_BROKEN);
+	ck_assert_int_eq(unwind->child.state, CHILD_READY);
+	receive_of_capture(MSG_RING_MADE);
+	receive_of_capture(MSG_RING_BROKEN);
+	ck_assert_int_eq(unwind->child.state, CHILD_KILLED);
+}
+
+TEST(an_unwind_process_ends_while_its_ring_is_reported_as_broken)
+{
+	unwind_leaves();
+	children_sweep(&b.parts.children);
+	receive_of_capture(MSG_RING_BROKEN);
+	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
+}
