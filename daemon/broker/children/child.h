@@ -160,7 +160,7 @@ struct ship {
 	int64_t clock_ahead_s; /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
-	int32_t probe_pid;		/* pid of the process that owes MSG_PROBED; 0: none */
+	bool probe_awaited;		/* its process owes MSG_PROBED */
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;

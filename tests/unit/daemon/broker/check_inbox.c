@@ -322,3 +322,66 @@ TEST(an_unwind_process_ends_while_its_ring_is_reported_as_broken)
 	receive_of_capture(MSG_RING_BROKEN);
 	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
 }
+
+/* ship -> broker: the answer to a probe. */
+
+#define DSN "https://key@host/1"
+
+static struct ship *add_ship(void)
+{
+	static struct ship s;
+
+	build_ship(&b, &s);
+	memcpy(s.dsn, DSN, sizeof(DSN));
+	s.child.pid = make_sleeper();
+	s.child.state = CHILD_READY;
+	s.child.fd = unwind->child.fd;
+	unwind->child.fd = -1;
+	return &s;
+}
+
+/* Returns the number of MSG_PROBE that the ship has got since the last call. */
+static unsigned int probes(void)
+{
+	struct ipc_message m;
+	unsigned int n = 0;
+	char byte;
+
+	while (recv(end, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0) {
+		ck_assert_int_eq(ipc_recv(end, &m), 1);
+		n += msg_type_of(&m) == MSG_PROBE;
+	}
+	return n;
+}
+
+/* Begins an inspection, and waits until it is over, if it is to be. */
+static void inspect(bool to_end)
+{
+	static const struct config_faults none;
+
+	OK(inspect_options(&b.requests.inspector, &none));
+	later_s += to_end ? 1000 : 0;
+	inspect_check(&b.requests.inspector);
+	ck_assert(inspect_is_over(&b.requests.inspector) == to_end);
+}
+
+TEST(an_inspection_ends_before_the_answer_to_its_probe)
+{
+	const struct msg_probed m = {.h = MSG_HEADER(MSG_PROBED), .status = 200};
+	struct ship *s = add_ship();
+
+	ck_assert_int_eq(dup2(suite_file(""), STDOUT_FILENO), STDOUT_FILENO);
+	memcpy(b.parts.state.options.config.dsn, DSN, sizeof(DSN));
+	inspect(true);
+	ck_assert_uint_eq(probes(), 1);
+	/* The next one waits for the same answer. */
+	inspect(false);
+	ck_assert_uint_eq(probes(), 0);
+	receive(&s->child, &m, sizeof(m));
+	inspect_check(&b.requests.inspector);
+	ck_assert(inspect_is_over(&b.requests.inspector));
+	ck_assert_int_eq(s->probed.status, 200);
+	ck_assert_int_eq(s->child.state, CHILD_READY);
+	receive(&s->child, &m, sizeof(m));
+	ck_assert_int_eq(s->child.state, CHILD_KILLED);
+}
