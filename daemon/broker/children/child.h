@@ -79,7 +79,7 @@ struct child {
 	int32_t pid;		   /* 0: not running */
 	int fd;			   /* -1: not running */
 	struct loop_source *source;
-	struct child_log *log; /* child_log.h; NULL: the process has the broker's stderr */
+	struct child_log *log; /* child_log.h; NULL: not running */
 	struct usage usage;
 	uint64_t started_ns; /* when the last process was started, or the start failed */
 	uint64_t restart_ns; /* when a restart is due; 0: none is planned */

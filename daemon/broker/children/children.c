@@ -48,12 +48,11 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 		.spool_age_s = of_ship->spool_age_s,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 	};
-	int log_fd = -1, r = 0;
+	int log_fd = -1, r;
 
 	if (c->state->privileged)
 		account_ids(child->type->account, &init.uid, &init.gid);
-	if (child->type->kind != CHILD_CAPTURE)
-		r = child_log_open(child, &log_fd);
+	r = child_log_open(child, &log_fd);
 	if (r == 0)
 		r = spawn_child(child->type->name, child->type->environment, log_fd, &child->pid,
 				&child->fd);
