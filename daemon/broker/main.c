@@ -32,6 +32,7 @@
 #include "daemon/common/finding.h"
 #include "daemon/common/limitation.h"
 #include "daemon/common/log.h"
+#include "daemon/common/log_output.h"
 #include "daemon/common/privileges.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
@@ -58,8 +59,8 @@ static int signal_fd = -1;
 /*
  * The state that the caller handed on may be anything. Descriptors 0 to 2 go to the children, so
  * no other file may get these numbers. An ignored SIGCHLD would hide the ends of children from
- * the broker, and the stops of tracees from capture. SIGTTOU would stop the children, which are
- * in process groups of their own, when they write to stderr. Without SIGXFSZ a file that reaches
+ * the broker, and the stops of tracees from capture. SIGTTOU would stop a broker in the
+ * background when it writes to a terminal (stty tostop). Without SIGXFSZ a file that reaches
  * its size limit is a write error, like a full disk.
  */
 static void reset_inherited_state(void)
@@ -520,6 +521,7 @@ int main(int argc, char **argv)
 	children_init(&b->parts.children);
 	if (o->check_servers)
 		return check_servers(b, &faults);
+	log_output_never_waits();
 	read_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
