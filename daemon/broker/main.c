@@ -506,11 +506,15 @@ int main(int argc, char **argv)
 		command_fork(&b->command, o->command, o->user);
 	reset_inherited_state();
 	take_signals(b);
-	options_load(o, b->command.pid, &faults);
-	if (b->command.pid != 0) {
-		command_wait_ready(&b->command);
-		command_leave_streams();
+	if (!o->check_only) {
+		/* First: the table of a command goes to stderr, and waits for its reader. */
+		if (b->command.pid != 0)
+			command_leave_streams();
+		log_output_never_waits();
 	}
+	options_load(o, b->command.pid, &faults);
+	if (b->command.pid != 0)
+		command_wait_ready(&b->command);
 	log_init("sentry-profd", o->config.debug);
 	wiring_connect(b);
 	b->parts.targets.held_pid = b->command.pid;
@@ -521,7 +525,6 @@ int main(int argc, char **argv)
 	children_init(&b->parts.children);
 	if (o->check_servers)
 		return check_servers(b, &faults);
-	log_output_never_waits();
 	read_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {

@@ -51,14 +51,15 @@ void log_output_never_waits(void)
 /* Empties the pipe of our own into stderr, and drops the rest. */
 static ssize_t splice_bytes(const char *bytes, size_t size)
 {
+	const ssize_t n = write(own_pipe[1], bytes, size);
+	ssize_t sum = 0, moved = 1;
 	char rest[4096];
-	ssize_t n = write(own_pipe[1], bytes, size), moved, sum = 0;
 
-	do {
+	while (sum < n && moved > 0) {
 		moved = splice(own_pipe[0], NULL, STDERR_FILENO, NULL, (size_t)(n - sum),
 			       SPLICE_F_NONBLOCK);
 		sum += moved > 0 ? moved : 0;
-	} while (moved > 0 && sum < n);
+	}
 	while (read(own_pipe[0], rest, sizeof(rest)) > 0)
 		continue;
 	return sum;

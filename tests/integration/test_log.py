@@ -94,8 +94,9 @@ def test_a_reader_that_does_not_read(box):
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     fill(writer)
-    service = Service(box, {'a': {}}, wrapper=['sh', '-c', f'exec "$@" 2>&{writer}', 'sh'],
-                      pass_fds=[writer])
+    # Of the second section there is a warning before anything else.
+    service = Service(box, {'a': {}, 'b': {'profile_session_sample_rate': None}},
+                      wrapper=['sh', '-c', f'exec "$@" 2>&{writer}', 'sh'], pass_fds=[writer])
     ctl = Control(box, service.dir / 'socket')
     target = service.start('a')
     service.wait_profiled(target.pid)
