@@ -191,6 +191,9 @@ def test_ends(box):
              recording.lost == 1, 'one of the next unwind process')
     target.end()
     check(recording.rest()[1] == NO_PROCESS, 'its process has ended')
+    # The peer had asked for the end before it could know.
+    recording.control.send(control.request(RECORD_END))
+    check(control.answer(recording.control)[0] == 0, 'the answer')
     out = box.dir / 'out.folded'
     recorder = start_record(box, ctl, sleeper.pid, out)
     wait_samples(ctl, sleeper.pid, 50)
