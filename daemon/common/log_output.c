@@ -14,7 +14,8 @@ static enum {
 	OUTPUT_SENDS,  /* stderr is a socket, such as the journal's */
 	/*
 	 * stderr is a pipe that cannot be opened anew, since another user made it. The bytes go
-	 * through a pipe of our own: splice(2) has a flag not to wait, and write(2) has none.
+	 * through a pipe of our own: splice(2) has a flag not to wait, and write(2) has none. Each
+	 * line takes a buffer of the pipe, which has 16.
 	 */
 	OUTPUT_SPLICES,
 	/*
