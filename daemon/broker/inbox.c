@@ -67,7 +67,8 @@ static int on_ring_broken(void *ctx, struct ipc_message *message)
 	struct broker *b = ctx;
 	struct unwind *u = unwind_of_ring(&b->parts.children, m->id);
 
-	if (u != NULL)
+	/* Otherwise the ring is that of an earlier process, which has died meanwhile. */
+	if (u != NULL && u->rings_awaited == 0 && !u->ring_due)
 		child_fail(&u->child, "breaks the rules of the ring of samples");
 	return 0;
 }
@@ -131,16 +132,20 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 }
 
 /*
- * Returns the target that a message of an unwind process is about. NULL: no target has this id,
- * or the target belongs to another unwind process; then the child has broken the rules.
+ * Returns the target that a message of an unwind process is about. NULL: the target has ended while
+ * the message was under way, so the caller ignores the message; or the process has broken a rule,
+ * because it names a target of another process, or an id above those of the targets that it had.
+ * Ids are not used again.
  */
 static struct target *own_target(struct child *child, uint32_t id)
 {
+	const struct unwind *u = (const struct unwind *)child;
 	struct target *t = target_of(&broker_of(child)->parts.targets, id);
 
-	if (t != NULL && t->unwind == (struct unwind *)child)
+	if (t != NULL && t->unwind == u)
 		return t;
-	child_fail(child, "names a target that is not its own");
+	if (t != NULL || id == 0 || id > u->newest_target)
+		child_fail(child, "names a target that is not its own");
 	return NULL;
 }
 
@@ -185,8 +190,11 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(child, request->target);
 	int r;
 
-	if (t == NULL)
+	/* unwind waits for the answer. A child that was killed gets none. */
+	if (t == NULL) {
+		send_file(child, request, -ESRCH, -1, NULL);
 		return 0;
+	}
 	switch (file_request_check(request)) {
 	case FILE_REQUEST_VALID:
 		break;

@@ -32,6 +32,7 @@
 #include "daemon/common/finding.h"
 #include "daemon/common/limitation.h"
 #include "daemon/common/log.h"
+#include "daemon/common/log_output.h"
 #include "daemon/common/privileges.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
@@ -58,8 +59,8 @@ static int signal_fd = -1;
 /*
  * The state that the caller handed on may be anything. Descriptors 0 to 2 go to the children, so
  * no other file may get these numbers. An ignored SIGCHLD would hide the ends of children from
- * the broker, and the stops of tracees from capture. SIGTTOU would stop the children, which are
- * in process groups of their own, when they write to stderr. Without SIGXFSZ a file that reaches
+ * the broker, and the stops of tracees from capture. SIGTTOU would stop a broker in the
+ * background when it writes to a terminal (stty tostop). Without SIGXFSZ a file that reaches
  * its size limit is a write error, like a full disk.
  */
 static void reset_inherited_state(void)
@@ -505,11 +506,15 @@ int main(int argc, char **argv)
 		command_fork(&b->command, o->command, o->user);
 	reset_inherited_state();
 	take_signals(b);
-	options_load(o, b->command.pid, &faults);
-	if (b->command.pid != 0) {
-		command_wait_ready(&b->command);
-		command_leave_streams();
+	if (!o->check_only) {
+		/* First: the table of a command goes to stderr, and waits for its reader. */
+		if (b->command.pid != 0)
+			command_leave_streams();
+		log_output_never_waits();
 	}
+	options_load(o, b->command.pid, &faults);
+	if (b->command.pid != 0)
+		command_wait_ready(&b->command);
 	log_init("sentry-profd", o->config.debug);
 	wiring_connect(b);
 	b->parts.targets.held_pid = b->command.pid;

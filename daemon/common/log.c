@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/common/log_limit.h"
+#include "daemon/common/log_output.h"
 #include "lib/base/clock.h"
 #include "lib/base/escape.h"
 
@@ -24,6 +25,9 @@ static bool log_is_journal;
  */
 static bool log_is_terminal;
 static struct log_limit limit;
+/* Lines for which stderr had no room since the last line that was written. */
+static uint64_t n_lost;
+static bool is_cut; /* the last bytes that were written are the beginning of a line */
 
 /* The variable has "DEVICE:INODE" of the journal, in decimal (systemd.exec(5)). */
 static bool stderr_is_journal(void)
@@ -51,25 +55,54 @@ bool log_goes_to_journal(void)
 #define LEVEL_INFO    "6info: "
 #define LEVEL_DEBUG   "7debug: "
 
-/* Writes a line to stderr. name: the name of the program that logs the line. */
-static void print_line(const char *level, const char *name, const char *text)
+/*
+ * Writes a line to stderr. name: the name of the program that logs the line. Returns false if there
+ * was no room for the whole line.
+ */
+static bool write_line(const char *level, const char *name, const char *text)
 {
 	char line[4 * LINE_MAX_BYTES];
+	size_t at, written;
 	int head;
-	size_t at;
 
-	head = snprintf(line, sizeof(line), "%s%s%.*s%s%s: %s", log_is_terminal ? "\033[K" : "",
-			log_is_journal ? "<" : "", log_is_journal ? 1 : 0, level,
-			log_is_journal ? ">" : "", name, level + 1);
+	head = snprintf(line, sizeof(line), "%s%s%s%.*s%s%s: %s", is_cut ? "\n" : "",
+			log_is_terminal ? "\033[K" : "", log_is_journal ? "<" : "",
+			log_is_journal ? 1 : 0, level, log_is_journal ? ">" : "", name, level + 1);
 	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
-		return;
+		return false;
 	at = (size_t)head;
 	while (*text != '\0' && at + ESCAPE_MAX + 1 < sizeof(line))
 		at += escape_next(&text, line + at);
 	line[at++] = '\n';
 	/* A single write, so that lines of several processes do not mix. */
-	if (write(STDERR_FILENO, line, at) < 0)
-		return;
+	written = log_output_write(line, at);
+	if (written > 0)
+		is_cut = written < at;
+	return written == at;
+}
+
+/* Says how many lines are missing. Returns false if stderr still has no room. */
+static bool say_lost(void)
+{
+	char text[128];
+
+	if (n_lost == 0)
+		return true;
+	(void)snprintf(text, sizeof(text),
+		       "%llu line%s of the log %s missing here: the reader of standard error did "
+		       "not read",
+		       (unsigned long long)n_lost, n_lost == 1 ? "" : "s",
+		       n_lost == 1 ? "is" : "are");
+	if (!write_line(LEVEL_WARNING, log_name, text))
+		return false;
+	n_lost = 0;
+	return true;
+}
+
+static void print_line(const char *level, const char *name, const char *text)
+{
+	if (!say_lost() || !write_line(level, name, text))
+		n_lost++;
 }
 
 static void log_suppressed(uint64_t now_ns)
@@ -88,12 +121,14 @@ static void log_suppressed(uint64_t now_ns)
 void log_report_suppressed(void)
 {
 	log_suppressed(clock_mono_ns());
+	(void)say_lost();
 }
 
 /* Logs the suppressed lines of all kinds, as if the time windows of all of them were over. */
 static void log_suppressed_at_exit(void)
 {
 	log_suppressed(clock_mono_ns() + LOG_LIMIT_WINDOW_NS);
+	(void)say_lost();
 }
 
 void log_init(const char *name, bool debug)

@@ -4,7 +4,8 @@
  * priority precedes the line: "<4>" (sd-daemon(3)).
  *
  * Lines that repeat, except those at debug level, are suppressed and counted
- * (daemon/common/log_limit.h).
+ * (daemon/common/log_limit.h). Lines for which stderr has no room are lost (log_output.h); their
+ * number is the next line that is written.
  */
 #ifndef DAEMON_COMMON_LOG_H
 #define DAEMON_COMMON_LOG_H
@@ -13,7 +14,7 @@
 
 #include "lib/base/util.h"
 
-/* The variable by which systemd says that stderr is the journal. Children must inherit it. */
+/* The variable by which systemd says that stderr is the journal. */
 #define LOG_JOURNAL_VARIABLE "JOURNAL_STREAM"
 
 /*
@@ -60,9 +61,10 @@ void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 bool log_relay(const char *name, const char *line);
 
 /*
- * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over. A loop that
- * may log nothing for a long time calls it in every turn. log_error() and so on do the same before
- * they log, and exit(3) reports the remaining suppressed lines.
+ * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over, and the
+ * number of lost lines. A loop that may log nothing for a long time calls it in every turn.
+ * log_error() and so on do the same before they log, and exit(3) reports the remaining suppressed
+ * lines.
  */
 void log_report_suppressed(void);
 

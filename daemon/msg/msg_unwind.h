@@ -129,7 +129,8 @@ static inline size_t msg_maps_files(size_t text_size)
  *
  * A wrong size, an unknown kind, the target of another unwind process, or a second request
  * before the answer to the first breaks a rule: the broker kills unwind. The broker answers a
- * range or a name that is not valid with EINVAL, and counts it (files_refused).
+ * range or a name that is not valid with EINVAL, and counts it (files_refused), and a target that
+ * has ended with ESRCH.
  */
 struct msg_file_request {
 	struct msg_header h;

@@ -258,13 +258,14 @@ static void make_subjects(void)
 
 		assert(pid >= 0);
 		if (pid == 0) {
-			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() != parent)
-				_exit(0);
 			/* Two of each user. Root only; else all are of one user. */
 			(void)!setresgid(USER(i), USER(i), USER(i));
 			(void)!setresuid(USER(i), USER(i), USER(i));
 			(void)prctl(PR_SET_DUMPABLE, 1);
+			/* After the change of users, which clears it. */
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != parent)
+				_exit(0);
 			for (;;)
 				(void)pause();
 		}

@@ -241,6 +241,28 @@ def spy():
             os.close(fd)
 
 
+def await_message(name):
+    """Skips the broker's messages up to one of this type, and returns that."""
+    while True:
+        data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
+        for fd in fds:
+            os.close(fd)
+        if not data:
+            sys.exit()
+        if struct.unpack_from('=I', data)[0] == TYPES[name]:
+            return data
+
+
+def late_end():
+    """Closes the session of a recording, and reports the end of the recording when the broker has
+    freed the target, as if the process had ended before this one read RECORDING_OPEN."""
+    send('SESSION_OPENED', 'I', 1)
+    target, recording = struct.unpack_from('=II', await_message('RECORDING_OPEN'), 8)
+    send('SESSION_CLOSED', 'I', target)
+    await_message('SESSION_FORGET')
+    send('RECORDING_CLOSED', 'II', target, recording)
+
+
 # For these the broker does not kill the sender, or the sender ends by itself.
 OTHERS = {
     'chunk': chunk,
@@ -254,8 +276,8 @@ OTHERS = {
     'nothing': lambda: None,
 }
 
-# What test_owners.py runs.
-SPY = {'spy': spy}
+# What test_owners.py and test_record.py run.
+OF_ONE_TEST = {'spy': spy, 'late end': late_end}
 
 # Requests for a file with an invalid name or range. The broker answers each.
 REFUSED = {
@@ -341,7 +363,7 @@ def main():
             broker.recv(16384)
             broker.recv(16384)
         try:
-            {**FATAL, **OTHERS, **REFUSED, **SPY}[name]()
+            {**FATAL, **OTHERS, **REFUSED, **OF_ONE_TEST}[name]()
         except LookupError:
             # A name that does not exist, of a message or of the attack: a fault of the test.
             (HERE / 'error').write_text(traceback.format_exc())

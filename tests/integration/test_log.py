@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """Lines on stderr begin with a priority if stderr is the journal's stream,
-those of the children, too; otherwise they do not.
+those of the children, too; otherwise they do not. sentry-profd does not wait for
+their reader.
 """
 
+import contextlib
 import os
 import re
 
 import harness
-from harness import check
+from control import Control
+from harness import check, wait_for
+from service import Service
 
 
 def journal(box):
@@ -64,6 +68,54 @@ def test_error(box):
     os.close(fd)
     check(program.wait() == 2, 'status')
     check(path.read_text().startswith('<3>sentry-profd: '), path.read_text())
+
+
+def fill(pipe):
+    """Fills a pipe, by a description of its own."""
+    fd = os.open(f'/proc/self/fd/{pipe}', os.O_WRONLY | os.O_NONBLOCK)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(fd, b'x' * size)
+    os.close(fd)
+
+
+def read_all(pipe):
+    text = b''
+    with contextlib.suppress(BlockingIOError):
+        while data := os.read(pipe, 1 << 16):
+            text += data
+    return text.decode()
+
+
+def test_a_reader_that_does_not_read(box):
+    """stderr is a full pipe: the service works all the same. When the pipe is read again, a line
+    says how many lines are missing. With a full pipe the service ends."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    fill(writer)
+    # Of the second section there is a warning before anything else.
+    service = Service(box, {'a': {}, 'b': {'profile_session_sample_rate': None}},
+                      wrapper=['sh', '-c', f'exec "$@" 2>&{writer}', 'sh'], pass_fds=[writer])
+    ctl = Control(box, service.dir / 'socket')
+    target = service.start('a')
+    service.wait_profiled(target.pid)
+    wait_for(lambda: ctl.target(target.pid)['samples_taken'] > 50, 'samples')
+    ctl.run('reload')
+    service.profd.wait_chunks(2)
+    check(os.get_blocking(writer), 'the description of the other writers is as it was')
+    read_all(reader)
+    text = ''
+
+    def has_number():
+        nonlocal text
+        text += read_all(reader)
+        return 'missing here' in text
+    wait_for(has_number, 'the number of lost lines')
+    check(re.match(r'sentry-profd: warning: \d+ lines of the log are missing here', text), text)
+    check(text.count('missing here') == 1, text)
+    fill(writer)
+    service.stop()
 
 
 if __name__ == '__main__':

@@ -278,8 +278,7 @@ def test_environment_and_command_line(box):
             names = {e.partition(b'=')[0].decode()
                      for e in environ.split(b'\0') if e}
             # Its stderr is a pipe to the broker, in the journal's format.
-            own = set() if kind == 'capture' else {'JOURNAL_STREAM'}
-            check(names <= own | (FOR_SHIP if kind == 'ship' else set()),
+            check(names <= {'JOURNAL_STREAM'} | (FOR_SHIP if kind == 'ship' else set()),
                   f'{kind} has in its environment {names}')
             check(kind != 'ship' or 'no_proxy' in names,
                   f'ship does not have what it needs: {names}')

@@ -191,6 +191,9 @@ def test_ends(box):
              recording.lost == 1, 'one of the next unwind process')
     target.end()
     check(recording.rest()[1] == NO_PROCESS, 'its process has ended')
+    # The peer had asked for the end before it could know.
+    recording.control.send(control.request(RECORD_END))
+    check(control.answer(recording.control)[0] == 0, 'the answer')
     out = box.dir / 'out.folded'
     recorder = start_record(box, ctl, sleeper.pid, out)
     wait_samples(ctl, sleeper.pid, 50)
@@ -288,6 +291,26 @@ def test_unwind_sends_what_is_recorded(box):
     profd.signal(signal.SIGINT)
     profd.wait()
     check(profd.stats['chunks']['made'] == 0, f'{profd.stats["chunks"]}')
+
+
+def test_a_recording_that_ends_after_its_target(box):
+    """unwind reports the end of the recording when the broker has freed the target: the process
+    lives on, and so does the recording, in the next run."""
+    target = box.target('shares')
+    directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
+    (directory / 'types').write_text('\n'.join(message_types()))
+    (directory / 'attack').write_text('late end')
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text('[profiler]\nleak_check = attach\n')
+    profd, ctl = listening(box, [], '--config', path, '--shutdown-timeout', '2',
+                           exe=directory / 'sentry-profd')
+    recording = Recording(ctl.path, target.pid)
+    wait_for((directory / 'sent').exists, 'the recording to be opened again')
+    check(recording.finish() == ([], DONE), 'its end')
+    recording.close()
+    check('is replaced' not in profd.stderr, profd.stderr)
+    profd.signal(signal.SIGINT)
+    profd.wait()
 
 
 def stranger_recording(path, pid):

@@ -79,7 +79,7 @@ struct child {
 	int32_t pid;		   /* 0: not running */
 	int fd;			   /* -1: not running */
 	struct loop_source *source;
-	struct child_log *log; /* child_log.h; NULL: the process has the broker's stderr */
+	struct child_log *log; /* child_log.h; NULL: not running */
 	struct usage usage;
 	uint64_t started_ns; /* when the last process was started, or the start failed */
 	uint64_t restart_ns; /* when a restart is due; 0: none is planned */
@@ -111,6 +111,7 @@ struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
 	struct owner_key key;
+	uint32_t newest_target; /* the largest id of a target whose session it was to open */
 	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
 	/*
@@ -159,7 +160,7 @@ struct ship {
 	int64_t clock_ahead_s; /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
-	int32_t probe_pid;		/* pid of the process that owes MSG_PROBED; 0: none */
+	bool probe_awaited;		/* its process owes MSG_PROBED */
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;

@@ -100,6 +100,8 @@ int child_log_open(struct child *child, int *ret_fd)
 	l->fd = pair[0];
 	*ret_fd = pair[1];
 	r = fcntl(l->fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	if (r == 0 && child->type->kind == CHILD_CAPTURE)
+		r = fcntl(*ret_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 	if (r == 0)
 		r = loop_add(child->children->state->loop, l->fd, on_readable, child, &l->source);
 	if (r < 0) {

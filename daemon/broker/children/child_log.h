@@ -1,13 +1,12 @@
 /*
- * Relays the log lines of unwind and ship to the broker's log. Both processes parse data of targets
- * or servers, so an attacker may have taken over one of them. Therefore the stderr of each process
- * is a pipe to the broker. The broker escapes each line, puts the child's name before the line, and
- * logs at most LOG_RELAY_LINES lines a minute of each program (log_relay() in daemon/common/log.h).
- * When a line is suppressed, the broker stops reading the pipe for about a second. A child that
- * fills the pipe meanwhile blocks in write(2).
- *
- * capture has no such pipe and writes to the broker's stderr, for two reasons: capture parses no
- * data of targets, and it must not wait for the broker while a thread is stopped.
+ * Relays the log lines of the children to the broker's log. unwind and ship parse data of targets
+ * or servers, so an attacker may have taken over one of them; and only the broker can write to its
+ * stderr without waiting for the reader (daemon/common/log_output.h). Therefore the stderr of each
+ * process is a pipe to the broker. The broker escapes each line, puts the child's name before the
+ * line, and logs at most LOG_RELAY_LINES lines a minute of each program (log_relay() in
+ * daemon/common/log.h). When a line is suppressed, the broker stops reading the pipe for about a
+ * second. An unwind or ship process that fills the pipe meanwhile blocks in write(2). capture does
+ * not, since it may have a thread stopped: it loses lines, and counts them.
  */
 #ifndef DAEMON_BROKER_CHILDREN_CHILD_LOG_H
 #define DAEMON_BROKER_CHILDREN_CHILD_LOG_H

@@ -50,12 +50,11 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 		.spool_age_s = of_ship->spool_age_s,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 	};
-	int log_fd = -1, r = 0;
+	int log_fd = -1, r;
 
 	if (c->state->privileged)
 		account_ids(child->type->account, &init.uid, &init.gid);
-	if (child->type->kind != CHILD_CAPTURE)
-		r = child_log_open(child, &log_fd);
+	r = child_log_open(child, &log_fd);
 	if (r == 0)
 		r = spawn_child(child->type->name, child->type->environment, log_fd, &child->pid,
 				&child->fd);
@@ -433,12 +432,21 @@ static bool has_left(const struct child *child)
 	return child->is_leaving && child->pid == 0;
 }
 
+/*
+ * The number of a ring may be given to another process only when capture has answered all requests
+ * for the ring, because an answer names the ring by this number.
+ */
+static bool unwind_has_left(const struct children *c, const struct unwind *u)
+{
+	return has_left(&u->child) && (u->rings_awaited == 0 || c->capture.pid == 0);
+}
+
 void children_sweep(struct children *c)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_unwinds; i++)
-		if (has_left(&c->unwinds[i]->child))
+		if (unwind_has_left(c, c->unwinds[i]))
 			free_unwind(c, c->unwinds[i]);
 		else
 			c->unwinds[n++] = c->unwinds[i];

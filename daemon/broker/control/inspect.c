@@ -110,30 +110,26 @@ static struct ship *find_ship(const struct parts *parts, const char *dsn)
 	return NULL;
 }
 
+/* A ship that still owes its answer to an earlier inspection is not asked again. */
 static void probe_server(struct parts *parts, const char *dsn)
 {
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0 || s->probe_pid != 0)
+	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0 || s->probe_awaited)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
-	s->probe_pid = s->child.pid;
+	s->probe_awaited = s->child.fd >= 0;
 	child_send_id(&s->child, MSG_PROBE, 0);
 }
 
 int inspect_probed(struct ship *s, const struct msg_probed *m)
 {
-	if (s->probe_pid != s->child.pid || m->fault >= TRANSPORT_FAULT_N ||
+	if (!s->probe_awaited || m->fault >= TRANSPORT_FAULT_N ||
 	    memchr(m->text, '\0', sizeof(m->text)) == NULL)
 		return -EPROTO;
-	s->probe_pid = 0;
+	s->probe_awaited = false;
 	s->probed = *m;
 	return 0;
-}
-
-static bool is_awaited(const struct ship *s)
-{
-	return s->probe_pid != 0 && s->probe_pid == s->child.pid;
 }
 
 /* ahead_s can be any number, because a ship that was taken over may have sent it. */
@@ -203,8 +199,8 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 		say_answer(i, endpoint, &s->probed);
 	else
 		SAY(i, FINDING_FAULT, "server", "%s cannot be checked: %s", endpoint,
-		    s != NULL && is_awaited(s) ? "sentry-profd-ship takes too long"
-					       : "sentry-profd-ship does not run, or has ended");
+		    s != NULL && s->probe_awaited ? "sentry-profd-ship takes too long"
+						  : "sentry-profd-ship does not run, or has ended");
 }
 
 /* The rule of open_output() in daemon/broker/main.c: a service leaves no files. */
@@ -498,7 +494,7 @@ static bool is_answered(const struct inspection *i)
 	if (clock_mono_ns() >= i->deadline_ns)
 		return true;
 	for (size_t k = 0; k < children->n_ships; k++)
-		if (is_awaited(children->ships[k]))
+		if (children->ships[k]->probe_awaited)
 			return false;
 	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
@@ -527,8 +523,6 @@ void inspect_check(struct inspector *in)
 	if (!i->has_errors)
 		say_servers(i);
 	say_sections(i);
-	for (size_t k = 0; k < in->parts->children.n_ships; k++)
-		in->parts->children.ships[k]->probe_pid = 0;
 	free_subject(i);
 	i->is_over = true;
 	if (i->fd < 0)

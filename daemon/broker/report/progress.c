@@ -1,12 +1,12 @@
 #include "daemon/broker/report/progress.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/broker/targets/totals.h"
+#include "daemon/common/log_output.h"
 #include "lib/base/clock.h"
 
 #define PROGRESS_NS (1 * NS_PER_SEC)
@@ -50,14 +50,6 @@ static void sum_numbers(struct targets *ts, struct progress_numbers *ret)
 			ret->threads += target_threads(ts, t);
 }
 
-/* Returns false if the terminal is stopped, so that a write to it would block. */
-static bool terminal_is_ready(void)
-{
-	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
-}
-
 void progress_check(struct progress *p, struct targets *ts)
 {
 	char text[PROGRESS_SIZE], line[PROGRESS_SIZE + 16];
@@ -68,7 +60,7 @@ void progress_check(struct progress *p, struct targets *ts)
 	if (!p->is_on)
 		return;
 	now_ns = clock_mono_ns();
-	if (now_ns < p->next_ns || !terminal_is_ready())
+	if (now_ns < p->next_ns)
 		return;
 	p->next_ns = now_ns + PROGRESS_NS;
 	sum_numbers(ts, &numbers);
@@ -78,12 +70,12 @@ void progress_check(struct progress *p, struct targets *ts)
 	 * overwrites it.
 	 */
 	n = snprintf(line, sizeof(line), "%s" ERASE "\r", text);
-	p->is_shown = n > 0 && write(STDERR_FILENO, line, (size_t)n) == n;
+	p->is_shown |= n > 0 && log_output_write(line, (size_t)n) > 0;
 }
 
 void progress_end(struct progress *p)
 {
-	if (p->is_shown && terminal_is_ready())
-		(void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
+	if (p->is_shown)
+		(void)log_output_write(ERASE, strlen(ERASE));
 	*p = (struct progress){.is_on = false};
 }

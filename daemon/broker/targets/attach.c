@@ -97,6 +97,8 @@ static void open_session(struct targets *ts, struct target *t)
 	t->session = SESSION_ASKED;
 	t->overdue_checks = 0;
 	t->unwind->sessions_asked++;
+	if (t->id > t->unwind->newest_target)
+		t->unwind->newest_target = t->id;
 }
 
 static void add_to_capture(struct targets *ts, struct target *t)

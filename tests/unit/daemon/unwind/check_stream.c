@@ -254,9 +254,14 @@ TEST(recordings_have_chunks_and_ends_of_their_own)
 	(void)next_message(MSG_RECORDING_CLOSED);
 	(void)next_message(MSG_CHUNK);
 	(void)next_message(MSG_SESSION_CLOSED);
+	/* What the broker and capture have sent before they knew that the session was closed. */
 	open_recording(10, 0);
 	closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->recording, 10);
+	OK(stream_recording_close(stream, 9));
+	OK(stream_close(stream));
+	sample(now);
+	ck_assert_int_eq(ipc_recv(broker, &(struct ipc_message){.size = 0}), -EAGAIN);
 }
 
 /* Returns the states of the samples of the next chunk of a recording, two letters each. */

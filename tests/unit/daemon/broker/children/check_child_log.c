@@ -1,5 +1,6 @@
 #include "daemon/broker/children/child_log.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -120,4 +121,18 @@ TEST(a_process_that_writes_too_much_waits)
 	ck_assert_int_lt(unread(), left);
 	ck_assert_int_gt(unread(), (int)sizeof(many) / 2);
 	ck_assert_uint_eq(strlen(logged()), LOG_RELAY_LINES * strlen(NAME "\n"));
+}
+
+/* capture may have a thread stopped when it logs a line. */
+TEST(only_capture_does_not_wait_for_the_broker)
+{
+	ck_assert_int_eq(fcntl(words, F_GETFL) & O_NONBLOCK, 0);
+	close_fd(&words);
+	child_log_close(&child);
+	child.type = &child_types[CHILD_CAPTURE];
+	OK(child_log_open(&child, &words));
+	ck_assert_int_ne(fcntl(words, F_GETFL) & O_NONBLOCK, 0);
+	SAY("<4>sentry-profd-capture: warning: one\n");
+	run();
+	ck_assert_str_eq(logged(), "sentry-profd-capture: warning: one\n");
 }
