@@ -71,10 +71,9 @@ $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d),$(firstword $(subst /, ,$(d))))))
 
-# The unit tests themselves are optimized less than what they test, which takes half the time to
-# compile. With sanitizers they are not optimized at all; the normal build has the warnings that
-# need it.
-TEST_CFLAGS = -O1
+# The unit tests themselves are not optimized, which takes half the time to compile. _FORTIFY_SOURCE
+# needs optimization.
+TEST_CFLAGS = -O0 -U_FORTIFY_SOURCE
 $(B)/obj/tests/unit/%.o: ALL_CFLAGS += $(TEST_CFLAGS)
 
 # This test starts the process that it tests.
@@ -229,8 +228,9 @@ executables: $(BINS)
 built: $(BINS) $(CLIENT_LIBRARY) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
 	@:
 
-# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
-SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer. Reports need line numbers,
+# and the normal build has the warnings.
+SANITIZE = -w -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
 # Left out: tests that measure memory (the sanitizer's would count), that interrupt
 # other programs thousands of times (minutes with it), and that end threads by the bare
 # system call (it gets confused).
@@ -312,8 +312,7 @@ valgrind: $(TARGETS)
 
 # The sanitized executables: the variables of the sub-make. The integration tests take
 # everything else from the normal build.
-SANITIZED = B=$(B)/asan CFLAGS='$(SANITIZE)' TEST_CFLAGS='-O0 -U_FORTIFY_SOURCE' \
-	EXE_EXTRA=$(B)/asan/obj/tests/tools/sanitized.o
+SANITIZED = B=$(B)/asan CFLAGS='$(SANITIZE)' EXE_EXTRA=$(B)/asan/obj/tests/tools/sanitized.o
 NORMAL = targets bench debian libsentry_profd.so libsentry_profd.so.$(SOVERSION) \
 	libsentry_profd.a
 define sanitized
