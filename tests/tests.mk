@@ -251,8 +251,6 @@ TIDY_FLAGS = -Wreserved-identifier -Wreserved-macro-identifier \
 GCC_ANALYZER = -O0 -g0 -U_FORTIFY_SOURCE -fanalyzer -Wno-analyzer-malloc-leak
 CHECKED = $(B)/checked/$(ANALYSIS)
 PRODUCT_OBJS := $(sort $(filter $(addprefix $(B)/obj/,daemon/% lib/% proto/%),$(ALL_OBJS)))
-# gcc 12 takes an element of an array for uninitialized after another was written by an index.
-$(CHECKED)/lib/unwind/rules/expr.ok: GCC_ANALYZER += -Wno-analyzer-use-of-uninitialized-value
 
 $(CHECKED)/%.ok: %.c .clang-tidy Makefile $(B)/flags \
 		| $(GENERATED)/pprof.pb-c.h $(GENERATED)/capture_filter.h
