@@ -201,7 +201,7 @@ static int parse_word(const struct config_key *key, const char *value, void *bas
 
 	if (place < 0)
 		return place;
-	memcpy(FIELD(char, key, base), &place, sizeof(place));
+	*FIELD(unsigned int, key, base) = (unsigned int)place;
 	return 0;
 }
 _Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&

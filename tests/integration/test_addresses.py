@@ -19,7 +19,7 @@ def profile(box, target, *options, **how):
         how.update(output=False, env=server.env)
     if platform != 'rust':
         options += ('--platform', platform)
-    profd = box.profile([target], *options, work=2, **how)
+    profd = box.profile([target], *options, work=1, **how)
     envelopes = server.envelopes if server else profd.envelopes
     check(envelopes, 'no envelope')
     for e in envelopes:
@@ -62,7 +62,7 @@ def test_what_auto_is(box):
         check((len(found) == 1) == by_function, f'{options}: {found}')
     server = box.server()
     box.profile([target], '--symbols', 'lines', '--platform', 'native', '--dsn',
-                server.dsn, output=False, env=server.env, work=2)
+                server.dsn, output=False, env=server.env, work=1)
     check(len(addresses(server.chunks, name)) > 1,
           'with lines addresses are exact')
 

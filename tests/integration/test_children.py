@@ -59,7 +59,7 @@ def test_forked_ones_have_profiles(box, start=started):
     profd.pids = all_of_them
     profd.wait_attached()
     for p in all_of_them:
-        harness.wait_work(p, 1)
+        harness.wait_work(p, 0.2)
     profd.wait_chunks(3)
     for p in all_of_them:
         os.kill(p, signal.SIGKILL)

@@ -247,7 +247,7 @@ FAULTS_SENT = [
 
 def measured(box, target):
     """Returns a chunk with measurements, which not all short chunks have."""
-    profd = box.profd([target], '--chunk-seconds', '3')
+    profd = box.profd([target], '--chunk-seconds', '1')
     harness.wait_for(lambda: any(b'"measurements"' in p.read_bytes() for p in
                                  profd.output.glob('*.envelope')),
                      'measurements')

@@ -12,6 +12,10 @@ from harness import check
 
 harness.filters_kill()
 
+# 300 looks at what has a processor.
+RATE_HZ, WORK_S = 202, 1.5
+RATE = '--rate', str(RATE_HZ)
+
 
 def split(run):
     """Returns the seconds of each thread in bars with a stack, over all
@@ -138,8 +142,7 @@ def test_bars_are_the_processor_time(box):
     targets = [busy_on(box, processor) for _ in range(4)]
     for _ in range(4):
         busy_on(box, processor)
-    told = Told(box, targets, 3)
-    told.check_sum(3 * 101)
+    Told(box, targets, WORK_S, *RATE).check_sum(WORK_S * RATE_HZ)
 
 
 def test_many_that_work_a_little(box):
@@ -155,8 +158,8 @@ def test_a_nap_is_no_work(box):
     and out of it."""
     target = box.start([harness.BUILD / 'targets/naps', '2', '500', '2000'])
     target.wait_line('ready')
-    told = Told(box, [target], 3)
-    told.check_sum(3 * 101)
+    told = Told(box, [target], WORK_S, *RATE)
+    told.check_sum(WORK_S * RATE_HZ)
     work = told.by_function['work']
     check(work > 0.87 * told.seconds, f'{told.by_function}')
 
@@ -166,9 +169,9 @@ def test_more_threads_than_processors(box):
     tracer then finds running."""
     target = box.start([harness.BUILD / 'targets/naps', '32', '1000', '5000'])
     target.wait_line('ready')
-    told = Told(box, [target], 6, '--cpu-budget', '0')
+    told = Told(box, [target], 2 * WORK_S, *RATE, '--cpu-budget', '0')
     # A tolerance of 8 ticks: BALANCE_TICKS of lib/capture/stop.c.
-    check(0.85 * told.least < told.seconds < 1.03 * told.most + 10 / 101,
+    check(0.85 * told.least < told.seconds < 1.03 * told.most + 10 / RATE_HZ,
           f'{told.seconds:.2f} s are told of {told.least:.2f} to '
           f'{told.most:.2f}')
 

@@ -12,8 +12,8 @@ import harness
 from harness import (BUILD, Skip, blocked, check, cpu_seconds, threads,
                      wait_for)
 
-# Processor time for some hundred samples.
-RATE_HZ, WORK_S = 202, 1.0
+# Processor time for a hundred samples.
+RATE_HZ, WORK_S = 202, 0.5
 # Threads that sleep.
 THREADS = 20
 # Processor time in which a chunk of a second ends.
@@ -148,7 +148,7 @@ def check_later_chunks(profd, target):
 def check_after_the_first(box, *mode):
     target = box.target('second_stacks', *mode)
     profd = box.profd([target], '--chunk-seconds=1').wait_attached()
-    work(target, 1)
+    work(target)
     check_later_chunks(profd, target)
     unwind = profd.stats['unwind']
     check(unwind['complete'] > 100, f'{unwind}')

@@ -20,7 +20,7 @@ from account import check_sums
 from harness import Envelope, Failure, check, wait_for
 from progress import Progress
 
-SHORT_S = 6
+SHORT_S = 4
 
 CHILDREN = ('capture', 'unwind', 'ship', 'files')
 RATES = (101, 1000)

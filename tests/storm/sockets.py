@@ -31,7 +31,7 @@ from harness import BUILD, ROOT, Failure, check, wait_for
 from socket_pest import ATTACKS, SPANS_OPEN, START, STOP
 from upkeep import Log, Watch, check_restarts, operator, resident_mb, wait_flat
 
-SHORT_S = 8
+SHORT_S = 4
 
 CLIENT_UID, PEST_UID = stranger.UID + 1, stranger.UID
 # Attacks that use up what a user may have are made by other users, so that the rest
