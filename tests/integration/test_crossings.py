@@ -11,6 +11,7 @@ import struct
 import harness
 from harness import check
 from test_broker import message_types
+from test_versions import msg_number
 
 TYPES = {name: n for n, name in enumerate(message_types(), 1)}
 KEEP_ID = 2**32 - 1
@@ -31,7 +32,8 @@ class Child:
             self.program = box.start(
                 ['sh', '-c', f'exec "$0" 3<&{end.fileno()}',
                  harness.BUILD / f'sentry-profd-{name}'], pass_fds=[end.fileno()])
-        self.send('INIT', '10I2Q', KEEP_ID, KEEP_ID, *[0] * 10, fds=[page])
+        number = msg_number(harness.BUILD / f'sentry-profd-{name}')
+        self.send('INIT', 'Q10I2Q', number, KEEP_ID, KEEP_ID, *[0] * 10, fds=[page])
         os.close(page)
         self.expect('READY', 'I', 0)
 

@@ -12,11 +12,16 @@ from harness import check, wait_for
 from stranger import EXECUTABLES, copy
 
 
-def make_other(path):
-    """Gives the executable another msg_number()."""
+def msg_number(path):
+    """Returns what msg_number() of the executable returns."""
     code = subprocess.run(['objdump', '-d', '--disassemble=msg_number', path], check=True,
                           capture_output=True, text=True).stdout
-    number = struct.pack('<Q', int(re.search(r'movabs \$0x([0-9a-f]+)', code)[1], 16))
+    return int(re.search(r'movabs \$0x([0-9a-f]+)', code)[1], 16)
+
+
+def make_other(path):
+    """Gives the executable another number."""
+    number = struct.pack('<Q', msg_number(path))
     bytes_ = path.read_bytes()
     check(bytes_.count(number) == 1, f'{bytes_.count(number)} times')
     new = path.with_suffix('.new')
