@@ -102,6 +102,9 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 # This test reads programs with sanitizers.
 $(B)/tests/unwind/elf/check_leak_runtime: | $(filter $(B)/targets/leaks_%,$(TARGETS))
 
+# These tests read two libraries.
+$(B)/tests/unwind/space/check_versions $(B)/tests/unwind/elf/check_fingerprint: | $(B)/targets/swap_alpha $(B)/targets/swap_beta
+
 # The programs that make bench compares with, and its target.
 BENCH = $(patsubst %,$(B)/bench/%,target bare near naive unwind first outage parse)
 target_SRC = target gaps waits

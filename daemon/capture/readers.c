@@ -39,6 +39,12 @@
 #define FIRST_NS       HEAD_NEWS_NS
 #define FIRST_EVERY_NS (5 * NS_PER_MS)
 
+/*
+ * A change of watched memory is announced as soon, but so seldom: another library has been loaded,
+ * and may be gone soon.
+ */
+#define WATCHED_EVERY_NS (50 * NS_PER_MS)
+
 /* How long a target counts as new, or a thread for which the reader has sent a hint. */
 #define NEWS_NS (2 * NS_PER_SEC)
 
@@ -63,6 +69,7 @@ struct reader {
 	uint64_t first_until_ns;
 	uint64_t first_sent_ns; /* when the last of its heads was sent */
 	uint64_t execs;		/* sink.execs at the last tick */
+	uint64_t watched;	/* sink.watched at the last of the first heads */
 };
 
 struct readers {
@@ -113,15 +120,17 @@ void readers_send_first_heads(struct readers *r, uint64_t now_ns)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
+		const uint64_t age_ns = now_ns - reader->first_sent_ns;
 
 		if (reader->first_until_ns == 0)
 			reader->first_until_ns = now_ns + FIRST_NS;
 		if (reader->first_ticks > 0)
 			reader->first_ticks--;
-		else if (now_ns >= reader->first_until_ns ||
-			 now_ns - reader->first_sent_ns < FIRST_EVERY_NS)
+		else if ((now_ns >= reader->first_until_ns || age_ns < FIRST_EVERY_NS) &&
+			 (reader->watched == reader->sink.watched || age_ns < WATCHED_EVERY_NS))
 			continue;
 		reader->first_sent_ns = now_ns;
+		reader->watched = reader->sink.watched;
 		send_head(reader);
 	}
 }
@@ -188,11 +197,28 @@ static int take_hint(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int take_watch(void *ctx, struct ipc_message *message)
+{
+	const struct msg_watch *m = (const void *)message->bytes;
+	struct reader *reader = ctx;
+
+	if (m->n > WATCH_PARTS)
+		return -EPROTO;
+	for (size_t i = 0; i < m->n; i++)
+		if (m->parts[i].size == 0 || m->parts[i].size > WATCH_BYTES)
+			return -EPROTO;
+	reader->has_news = true;
+	capture_watch(reader->all->options.capture, &reader->sink, m->target, m->list, m->parts,
+		      m->n);
+	return 0;
+}
+
 static void on_reader(void *ctx)
 {
 	static const struct msg_rule rules[] = {
 		{MSG_RING_CREDIT, take_credit},
 		{MSG_STACK_HINT, take_hint},
+		{MSG_WATCH, take_watch},
 	};
 	struct reader *reader = ctx;
 	struct ipc_message m;

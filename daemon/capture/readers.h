@@ -50,8 +50,9 @@ void readers_tick(struct readers *r, uint64_t now_ns);
 
 /*
  * Sends the heads of rings of which a target or its program is new, so that unwind can open its
- * files before it ends: up to its third tick, and every 5 ms up to 100 ms after its first one. Call
- * it after the tick of time now_ns.
+ * files before it ends: up to its third tick, and every 5 ms up to 100 ms after its first one.
+ * Does the same, every 50 ms at most, if watched memory has changed (lib/capture/watch.h). Call it
+ * after the tick of time now_ns.
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 

@@ -56,7 +56,8 @@
 	X(MSG_RING_HEAD, msg_number, 0)                   \
 	/* unwind -> capture, there */                    \
 	X(MSG_RING_CREDIT, msg_number, 0)                 \
-	X(MSG_STACK_HINT, msg_stack_hint, 0)
+	X(MSG_STACK_HINT, msg_stack_hint, 0)              \
+	X(MSG_WATCH, msg_watch, 0)
 
 /* msg_unwind.h */
 #define MSG_UNWIND_LIST(X)                                 \

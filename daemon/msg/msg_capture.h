@@ -11,6 +11,7 @@
 #define DAEMON_MSG_MSG_CAPTURE_H
 
 #include "daemon/msg/msg.h"
+#include "lib/base/watch_part.h"
 
 /*
  * MSG_RING_MAKE, with a ring's id: make the ring. The message carries capture's end of a
@@ -168,6 +169,20 @@ struct msg_stack_hint {
 	 * nothing is needed.
 	 */
 	uint64_t second;
+};
+
+/*
+ * MSG_WATCH: report changes of these parts of the target's memory (RECORD_WATCHED). Replaces the
+ * list that unwind sent before. n is at most WATCH_PARTS, and each size from 1 to WATCH_BYTES;
+ * anything else breaks a rule. Capture cannot check what is at an address.
+ */
+struct msg_watch {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t list; /* its number, which the records carry */
+	uint32_t n;
+	uint32_t reserved;
+	struct watch_part parts[WATCH_PARTS];
 };
 
 /* MSG_TARGET_ADD_SIZE and so on: the size of each type's struct. */

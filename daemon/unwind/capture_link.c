@@ -56,11 +56,11 @@ int capture_link_give_credit(struct capture_link *l)
 	return l->owes_credit || r == -EPIPE ? 0 : r;
 }
 
-int capture_link_send_hint(struct capture_link *l, const struct msg_stack_hint *hint)
+int capture_link_send(struct capture_link *l, const void *message, size_t size)
 {
-	int r = l->fd < 0 ? 0 : ipc_send(l->fd, hint, sizeof(*hint), NULL, 0);
+	int r = l->fd < 0 ? 0 : ipc_send(l->fd, message, size, NULL, 0);
 
-	return r == -EAGAIN || r == -EPIPE ? 0 : r;
+	return r == -EPIPE ? 0 : r;
 }
 
 static int read_ring(struct capture_link *l, capture_link_record_fn fn)

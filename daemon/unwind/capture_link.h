@@ -5,7 +5,8 @@
  * reach. unwind reads them and gives the space back by MSG_RING_CREDIT, called a
  * credit. A credit wakes capture, so unwind sends one only when it returns much
  * space, or when nothing is left to read. Stack hints (daemon/unwind/hints.h) go to
- * capture on the same socket, as MSG_STACK_HINT.
+ * capture on the same socket, as MSG_STACK_HINT, and so do lists of watched parts of memory, as
+ * MSG_WATCH.
  *
  * A link is opened when the broker hands over a ring (MSG_RING_OPEN). When capture
  * ends, its side of the socket is closed, and the caller closes the link. The broker
@@ -80,9 +81,10 @@ bool capture_link_credit_is_due(struct capture_link *l, bool at_end);
 must_check int capture_link_give_credit(struct capture_link *l);
 
 /*
- * Sends a stack hint. Drops the hint if the socket is full: a sample of the thread that
- * is taken later causes the same hint. Returns 0 also if capture has ended or the link is closed.
+ * Sends MSG_STACK_HINT or MSG_WATCH. Returns -EAGAIN if the socket is full. (A hint may be dropped
+ * then: a sample of the thread that is taken later causes the same hint.) Returns 0 also if capture
+ * has ended or the link is closed.
  */
-must_check int capture_link_send_hint(struct capture_link *l, const struct msg_stack_hint *hint);
+must_check int capture_link_send(struct capture_link *l, const void *message, size_t size);
 
 #endif

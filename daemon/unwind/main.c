@@ -111,8 +111,20 @@ static void check_sent(int r)
 
 static void send_hint(const struct msg_stack_hint *hint)
 {
-	check_sent(capture_link_send_hint(&me.link, hint));
+	int r = capture_link_send(&me.link, hint, sizeof(*hint));
+
+	check_sent(r == -EAGAIN ? 0 : r);
 }
+
+static bool send_watch(const struct msg_watch *m)
+{
+	int r = capture_link_send(&me.link, m, sizeof(*m));
+
+	check_sent(r == -EAGAIN ? 0 : r);
+	return r == 0;
+}
+
+static const struct stream_capture to_capture = {.hint = send_hint, .watch = send_watch};
 
 static int take_record(const struct record *record, size_t size)
 {
@@ -167,7 +179,7 @@ static int open_session(void *ctx, struct ipc_message *m)
 	(void)ctx;
 	if (stream_of(open->target) != NULL || me.n_streams == array_size(me.streams))
 		return -EPROTO;
-	r = stream_new(open, me.cache, send_hint, &stream);
+	r = stream_new(open, me.cache, &to_capture, &stream);
 	if (r < 0)
 		return r;
 	r = table_put(&me.by_target, open->target, (uint32_t)me.n_streams);

@@ -279,6 +279,8 @@ bool program_maps_due_after_miss(const struct program *p, uint64_t now_ns)
 
 	if (p->has_maps && young_ns < MAPS_MISS_NS)
 		return age_ns >= max_u64(least_age_ns(p, MAPS_YOUNG_COST), young_ns + 1);
+	if (p->has_maps && unwind_space_has_doubt(p->space))
+		return age_ns >= max_u64(least_age_ns(p, MAPS_DOUBT_COST), MAPS_DOUBT_NS);
 	return age_ns >= max_u64(least_age_ns(p, MAPS_COST), MAPS_MISS_NS);
 }
 
@@ -296,12 +298,12 @@ int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret)
 	return r;
 }
 
-int program_would_remap(const struct program *p, const struct buf *maps, bool *ret)
+int program_would_forget(const struct program *p, const struct buf *maps, bool *ret)
 {
 	*ret = false;
 	if (!p->has_maps)
 		return 0;
-	return unwind_space_would_remap(p->space, buf_string(maps), strlen(buf_string(maps)), ret);
+	return unwind_space_would_forget(p->space, buf_string(maps), strlen(buf_string(maps)), ret);
 }
 
 int program_set_maps(struct program *p, const struct buf *maps)
@@ -314,6 +316,8 @@ int program_set_maps(struct program *p, const struct buf *maps)
 	if (r == 0 && at < maps->len)
 		unwind_space_set_identities(p->space, (const void *)(text + at),
 					    (maps->len - at) / sizeof(struct mapped_file));
+	if (r == 0)
+		unwind_space_open_watched(p->space);
 	if (r == 0 && !p->has_maps) {
 		p->has_maps = true;
 		/* Read now: at the end of the chunk the image's file may be gone. */

@@ -46,13 +46,13 @@ struct program_identity {
 
 /*
  * When the maps are read again. A pc in no mapping shows that a file has been mapped since
- * they were read: then they are read again if they are older than MAPS_MISS_NS. A library
- * that was replaced by another one at the same addresses shows in no sample. So the maps
- * are also read every MAPS_EVERY_NS or, if fewer than MAPS_SAMPLES samples came since,
- * every MAPS_SELDOM_NS. Reading maps takes 30 system calls of three processes: for a
- * hundred targets that wake once a second it took a third of the CPU time of the broker
- * and unwind. If the maps of a program cannot be read, unwind reads them again as after a
- * miss.
+ * they were read: then they are read again if they are older than MAPS_MISS_NS, or than
+ * MAPS_DOUBT_NS if memory shows that a file has been replaced (unwind_space_has_doubt()). A
+ * file without a fingerprint that was replaced shows in no sample. So the maps are also read every
+ * MAPS_EVERY_NS or, if fewer than MAPS_SAMPLES samples came since, every MAPS_SELDOM_NS. Reading
+ * maps takes 30 system calls of three processes: for a hundred targets that wake once a second it
+ * took a third of the CPU time of the broker and unwind. If the maps of a program cannot be read,
+ * unwind reads them again as after a miss.
  *
  * A program maps its libraries soon after its first sample, which may be in the dynamic linker. So
  * its maps are first read again at once after a miss, and then after half of the time between the
@@ -60,14 +60,17 @@ struct program_identity {
  * Otherwise a command that ends within MAPS_MISS_NS had no names at all.
  *
  * A slow reading delays the next one, by MAPS_COST times the duration of the reading (by
- * MAPS_YOUNG_COST times in that first time), but at most by MAPS_SELDOM_NS. Otherwise a process
- * with 65,530 mappings of files with long paths would keep unwind and the broker's helper busy.
+ * MAPS_YOUNG_COST times in that first time, by MAPS_DOUBT_COST times in doubt), but at most by
+ * MAPS_SELDOM_NS. Otherwise a process with 65,530 mappings of files with long paths would keep
+ * unwind and the broker's helper busy.
  */
 #define MAPS_MISS_NS	(200 * NS_PER_MS)
+#define MAPS_DOUBT_NS	(50 * NS_PER_MS)
 #define MAPS_EVERY_NS	(5 * NS_PER_SEC)
 #define MAPS_SAMPLES	64
 #define MAPS_SELDOM_NS	(20 * NS_PER_SEC)
 #define MAPS_COST	20
+#define MAPS_DOUBT_COST 5
 #define MAPS_YOUNG_COST 2
 
 struct program {
@@ -136,8 +139,8 @@ must_check bool program_maps_due_after_miss(const struct program *p, uint64_t no
  */
 must_check int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret);
 
-/* As unwind_space_would_remap(), but *ret is false for the first maps. */
-must_check int program_would_remap(const struct program *p, const struct buf *maps, bool *ret);
+/* As unwind_space_would_forget(), but *ret is false for the first maps. */
+must_check int program_would_forget(const struct program *p, const struct buf *maps, bool *ret);
 
 /* Sets the maps. Errors are those of unwind_space_set_maps(). */
 must_check int program_set_maps(struct program *p, const struct buf *maps);

@@ -22,7 +22,7 @@ struct stream {
 	struct program program;
 	struct series series; /* of the session; followed by those of recordings */
 	struct hints hints;
-	stream_hint_fn send_hint;
+	const struct stream_capture *to_capture;
 
 	struct exec_budget execs;
 	bool exec_is_held_back; /* the exec budget has no room for the last program */
@@ -60,8 +60,8 @@ static int open_program(struct stream *s)
 	return 0;
 }
 
-int stream_new(const struct msg_session_open *open, struct unwind_cache *cache, stream_hint_fn hint,
-	       struct stream **ret)
+int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
+	       const struct stream_capture *to_capture, struct stream **ret)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int r;
@@ -70,7 +70,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache, 
 		return -ENOMEM;
 	s->open = *open;
 	s->cache = cache;
-	s->send_hint = hint;
+	s->to_capture = to_capture;
 	usage_buffer_init(&s->usage);
 	stream_begin_work(s, clock_mono_ns());
 	r = program_open(&s->program, &s->open, &s->work, s->cache);
@@ -204,19 +204,19 @@ static int cut_all(struct stream *s, uint64_t end_ns, bool by_exec)
 }
 
 /*
- * Reads the maps. If a range that samples have used is another file now, the chunks
- * with the old maps are closed first.
+ * Reads the maps. If the space would forget mappings that samples have used, the chunks are closed
+ * first.
  */
 static int read_maps(struct stream *s)
 {
 	struct buf maps;
-	bool remapped;
+	bool forgets;
 	int r;
 
 	if (program_get_maps(&s->program, s->time_ns, &maps) < 0)
 		return 0; /* the process is ending: keep the old maps */
-	r = program_would_remap(&s->program, &maps, &remapped);
-	if (r == 0 && remapped)
+	r = program_would_forget(&s->program, &maps, &forgets);
+	if (r == 0 && forgets)
 		r = cut_all(s, s->time_ns, false);
 	if (r == 0)
 		r = program_set_maps(&s->program, &maps);
@@ -252,6 +252,21 @@ static void count_far_code(struct stream *s)
 	s->counts.far_code += n;
 }
 
+/* Sends capture the parts of memory by which images are recognised, if these have changed. */
+static void send_watch(struct stream *s)
+{
+	struct msg_watch m = {.h = MSG_HEADER(MSG_WATCH), .target = s->open.target};
+	struct unwind_watch watch;
+
+	if (!unwind_space_needs_watch(s->program.space, &watch))
+		return;
+	m.list = watch.list;
+	m.n = (uint32_t)watch.n;
+	memcpy(m.parts, watch.parts, watch.n * sizeof(watch.parts[0]));
+	if (s->to_capture->watch(&m))
+		unwind_space_watch_sent(s->program.space);
+}
+
 static int take_sample(struct stream *s, const struct unwind_sample *sample)
 {
 	/* 64 KiB, too large for this process's stack. */
@@ -276,9 +291,10 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 		unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
 	}
 	count_far_code(s);
+	send_watch(s);
 	if (hints_make(s->open.target, sample, &stack, &hint) &&
 	    hints_may_send(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
-		s->send_hint(&hint);
+		s->to_capture->hint(&hint);
 	if (hints_must_drop(&s->hints, sample->tid, hints_lacks_own_stack(sample, &stack))) {
 		s->counts.retaken++;
 		return add_sample(s, sample, NULL);
@@ -293,6 +309,10 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 {
 	int r = 0;
 
+	/* If memory has changed, what is mapped now may soon be gone. */
+	if (unwind_space_has_doubt(s->program.space) &&
+	    program_maps_due_after_miss(&s->program, s->time_ns))
+		r = read_maps(s);
 	s->settled_ns = record->settled_ns;
 	exec_budget_log_end(&s->execs, s->open.pid, record->h.time_ns);
 	FOR_EACH_SERIES (c, s)
@@ -355,6 +375,7 @@ static int resume(struct stream *s, uint64_t last_ns)
 	s->was_interrupted = false;
 	if (program_is_other(&s->program))
 		return change_program(s, last_ns);
+	unwind_space_watch_again(s->program.space);
 	return s->program.has_maps ? read_maps(s) : 0;
 }
 
@@ -367,6 +388,7 @@ struct copied_record {
 		struct record h;
 		struct record_tick tick;
 		struct record_thread thread;
+		struct record_watched watched;
 	} r;
 	struct unwind_sample sample; /* RECORD_SAMPLE */
 };
@@ -385,6 +407,8 @@ static int copy_record(const struct record *record, size_t size, struct copied_r
 		return size < sizeof(ret->r.tick) ? -EPROTO : 0;
 	case RECORD_THREAD:
 		return size < sizeof(ret->r.thread) ? -EPROTO : 0;
+	case RECORD_WATCHED:
+		return size < sizeof(ret->r.watched) ? -EPROTO : 0;
 	case RECORD_SAMPLE:
 		if (unwind_sample_read((const void *)record, size, &ret->sample) < 0)
 			return -EPROTO;
@@ -426,6 +450,10 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	case RECORD_WAITING:
 	case RECORD_RUNNING:
 		return take_thread(s, &t.r.thread);
+	case RECORD_WATCHED:
+		unwind_space_watched(s->program.space, t.r.watched.list, t.r.watched.number,
+				     t.r.watched.hash);
+		return 0;
 	case RECORD_RESET:
 		/* Capture may have been detached since, and may have missed an exec. */
 		s->was_interrupted = true;

@@ -20,12 +20,16 @@
 
 struct stream;
 
-/* Sends a stack hint to capture. */
-typedef void (*stream_hint_fn)(const struct msg_stack_hint *hint);
+/* How a stream sends messages to capture. A hint may be dropped. */
+struct stream_capture {
+	void (*hint)(const struct msg_stack_hint *m);
+	/* Returns false if the socket is full. */
+	bool (*watch)(const struct msg_watch *m);
+};
 
-/* Creates a stream. Copies open; cache must outlive the stream. */
+/* Creates a stream. Copies open; cache and to_capture must outlive the stream. */
 must_check int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
-			  stream_hint_fn hint, struct stream **ret);
+			  const struct stream_capture *to_capture, struct stream **ret);
 void stream_free(struct stream *s);
 
 /* Returns the broker's number of the target. */

@@ -183,7 +183,7 @@ static int name_by_offset(struct lookup *l, uint64_t addr, const struct unwind_i
 		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, names_base(path),
 			       addr - image->addr);
 	else
-		(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, addr);
+		(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, unwind_plain_addr(addr));
 	return text_intern(&l->text, name, ret);
 }
 

@@ -21,6 +21,7 @@
 #include "lib/capture/targets.h"
 #include "lib/capture/tick.h"
 #include "lib/capture/tracees.h"
+#include "lib/capture/watch.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
 {
@@ -162,6 +163,7 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 			continue;
 		tracees_give_up_samples(t, MISSED_NO_READER);
 		record_request_reset(t);
+		watch_clear(t);
 	}
 }
 
@@ -190,6 +192,15 @@ static struct traced_process *find_target(struct capture *c, uint32_t id)
 		if (t->id == id)
 			return t;
 	return NULL;
+}
+
+void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
+		   uint32_t list, const struct watch_part *parts, size_t n)
+{
+	struct traced_process *t = find_target(c, target);
+
+	if (t != NULL && t->sink == sink)
+		watch_set(t, list, parts, n);
 }
 
 void capture_await_exec(struct capture *c, uint32_t target)

@@ -28,6 +28,7 @@
 
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
+#include "lib/base/watch_part.h"
 #include "lib/capture/options.h"
 
 struct capture;
@@ -148,5 +149,12 @@ void capture_reset(struct capture *c, const struct capture_sink *sink);
  */
 void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t target, uint32_t tid,
 		  uint64_t sp, uint64_t top, uint64_t second);
+
+/*
+ * Takes the list of watched parts of a target from the sink's reader (watch.h, msg_watch): n is at
+ * most WATCH_PARTS. Ignored if the target writes to another sink.
+ */
+void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
+		   uint32_t list, const struct watch_part *parts, size_t n);
 
 #endif

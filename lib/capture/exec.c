@@ -13,6 +13,7 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
+#include "lib/capture/watch.h"
 
 /* The owner of no file. */
 #define NO_USER UINT32_MAX
@@ -170,6 +171,7 @@ void exec_happened(struct traced_process *t)
 		t->exec.files_uid = NO_USER;
 	has_rights = exec_compare_rights(t);
 	t->reader.n_gone = 0;
+	watch_clear(t);
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;
 	t->sink->execs++;

@@ -28,7 +28,8 @@ struct capture_sink {
 	struct ring_writer ring;
 	/* Ring bytes reserved for samples under way. Written by capture. */
 	size_t promised;
-	uint64_t execs; /* RECORD_EXEC of all targets so far. Written by capture */
+	/* RECORD_EXEC and RECORD_WATCHED of all targets so far. Written by capture */
+	uint64_t execs, watched;
 	/*
 	 * No process reads the ring, so capture takes no samples for it. Set by the caller, which
 	 * calls capture_reset() when there is a new reader.

@@ -17,6 +17,7 @@
 #include "lib/capture/snapshot.h"
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
+#include "lib/capture/watch.h"
 
 /*
  * Samples leave this many bytes of the ring to other records, and to the first sample of a thread,
@@ -53,6 +54,22 @@ bool record_event(struct traced_process *t, enum record_type type, uint32_t tid,
 		return false;
 	*record = head(t, tid, tick, time_ns);
 	ring_commit(&t->sink->ring, type, sizeof(*record));
+	return true;
+}
+
+bool record_watched(struct traced_process *t, uint32_t list, uint32_t number, uint64_t hash,
+		    uint64_t tick, uint64_t time_ns)
+{
+	struct record_watched *record = reserve(t, sizeof(*record));
+
+	if (record == NULL)
+		return false;
+	record->h = head(t, 0, tick, time_ns);
+	record->list = list;
+	record->number = number;
+	record->hash = hash;
+	ring_commit(&t->sink->ring, RECORD_WATCHED, sizeof(*record));
+	t->sink->watched++;
 	return true;
 }
 
@@ -381,6 +398,7 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	t->reader.n_gone = 0;
 	if (!record_event(t, RECORD_RESET, 0, tick, time_ns))
 		return;
+	watch_forget(t);
 	while (t->threads.asleep != NULL)
 		sleepers_wake(t->threads.asleep);
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {

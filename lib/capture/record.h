@@ -35,6 +35,10 @@ uint64_t record_time(const struct traced_process *t);
 bool record_event(struct traced_process *t, enum record_type type, uint32_t tid, uint64_t tick,
 		  uint64_t time_ns);
 
+/* Writes RECORD_WATCHED. Returns false if there is no room. */
+bool record_watched(struct traced_process *t, uint32_t list, uint32_t number, uint64_t hash,
+		    uint64_t tick, uint64_t time_ns);
+
 /* Writes RECORD_EXIT of the threads that have died since the last tick. */
 void record_exits(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 

@@ -23,6 +23,7 @@
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
  *   no more samples follow.
+ * - RECORD_WATCHED comes before the samples of its tick.
  * - After RECORD_RESET, and in a new ring, all threads are announced and sampled anew.
  *
  * Byte order and sizes are those of the machine. The reader must not trust any field but the size
@@ -51,6 +52,7 @@ enum record_type {
 	RECORD_READY,
 	RECORD_WAITING,
 	RECORD_RUNNING, /* the thread is running */
+	RECORD_WATCHED, /* a watched part of memory has other bytes than before */
 };
 
 /* The start of every record. */
@@ -87,6 +89,19 @@ struct record_thread {
 	uint32_t reserved;
 	/* The thread pointer; on x86_64 the value of pthread_self(3). 0: not known. */
 	uint64_t pointer;
+};
+
+/*
+ * A watched part of the process's memory (lib/base/watch_part.h) has other bytes than in the last
+ * record about it. Capture hashes the parts at each tick at which it looks at the process, before
+ * it interrupts the threads.
+ */
+struct record_watched {
+	struct record h;
+	uint32_t list;	 /* the number that the reader gave to the list of parts */
+	uint32_t number; /* the part's index in that list */
+	/* watch_part_hash(); 0: not in memory, or not readable. 0 at first. */
+	uint64_t hash;
 };
 
 /*

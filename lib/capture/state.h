@@ -200,6 +200,7 @@ struct traced_process {
 	 * is more than 20 ms ahead. 0: no read was slow lately. Cleared by tick.h
 	 */
 	uint64_t slow_until_ns;
+	struct watch *watch;	  /* watch.h; NULL: no list */
 	struct settling settling; /* while phase is TRACED_LEAVES; crash.h sets cut, too */
 	struct traced_crash crash;
 };

@@ -11,6 +11,7 @@
 #include "lib/capture/record.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
+#include "lib/capture/watch.h"
 
 /* Nearly every exec leaves a sign. Without one, capture checks for an exec after so many ticks. */
 #define DOUBT_TICKS 512
@@ -259,6 +260,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 		miss_tick(t, ticks);
 		return false;
 	}
+	watch_tick(t, tick, time_ns);
 	covered = covered_by_look(t, 0);
 	record_rename_all(t, covered.tick, covered.time_ns);
 	balance_read_clock(t);

@@ -35,6 +35,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file_identity.h"
 #include "lib/base/util.h"
+#include "lib/base/watch_part.h"
 #include "lib/capture/sample.h"
 
 struct unwind_cache; /* the images of all targets of this process */
@@ -98,6 +99,23 @@ enum unwind_end {
  * UNWIND_END_SIGNALS is "cycle".
  */
 const char *unwind_end_name(enum unwind_end end);
+
+/*
+ * Addresses of frames. If a program maps one file after the other at the same address, a frame's
+ * address says in which of them it lies: bits 56 to 62 have the number of the mapping (0: the first
+ * one). Addresses of user space are below 2^56. The functions that look up addresses take such
+ * addresses, and the image of mapping n has an address with n in the same bits. So images do not
+ * overlap. UNWIND_END_NO_MAP is the end of a walk in a mapping of which memory shows that it has
+ * been replaced by an unknown one; the number is 127 then, and no image has it.
+ *
+ * unwind_plain_addr() returns an address without the number.
+ */
+#define UNWIND_VERSION_BIT 56
+static inline uint64_t unwind_plain_addr(uint64_t addr)
+{
+	/* Addresses of the kernel (vsyscall) have all upper bits set. */
+	return addr >> 63 != 0 ? addr : addr & ((UINT64_C(1) << UNWIND_VERSION_BIT) - 1);
+}
 
 /*
  * A frame. addr is what is sent to the server, which subtracts one instruction
@@ -231,13 +249,47 @@ must_check int unwind_space_set_file(struct unwind_space *s, const char *path, u
 void unwind_space_set_identities(struct unwind_space *s, const struct mapped_file *files, size_t n);
 
 /*
- * Sets *ret_remapped to true if unwind_space_set_maps() with this text would
- * change or remove an executable range that is mapped now. Addresses recorded
- * until now must then be looked up before the new maps are set. New ranges do
- * not count. Returns the errors of unwind_space_set_maps(); changes nothing.
+ * Sets *ret to true if unwind_space_set_maps() with this text would forget the mappings that others
+ * have replaced, because there are too many (VERSIONS_MAX in space/versions.h). Addresses recorded
+ * until now must then be looked up before the new maps are set. Returns the errors of
+ * unwind_space_set_maps(); changes nothing.
  */
-must_check int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
-					bool *ret_remapped);
+must_check int unwind_space_would_forget(const struct unwind_space *s, const char *text,
+					 size_t size, bool *ret);
+
+/*
+ * Parts of the target's memory by which the library sees that other files than before are mapped
+ * (struct watch_part). list is a number that no other list of the cache has. A new list of the same
+ * number begins with all parts of the last one.
+ */
+struct unwind_watch {
+	uint32_t list;
+	size_t n;
+	struct watch_part parts[WATCH_PARTS];
+};
+
+/* Returns true if *ret is to be sent to capture: the list has changed since it was sent. */
+bool unwind_space_needs_watch(const struct unwind_space *s, struct unwind_watch *ret);
+void unwind_space_watch_sent(struct unwind_space *s);
+
+/* Takes a RECORD_WATCHED. Ignores another list than the last one, and an unknown number. */
+void unwind_space_watched(struct unwind_space *s, uint32_t list, uint32_t number, uint64_t hash);
+
+/* Called if capture may have lost the list: nothing is known of memory, and the list is sent again.
+ */
+void unwind_space_watch_again(struct unwind_space *s);
+
+/*
+ * Returns true if memory at a mapping looks like none of the files that were mapped there. The
+ * mapping counts as unmapped until it looks like one, or the maps are set.
+ */
+bool unwind_space_has_doubt(struct unwind_space *s);
+
+/*
+ * Requests the files that the maps have where images are watched. Called after
+ * unwind_space_set_maps(), since they may soon be gone.
+ */
+void unwind_space_open_watched(struct unwind_space *s);
 
 /*
  * Returns in how many mappings addresses were looked up, since the last call, whose code lies more

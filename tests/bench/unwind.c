@@ -149,6 +149,7 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 	case RECORD_EXIT:
 		r = aggregate_exit(a, record->tid, time_ns);
 		break;
+	case RECORD_WATCHED:
 	case RECORD_EXEC:
 	case RECORD_RESET:
 	case RECORD_END:

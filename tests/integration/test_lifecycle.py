@@ -366,6 +366,45 @@ def test_code_comes_and_goes(box):
           f'who calls what was loaded: {callers}')
 
 
+def swap(box, us):
+    """Two libraries take turns at one address. The shares of both are those of
+    the program, and stacks are whole. A rule of the wrong library would end a
+    stack."""
+    target = box.target('swaps', us)
+    profd = box.profile([target], '--mode', 'cpu', work=4)
+    target.signal(signal.SIGUSR1)
+    check(target.wait() == 0, f'the target: {target.report()}')
+    alpha, beta, same = map(int, target.wait_line(
+        r'alpha (\d+) beta (\d+) same (\d)').groups())
+    check(same == 1, 'the libraries are at different addresses')
+    check_quiet(profd)
+    check_sums(profd)
+    check_rules(profd)
+    # The first samples of an unknown library are lost, with a reason.
+    check_complete(profd, 0.85)
+    seconds = {'alpha': 0, 'beta': 0}
+    for bar in (b for c in profd.chunks for b in chunk_rules.bars(c)):
+        check(not {'alpha', 'beta'} <= set(bar.names), f'{bar.names}')
+        for name in seconds.keys() & set(bar.names):
+            seconds[name] += bar.seconds
+    share = seconds['alpha'] / sum(seconds.values())
+    truth = alpha / (alpha + beta)
+    # 400 samples: three standard deviations.
+    check(abs(share - truth) < 0.08, f'{share:.3f} and not {truth:.3f}')
+
+
+def test_libraries_swap_every_5_ms(box):
+    swap(box, '5000')
+
+
+def test_libraries_swap_every_20_ms(box):
+    swap(box, '20000')
+
+
+def test_libraries_swap_every_100_ms(box):
+    swap(box, '100000')
+
+
 def test_short_runs(box):
     """The run ends while unwind still reads its first file."""
     target, made = box.target('shares'), 0

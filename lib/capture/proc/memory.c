@@ -1,7 +1,6 @@
 #include "lib/capture/proc/memory.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -114,6 +113,37 @@ static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, 
 	return filled;
 }
 
+/* Sets the range to the pages of [addr, addr + size). Returns false if there are none. */
+static bool set_pages(struct range *range, uint64_t addr, size_t size, uint64_t *ret_end)
+{
+	range->page_size = (uint64_t)getpagesize();
+	/* The end of the last page must not overflow, either. */
+	if (size == 0 || __builtin_add_overflow(addr, size, ret_end) ||
+	    *ret_end > UINT64_MAX - range->page_size)
+		return false;
+	range->first = addr / range->page_size;
+	range->n = (size_t)((*ret_end - 1) / range->page_size - range->first) + 1;
+	range->n = min_size(range->n, MEMORY_PAGES_MAX);
+	return true;
+}
+
+bool memory_is_there(int pagemap_fd, uint64_t addr, size_t size)
+{
+	struct range range;
+	uint64_t end;
+	size_t n;
+
+	if (!set_pages(&range, addr, size, &end))
+		return false;
+	n = range.n;
+	if (look_up(pagemap_fd, NULL, &range) < 0 || range.n < n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if ((range.entries[i] & PAGE_PRESENT) == 0)
+			return false;
+	return true;
+}
+
 ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr, void *to,
 		    size_t size, size_t hole_max)
 {
@@ -124,14 +154,8 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint6
 	ssize_t n;
 	int r;
 
-	range.page_size = (uint64_t)getpagesize();
-	/* The end of the last page must not overflow, either. */
-	if (size == 0 || __builtin_add_overflow(addr, size, &end) ||
-	    end > UINT64_MAX - range.page_size)
+	if (!set_pages(&range, addr, size, &end))
 		return -EFAULT;
-	range.first = addr / range.page_size;
-	range.n = (size_t)((end - 1) / range.page_size - range.first) + 1;
-	range.n = min_size(range.n, MEMORY_PAGES_MAX);
 	r = look_up(pagemap_fd, seen, &range);
 	if (r < 0)
 		return r;

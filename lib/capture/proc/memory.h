@@ -14,6 +14,7 @@
 #ifndef LIB_CAPTURE_PROC_MEMORY_H
 #define LIB_CAPTURE_PROC_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,5 +49,11 @@ struct memory_seen {
  */
 must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
 			       void *to, size_t size, size_t hole_max);
+
+/*
+ * Returns true if all pages of the size bytes at addr, at most MEMORY_PAGES_MAX pages, are in
+ * memory and not swapped out: process_vm_readv(2) fetches none of them. pagemap_fd may be -1: true.
+ */
+bool memory_is_there(int pagemap_fd, uint64_t addr, size_t size);
 
 #endif

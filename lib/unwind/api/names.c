@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/space/space.h"
 
 static void fill_image(const struct space_mapping *m, struct unwind_image *ret)
 {
-	const struct map *map = m->file;
+	const struct map *map = &m->file;
 	const struct image *i = m->image;
 	const bool has_file = i->identity.content[0] == 0;
 
@@ -17,7 +16,7 @@ static void fill_image(const struct space_mapping *m, struct unwind_image *ret)
 		.id = i->id.size > 0 ? i->id.bytes : NULL,
 		.id_size = i->id.size,
 		.has_build_id = i->id.is_real,
-		.addr = m->bias + i->base,
+		.addr = versions_mark(m, m->bias + i->base),
 		.vmaddr = i->base,
 		.size = i->size,
 		.device = has_file ? i->identity.file.device : map->device,
@@ -29,18 +28,29 @@ static void fill_image(const struct space_mapping *m, struct unwind_image *ret)
 
 int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
 {
-	struct space_mapping *m;
-	int r = -ENOENT;
+	const struct space_mapping *m;
 
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping(s, addr);
-	if (m && m->image) {
+	m = versions_find(s, addr, &addr);
+	if (m && m->image)
 		fill_image(m, ret);
-		r = 0;
-	}
 	cache_end(s->cache);
-	return r;
+	return m && m->image ? 0 : -ENOENT;
+}
+
+/* Finds the image at a present mapping. */
+static int image_now(struct unwind_space *s, const struct map *map, struct unwind_image *ret)
+{
+	const struct space_mapping *m;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping_now(s, map->start);
+	if (m->image)
+		fill_image(m, ret);
+	cache_end(s->cache);
+	return m->image ? 0 : -ENOENT;
 }
 
 int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind_image *ret)
@@ -49,10 +59,10 @@ int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind
 		const struct map *map = &s->maps.v[i], *above = maps_above(&s->maps, map);
 
 		if (strcmp(map->path, path) == 0)
-			return unwind_image_at(s, map->start, ret);
+			return image_now(s, map, ret);
 		/* All of the file's text may be in other memory. */
-		if (above && strcmp(above->path, path) == 0 &&
-		    unwind_image_at(s, map->start, ret) == 0 && strcmp(ret->path, path) == 0)
+		if (above && strcmp(above->path, path) == 0 && image_now(s, map, ret) == 0 &&
+		    strcmp(ret->path, path) == 0)
 			return 0;
 	}
 	return -ENOENT;
@@ -68,12 +78,12 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_nam
 
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping(s, addr);
+	m = versions_find(s, addr, &addr);
 	if (m && !m->image && space_find_jit_symbol(s, addr, ret_name, ret_offset))
 		r = 0;
 	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
 		const uint64_t vaddr = addr - m->bias;
-		struct file_source source = space_source(s, m->file);
+		struct file_source source = space_source(s, &m->file);
 
 		is_stub = plt_covers(&m->image->plt, vaddr) && space_read_plt(s, m) &&
 			  plt_name(&m->image->plt, vaddr, ret_name, ret_offset);
@@ -93,17 +103,20 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_nam
 
 int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start)
 {
-	const struct pc_info *p;
+	struct space_mapping *m;
 	uint64_t vaddr;
 	int r = -ENOENT;
 
 	cache_begin(s->cache);
 	space_begin(s);
-	p = pc_info_at(s, addr);
-	if (p->image && rows_function(p->rows, addr - p->bias, &vaddr)) {
-		*ret_start = vaddr + p->bias;
+	m = versions_find(s, addr, &addr);
+	if (m && m->image && space_read_image(s, m) &&
+	    rows_function(image_rows(m->image, addr - m->bias), addr - m->bias, &vaddr)) {
+		*ret_start = versions_mark(m, vaddr + m->bias);
 		r = 0;
 	}
+	/* A part of the rows may have been compiled. */
+	s->cache->grown = true;
 	cache_end(s->cache);
 	return r;
 }
@@ -125,9 +138,9 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 		return -ENOENT;
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping(s, addr);
+	m = versions_find(s, addr, &addr);
 	if (m && m->image) {
-		struct file_source source = space_source(s, m->file);
+		struct file_source source = space_source(s, &m->file);
 
 		lost = cache_lines(s->cache, m->image, &source) != 0;
 		if (m->image->lines) {

@@ -184,6 +184,7 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	assert(max_frames >= 1 && max_frames <= UNWIND_FRAMES_MAX);
 	cache_begin(s->cache);
 	space_begin(s);
+	versions_settle(s);
 	ret->guess_cost = 0;
 	walk_from(sample, sample->regs_known & ALL_REGS, &w, max_frames, ret);
 	/*
@@ -193,6 +194,7 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) &&
 	    w.guess_cost < WALK_GUESS_COST_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
+	versions_mark_frames(s, ret);
 	cache_end(s->cache);
 }
 

@@ -33,6 +33,7 @@ static bool find_note(struct build_id *id, const uint8_t *p, size_t n, size_t al
 			id->size = min_size(h.n_descsz, BUILD_ID_MAX);
 			memcpy(id->bytes, p + pos, id->size);
 			id->is_real = true;
+			id->offset = pos;
 			return true;
 		}
 		if (align_up(pos + h.n_descsz, align) > n)
@@ -51,6 +52,8 @@ static bool notes_at(struct build_id *id, const struct elf_file *f, uint64_t off
 	if (elf_file_read(f, offset, size, NOTES_MAX, &notes))
 		return false;
 	found = find_note(id, notes, size, (size_t)align);
+	if (found)
+		id->offset += offset;
 	free(notes);
 	return found;
 }

@@ -19,8 +19,9 @@
 
 struct build_id {
 	uint8_t bytes[BUILD_ID_MAX];
-	size_t size;  /* 0: the file has neither a build-id nor .text */
-	bool is_real; /* a build-id; false: made from .text */
+	size_t size;	 /* 0: the file has neither a build-id nor .text */
+	bool is_real;	 /* a build-id; false: made from .text */
+	uint64_t offset; /* of a build-id in the file */
 };
 
 /* Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. */

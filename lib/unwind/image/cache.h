@@ -71,6 +71,7 @@ struct unwind_cache {
 	uint64_t clock;		    /* number of calls of cache_begin() so far */
 	uint64_t unread_at;	    /* clock of the last call that could not read some code */
 	uint64_t generation;	    /* grows when rows that were handed out are freed */
+	uint32_t watch_lists;	    /* the unwind_watch.list that was given out last */
 	uint64_t stack_ids;	    /* the unwind_stack.id that was given out last */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;

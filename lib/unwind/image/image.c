@@ -155,6 +155,7 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed, stru
 		r = read_segments(i, &f);
 		if (r == 0)
 			build_id_read(&f, &i->id);
+		fingerprint_read(&f, &i->id, &i->fingerprint);
 		if (!i->id.is_real)
 			i->headers = hash_headers(&f, seed);
 		i->has_symtab = symbols_has_symtab(&f);

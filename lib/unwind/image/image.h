@@ -26,6 +26,7 @@
 #include "lib/unwind/dwarf/lines.h"
 #include "lib/unwind/elf/build_id.h"
 #include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/elf/fingerprint.h"
 #include "lib/unwind/elf/plt.h"
 #include "lib/unwind/elf/symbols.h"
 #include "lib/unwind/rules/rows.h"
@@ -105,6 +106,7 @@ struct image {
 	uint64_t base; /* p_vaddr of the first PT_LOAD */
 	uint64_t size; /* from there to the end of the last PT_LOAD */
 	struct build_id id;
+	struct fingerprint fingerprint; /* not of the vDSO */
 	/* Without a build-id: a hash of the section headers and the modification time. */
 	uint64_t headers;
 	bool has_symtab;

@@ -62,7 +62,7 @@ enum { CALL_UNKNOWN, CALL_NONE, CALL_NORETURN, CALL_INDIRECT, CALL_N };
 static size_t code_read(const struct code_query *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	struct unwind_cache *cache = c->space->cache;
-	struct file_source source = space_source(c->space, c->mapping->file);
+	struct file_source source = space_source(c->space, &c->mapping->file);
 	struct image *image = c->mapping->image;
 	uint64_t offset;
 	uint64_t left;

@@ -35,6 +35,7 @@ void unwind_space_free(struct unwind_space *s)
 {
 	if (!s)
 		return;
+	versions_fini(s);
 	put_images(s);
 	free(s->mappings);
 	maps_fini(&s->maps);
@@ -50,8 +51,7 @@ static bool same_file(const struct map *a, const struct map *b)
 	return a->device == b->device && a->inode == b->inode && strcmp(a->path, b->path) == 0;
 }
 
-/* Returns true if maps has every address of old with the same file and offset. */
-static bool still_there(const struct map *old, const struct maps *maps)
+bool space_still_there(const struct map *old, const struct maps *maps)
 {
 	uint64_t at = old->start;
 
@@ -83,8 +83,7 @@ static bool keeps_image(const struct map *old, const struct map *new)
 	return is_part(old, new) && (old->inode != 0 || old->end == new->end);
 }
 
-/* Frees what was looked up by rules and images that may be gone now. */
-static void forget_lookups(struct unwind_space *s)
+void space_forget_lookups(struct unwind_space *s)
 {
 	free(s->pc_infos);
 	s->pc_infos = NULL;
@@ -103,7 +102,7 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	s->far_path = NULL;
 	s->perf_map_asked = false;
 	perf_map_reset_reads(&s->perf_map);
-	forget_lookups(s);
+	space_forget_lookups(s);
 }
 
 /*
@@ -114,22 +113,47 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 static void keep_mapping(const struct map *old, struct space_mapping *from, const struct maps *maps,
 			 const struct map *now, struct space_mapping *to)
 {
-	const struct map *file = NULL;
+	const struct map *file = from->file.start == old->start ? now : maps_above(maps, now);
 
-	if (from->file)
-		file = from->file == old ? now : maps_above(maps, now);
-	if (from->refused || (from->file && !(file && is_part(from->file, file))))
+	if (from->refused || (from->image && !(file && is_part(&from->file, file)))) {
+		to->doubts = from->doubts;
+		if (to->doubts < SPACE_DOUBTS_MAX)
+			to->doubts++;
 		return;
+	}
 	*to = *from;
-	to->file = file;
+	if (to->image)
+		to->file = *file;
 	to->lost = false;
+	if (to->is_doubted && ++to->doubts >= SPACE_DOUBTS_MAX) {
+		to->trusts_maps = true;
+		to->is_doubted = false;
+		to->n_parts = 0;
+	}
 	memset(from, 0, sizeof(*from));
+}
+
+/* Moves replaced mappings that are back to the mappings of maps. */
+static void restore_mappings(struct unwind_space *s, const struct maps *maps,
+			     struct space_mapping *mappings)
+{
+	for (size_t i = s->versions.n; i-- > 0;) {
+		const struct map *old = versions_map(s, i);
+		const struct map *now = maps_find(maps, old->start);
+		struct space_mapping *to = now ? &mappings[now - maps->v] : NULL;
+
+		if (!to || to->tried || !keeps_image(old, now))
+			continue;
+		keep_mapping(old, versions_mapping(s, i), maps, now, to);
+		to->doubts = 0;
+	}
 }
 
 int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 {
 	struct space_mapping *mappings;
 	struct maps maps;
+	bool full;
 	int r;
 
 	r = maps_parse(&maps, text, size, UNWIND_MAPS_MAX);
@@ -147,7 +171,12 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 		if (now && keeps_image(old, now))
 			keep_mapping(old, &s->mappings[i], &maps, now, &mappings[now - maps.v]);
 	}
+	restore_mappings(s, &maps, mappings);
+	full = versions_are_full(s, &maps);
+	versions_replace(s, &maps, full);
 	replace_maps(s, &maps, mappings);
+	if (full)
+		versions_watch_anew(s);
 	return 0;
 }
 
@@ -174,7 +203,7 @@ static int map_file(struct unwind_space *s, struct image *image, const char *pat
 	};
 	mappings[0] = (struct space_mapping){
 		.image = image,
-		.file = &maps.v[0],
+		.file = maps.v[0],
 		.bias = start - image->base,
 		.tried = true,
 	};
@@ -211,20 +240,17 @@ void unwind_space_set_identities(struct unwind_space *s, const struct mapped_fil
 	}
 }
 
-int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
-			     bool *ret_remapped)
+int unwind_space_would_forget(const struct unwind_space *s, const char *text, size_t size,
+			      bool *ret)
 {
-	bool remapped = false;
 	struct maps maps;
 	int r;
 
 	r = maps_parse(&maps, text, size, UNWIND_MAPS_MAX);
 	if (r)
 		return r;
-	for (size_t i = 0; i < s->maps.n && !remapped; i++)
-		remapped = !still_there(&s->maps.v[i], &maps);
+	*ret = versions_are_full(s, &maps);
 	maps_fini(&maps);
-	*ret_remapped = remapped;
 	return 0;
 }
 
@@ -260,7 +286,7 @@ static bool is_anonymous(const struct map *map)
 
 bool space_read_image(struct unwind_space *s, struct space_mapping *m)
 {
-	const struct file_source source = space_source(s, m->file);
+	const struct file_source source = space_source(s, &m->file);
 
 	if (m->lost || cache_rows(s->cache, m->image, &source)) {
 		m->lost = true;
@@ -275,7 +301,7 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m)
 
 bool space_read_plt(struct unwind_space *s, struct space_mapping *m)
 {
-	const struct file_source source = space_source(s, m->file);
+	const struct file_source source = space_source(s, &m->file);
 
 	return cache_symbols(s->cache, m->image, &source) == 0 &&
 	       cache_plt(s->cache, m->image, &source) == 0;
@@ -316,11 +342,24 @@ static bool set_image(struct space_mapping *m, const struct map *map, const stru
 	if (image_bias(image, file->start, file->offset, file->exec, &m->bias) &&
 	    (file == map || image_has_code(image, m->bias, map->start, map->end))) {
 		m->image = image;
-		m->file = file;
+		m->file = *file;
 		return true;
 	}
 	cache_put(image);
 	return false;
+}
+
+/*
+ * Returns true if the image certainly is that of another file than map: one that was mapped there
+ * after the maps were read. The devices are those of different layers on some file systems, and a
+ * memfd may have been copied to another one; then nothing is certain.
+ */
+static bool is_other_file(const struct map *map, const struct image *image)
+{
+	const struct image_identity *i = &image->identity;
+
+	return i->content[0] == 0 && map->inode != 0 && i->file.device == map->device &&
+	       i->file.inode != map->inode && strncmp(map->path, "/memfd:", 7) != 0;
 }
 
 /*
@@ -342,32 +381,48 @@ static bool find_image(struct unwind_space *s, struct space_mapping *m, const st
 	m->generated = is_anonymous(map);
 	if (m->generated)
 		return false;
-	if (get_image(s, m, map, &image) == 0)
+	m->refused = get_image(s, m, map, &image) != 0;
+	if (m->refused)
+		return false;
+	if (!is_other_file(map, image))
 		return set_image(m, map, map, image);
+	cache_put(image);
 	m->refused = true;
 	return false;
 }
 
-struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr)
+/* Requests the file of m, the mapping map, and reads what a walk needs of it. */
+static void try_mapping(struct unwind_space *s, const struct map *map, struct space_mapping *m)
 {
-	const struct map *map = maps_find(&s->maps, addr);
-	struct space_mapping *m;
+	const bool found = find_image(s, m, map);
 
-	if (!map)
-		return NULL;
-	m = &s->mappings[map - s->maps.v];
-	if (m->tried)
-		return m;
 	m->tried = true;
-	if (!find_image(s, m, map))
-		return m;
+	versions_add(s, map, m);
+	if (!found)
+		return;
 	if (map->end - m->bias - m->image->base > UNWIND_CODE_MAX) {
 		s->far_mappings++;
-		s->far_path = m->file->path;
+		s->far_path = m->file.path;
 	}
 	/* Later the file may be out of reach, because the target has exited. */
 	(void)space_read_image(s, m);
+}
+
+struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr)
+{
+	const struct map *map = maps_find(&s->maps, addr);
+	struct space_mapping *m = map ? &s->mappings[map - s->maps.v] : NULL;
+
+	if (m && !m->tried)
+		try_mapping(s, map, m);
 	return m;
+}
+
+struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr)
+{
+	struct space_mapping *m = space_mapping_now(s, addr);
+
+	return m && !m->is_doubted ? m : NULL;
 }
 
 void space_open_perf_map(struct unwind_space *s)
@@ -404,6 +459,6 @@ void space_begin(struct unwind_space *s)
 {
 	if (s->generation == s->cache->generation)
 		return;
-	forget_lookups(s);
+	space_forget_lookups(s);
 	s->generation = s->cache->generation;
 }

@@ -17,6 +17,7 @@
 #include "lib/unwind/image/perf_map.h"
 #include "lib/unwind/space/maps.h"
 #include "lib/unwind/space/memos.h"
+#include "lib/unwind/space/versions.h"
 #include "lib/unwind/unwind.h"
 
 /* The image of one mapping, and the result of requests for its file. */
@@ -24,17 +25,35 @@ struct space_mapping {
 	struct image *image; /* a reference; NULL: none */
 	/*
 	 * The mapping of the image's file: this one or, if the program has replaced its text by a
-	 * copy in other memory, another one of the same file. NULL without an image. Owned by the
-	 * space's maps.
+	 * copy in other memory, another one of the same file. Not valid without an image.
 	 */
-	const struct map *file;
+	struct map file;
 	uint64_t bias;		       /* address in memory minus address in the file */
 	struct file_identity identity; /* of the file; inode 0: unknown */
 	bool generated; /* code that the target made at run time: no file, no image */
 	bool tried;	/* the file was requested */
 	bool refused;	/* the first request for the file failed */
 	bool lost;	/* a later one failed: not tried again with these maps */
+	/* versions.h */
+	bool is_doubted; /* memory does not look like image: it counts as unmapped */
+	/*
+	 * How often maps have had it, doubted or refused, since memory looked like image; of a
+	 * replaced mapping: how often they have not had it although memory looked like image.
+	 */
+	uint8_t doubts;
+	bool trusts_maps; /* memory never looks like image: a debugger may have changed the code */
+	uint8_t version;
+	uint8_t n_parts;
+	/* By part of the image's fingerprint: its index in the list of watched parts. */
+	uint8_t parts[FINGERPRINT_PARTS];
 };
+
+/*
+ * After so many readings of the maps the mapping of a doubted image is right, and not the doubt.
+ * They take a second at least. A program that swaps libraries in a rhythm may show the same one in
+ * the readings of half a second.
+ */
+#define SPACE_DOUBTS_MAX 20
 
 struct unwind_space {
 	struct unwind_cache *cache;
@@ -48,7 +67,8 @@ struct unwind_space {
 	bool perf_map_asked; /* the perf map was requested since the maps were set */
 	struct maps maps;
 	struct space_mapping *mappings; /* owned; one for each of maps, in their order */
-	struct pc_info *pc_infos;	/* owned; filled by pc_info.c; NULL: none yet */
+	struct versions versions;
+	struct pc_info *pc_infos; /* owned; filled by pc_info.c; NULL: none yet */
 	/*
 	 * cache->generation when pc_infos and memos were filled. If the cache has
 	 * another one now, they are stale.
@@ -73,7 +93,16 @@ void space_begin(struct unwind_space *s);
  * text into huge pages, for instance. Without such an image, or if the file was refused, the image
  * is NULL.
  */
+struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr);
+
+/* The same for a walk: NULL also if the mapping is in doubt. */
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
+
+/* Returns true if maps has every address of old with the same file and offset. */
+bool space_still_there(const struct map *old, const struct maps *maps);
+
+/* Frees what was looked up by rules and images that may be gone now. */
+void space_forget_lookups(struct unwind_space *s);
 
 /*
  * Reads the CFI of m->image, which must not be NULL, and its symbols, unless

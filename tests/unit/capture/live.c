@@ -617,6 +617,10 @@ static void see(struct live *l, const struct record *record, size_t size)
 	case RECORD_RUNNING:
 		see_state(l, record);
 		break;
+	case RECORD_WATCHED:
+		ck_assert_uint_ge(size, sizeof(l->watched));
+		memcpy(&l->watched, record, sizeof(l->watched));
+		break;
 	}
 }
 

@@ -72,6 +72,7 @@ struct live {
 	int pidfd;
 	int in, out;
 
+	struct record_watched watched; /* the last one */
 	uint64_t records[LIVE_TYPES];
 	uint64_t settled_ns;
 	bool ended;

@@ -48,6 +48,14 @@ static void no_hint(const struct msg_stack_hint *hint)
 	(void)hint;
 }
 
+static bool no_watch(const struct msg_watch *m)
+{
+	(void)m;
+	return true;
+}
+
+static const struct stream_capture no_capture = {.hint = no_hint, .watch = no_watch};
+
 /* Takes the number MSG_FD before Check opens a file with it. */
 __attribute__((constructor)) static void take_descriptor(void)
 {
@@ -82,7 +90,7 @@ static void set_up(void)
 	close_fd(&fds[1]);
 	OK(unwind_cache_new(&options, &cache));
 	answer(first, sizeof(first));
-	OK(stream_new(&open, cache, no_hint, &stream));
+	OK(stream_new(&open, cache, &no_capture, &stream));
 }
 
 static void tick(uint64_t time_ns)

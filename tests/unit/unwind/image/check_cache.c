@@ -725,7 +725,7 @@ static int open_again(struct unwind_space *space)
 
 	cache_begin(space->cache);
 	m = space_mapping(space, COPY_AT(0));
-	source = space_source(space, m->file);
+	source = space_source(space, &m->file);
 	fd = cache_fd(space->cache, m->image, &source);
 	cache_end(space->cache);
 	return fd;

@@ -1,0 +1,34 @@
+/*
+ * The fingerprint of an ELF file: bytes that are the same in the file and in memory, and that
+ * differ from those of other files at the same addresses. By them one sees in memory which of
+ * several files is mapped.
+ *
+ * The fingerprint is the build-id. For a file without a build-id, it is parts of .gnu.hash, .dynstr
+ * and .text: in two builds of one library, names move the first two, and any change moves code.
+ */
+#ifndef LIB_UNWIND_ELF_FINGERPRINT_H
+#define LIB_UNWIND_ELF_FINGERPRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/unwind/elf/build_id.h"
+#include "lib/unwind/elf/elf_file.h"
+
+struct fingerprint_part {
+	uint64_t vaddr;
+	uint32_t size; /* 1 to WATCH_BYTES (lib/base/watch_part.h) */
+	uint64_t hash; /* watch_part_hash() */
+};
+
+#define FINGERPRINT_PARTS 8
+
+struct fingerprint {
+	size_t n; /* 0: the file has none */
+	struct fingerprint_part parts[FINGERPRINT_PARTS];
+};
+
+/* Makes the fingerprint of f, whose identifier is id. */
+void fingerprint_read(const struct elf_file *f, const struct build_id *id, struct fingerprint *ret);
+
+#endif
