@@ -62,7 +62,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSENTRY_PROFD_VERSION='"$(VERSION)"' \
 HARDENED_LINK = -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
 # These headers have all that the processes say to each other; MSG_NUMBER is their hash.
 MSG_HEADERS = $(wildcard daemon/msg/*.h) proto/client_report.h lib/unwind/unwind.h \
-	$(addprefix lib/,base/ipc.h base/ring.h capture/counters.h capture/sample.h)
+	$(addprefix lib/,base/ipc.h base/ring.h base/watch_part.h capture/counters.h capture/sample.h)
 # Where the broker finds the other executables if they are not beside it.
 DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' \
 	-DMSG_NUMBER=0x$(shell cat $(MSG_HEADERS) | sha256sum | cut -c -16)
