@@ -30,17 +30,22 @@
 #define CONFIG_SPOTLIGHT_DEFAULT "http://localhost:8969/stream"
 #define CONFIG_SPOTLIGHT_ON	 "yes"
 
-/* The size of NAME in [target "NAME"], with the NUL: inih keeps 49 bytes of target "NAME". */
+/* The size of NAME in [target "NAME"], with the NUL: a word for tables and commands. */
 #define CONFIG_NAME_MAX 41
-/*
- * The size of a text or a path, with the NUL. In a file, inih limits the whole line, "key = value",
- * to 197 bytes. Options and variables can be longer: KEY_TEXT has up to 200 bytes (config_keys.h),
- * a path up to 255.
- */
+/* The size of a text or a path, with the NUL, unless another maximum is given below. */
 #define CONFIG_TEXT_MAX 256
-/* Enough for some hundred kinds of processes on a host. A section takes 5 KB. */
+/* Of a pattern that may be long, as those of command lines and of nested containers. */
+#define CONFIG_PATTERN_MAX 1024
+/* Of no_proxy: a cluster lists its networks, services and nodes. Larger than all other values. */
+#define CONFIG_NO_PROXY_MAX 4096
+/* Enough for some hundred kinds of processes on a host. A section takes 6 KB. */
 #define CONFIG_TARGETS_MAX 256
-#define CONFIG_FILES_MAX   256
+/*
+ * The processes that send: one for each DSN, that of [sentry], given or not, among them, and one
+ * for Spotlight.
+ */
+#define CONFIG_SHIPS_MAX 32
+#define CONFIG_FILES_MAX 256
 /* The most keys of all sections together: each has a bit in the masks of given keys. */
 #define CONFIG_KEYS_MAX 64
 
@@ -89,10 +94,10 @@ struct target_config {
 	/* Rules (daemon/config/match.h); "": not given. */
 	char exe[CONFIG_TEXT_MAX];
 	char comm[CONFIG_TEXT_MAX];
-	char cmdline[CONFIG_TEXT_MAX];
+	char cmdline[CONFIG_PATTERN_MAX];
 	char user[CONFIG_TEXT_MAX]; /* a name or a number */
 	uint32_t uid;		    /* the user's, or CONFIG_UID_ANY */
-	char cgroup[CONFIG_TEXT_MAX];
+	char cgroup[CONFIG_PATTERN_MAX];
 	char unit[CONFIG_TEXT_MAX];
 	char container[CONFIG_TEXT_MAX];
 	char pid_file[CONFIG_TEXT_MAX];
@@ -119,6 +124,7 @@ struct target_config {
 	uint64_t given;
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	struct config_origin origin;
+	bool has_unread_line; /* a line with a fault may have been a rule */
 };
 
 struct config {
@@ -134,7 +140,7 @@ struct config {
 	char client_key[CONFIG_TEXT_MAX];
 	char http_proxy[CONFIG_TEXT_MAX]; /* "": that of the environment */
 	char https_proxy[CONFIG_TEXT_MAX];
-	char no_proxy[CONFIG_TEXT_MAX];
+	char no_proxy[CONFIG_NO_PROXY_MAX];
 	bool client_reports;
 	bool retry_5xx;
 	enum compression compression;
@@ -153,8 +159,8 @@ struct config {
 	uint32_t chunk_seconds;
 	uint32_t cpu_budget; /* percent of one processor; 0: no limit */
 	uint32_t max_frames;
-	char in_app_include[CONFIG_TEXT_MAX]; /* patterns of paths, separated by blanks */
-	char in_app_exclude[CONFIG_TEXT_MAX];
+	char in_app_include[MSG_PATTERNS_MAX]; /* patterns of paths, separated by blanks */
+	char in_app_exclude[MSG_PATTERNS_MAX];
 	enum unwind_symbols symbols;
 	enum addresses addresses;
 	char platform[MSG_TEXT_MAX];

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,27 +13,11 @@
 #include "daemon/config/config_value.h"
 #include "lib/base/buf.h"
 
-/*
- * The library inih parses each line. On its own, inih skips a line that it does not understand,
- * reports only the first of these lines, and does not report a section without keys. So this file
- * passes inih one line at a time, and checks what inih has reported for each line.
- */
-
 #define TARGETS_D "targets.d"
 #define SUFFIX	  ".conf"
 
-/*
- * This line is passed after each [section] line and makes inih report the section. The byte \001
- * cannot be in a file that inih accepts.
- */
-#define SECTION_LINE "\001=1\n"
-#define SECTION_KEY  "\001"
-
-/* The length at which inih cuts off a section's name. */
-#define SECTION_BYTES_MAX 49
-
-/* inih needs room for "\r\n" and a NUL. */
-#define LINE_EXTRA 3
+_Static_assert(CONFIG_FILES_MAX == 256 && CONFIG_FILE_BYTES_MAX == 1u << 20,
+	       "faults contain these numbers");
 
 struct reader {
 	struct config *config;
@@ -42,11 +25,7 @@ struct reader {
 	const struct config_text *text;
 	uint32_t file; /* from config_add_file(), for faults */
 	size_t at;
-	unsigned int number;  /* of the line that inih reads */
-	bool is_line_open;    /* inih has not reported it yet */
-	bool is_section_next; /* SECTION_LINE is due */
-	const char *heading;  /* the line of the section, after its "[" */
-	size_t heading_n;
+	unsigned int number; /* of the line */
 	enum config_section section;
 	void *base; /* the struct that gets the values; NULL: unknown section */
 	uint64_t *given;
@@ -70,6 +49,13 @@ __attribute__((format(printf, 3, 4))) static void add_fault(const struct reader 
 	config_fault_add(r->faults, r->config, &at, is_warning, "%s", text);
 }
 
+/* To be called for a line whose key is not known: it may be a rule. */
+static void note_unread(const struct reader *r)
+{
+	if (r->section == SECTION_TARGET)
+		((struct target_config *)r->base)->has_unread_line = true;
+}
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -83,10 +69,7 @@ static bool has_control(const char *line, size_t n)
 	return false;
 }
 
-/*
- * Finds the next line and strips blanks: inih takes a line that begins with blanks as the
- * continuation of the last value. Returns false at the end.
- */
+/* Finds the next line, without the blanks around it. Returns false at the end. */
 static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 {
 	const struct config_text *t = r->text;
@@ -114,63 +97,6 @@ static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 		n--;
 	*ret = line;
 	*ret_n = n;
-	return true;
-}
-
-/* Adds a fault if inih has not reported the last line. */
-static void close_line(struct reader *r)
-{
-	if (r->is_line_open)
-		fault(r, "is neither [section], \"key = value\" nor # comment");
-	r->is_line_open = false;
-}
-
-/* An ini_reader of inih: writes the next line to ret, which has size bytes. */
-static char *read_line(char *ret, int size, void *stream)
-{
-	struct reader *r = stream;
-	const char *line;
-	size_t n;
-
-	if (r->is_section_next && (size_t)size >= sizeof(SECTION_LINE)) {
-		r->is_section_next = false;
-		memcpy(ret, SECTION_LINE, sizeof(SECTION_LINE));
-		return ret;
-	}
-	close_line(r);
-	while (next_line(r, &line, &n)) {
-		if (n == 0 || *line == '#' || *line == ';')
-			continue;
-		if (has_control(line, n)) {
-			fault(r, "contains control characters");
-			continue;
-		}
-		if (n + LINE_EXTRA > (size_t)size) {
-			fault(r, "is longer than %d bytes", size - LINE_EXTRA);
-			continue;
-		}
-		memcpy(ret, line, n);
-		ret[n] = '\n';
-		ret[n + 1] = '\0';
-		r->is_line_open = true;
-		r->is_section_next = *line == '[';
-		r->heading = line + 1;
-		r->heading_n = n - 1;
-		return ret;
-	}
-	return NULL;
-}
-
-/* Returns true if the line has this section and at most a comment after it. */
-static bool is_heading(const struct reader *r, const char *section)
-{
-	size_t n = strlen(section), after;
-
-	if (r->heading_n <= n || memcmp(r->heading, section, n) != 0 || r->heading[n] != ']')
-		return false;
-	for (after = n + 1; after < r->heading_n; after++)
-		if (!is_blank(r->heading[after]))
-			return r->heading[after] == '#' || r->heading[after] == ';';
 	return true;
 }
 
@@ -202,10 +128,7 @@ static void begin_target(struct reader *r, const char *section)
 	struct target_config *t;
 
 	if (target_name(section, name) < 0) {
-		fault(r,
-		      "a target is [target \"NAME\"]; NAME has 1 to %d "
-		      "letters, "
-		      "digits, . _ - @",
+		fault(r, "a target is [target \"NAME\"]; NAME has 1 to %d letters, digits, . _ - @",
 		      CONFIG_NAME_MAX - 1);
 		return;
 	}
@@ -233,16 +156,20 @@ static void begin_target(struct reader *r, const char *section)
 	r->origins = t->origins;
 }
 
-static void begin_section(struct reader *r, const char *section)
+/* section: the line after its "[". */
+static void begin_section(struct reader *r, char *section)
 {
+	char *after = strchr(section, ']');
+
 	r->section = SECTION_NONE;
 	r->base = NULL;
 	r->was_reported = true; /* add no faults for its keys */
-	if (!is_heading(r, section)) {
-		if (strlen(section) >= SECTION_BYTES_MAX)
-			fault(r, "[%s...: is longer than %d bytes", section, SECTION_BYTES_MAX);
-		else
-			fault(r, "a section is [NAME], with nothing after it");
+	if (after != NULL) {
+		*after++ = '\0';
+		after += strspn(after, " \t");
+	}
+	if (after == NULL || (*after != '\0' && *after != '#' && *after != ';')) {
+		fault(r, "a section is [NAME], with nothing after it");
 		return;
 	}
 	if (strncmp(section, "target", strlen("target")) == 0) {
@@ -270,6 +197,7 @@ static void unknown_key(struct reader *r, const char *name)
 {
 	enum config_section elsewhere = config_key_section(name);
 
+	note_unread(r);
 	if (strcmp(name, "metrics_listen") == 0)
 		fault(r, "metrics_listen is no key any more: "
 			 "sentry-profd-metrics --listen ADDR:PORT serves the "
@@ -337,28 +265,84 @@ static void set_value(struct reader *r, const struct config_key *key, const char
 			  key->name);
 }
 
-/* An ini_handler of inih: 1 means no error. */
-static int handle_pair(void *user, const char *section, const char *name, const char *value)
+static void handle_pair(struct reader *r, const char *name, const char *value)
 {
-	struct reader *r = user;
 	const struct config_key *key;
 
-	r->is_line_open = false;
-	if (strcmp(name, SECTION_KEY) == 0) {
-		begin_section(r, section);
-		return 1;
-	}
 	if (r->base == NULL) {
 		if (!r->was_reported)
 			fault(r, "%s is not in any section", name);
-		return 1;
+		return;
 	}
 	key = config_key_find(r->section, name);
 	if (key == NULL)
 		unknown_key(r, name);
 	else
-		set_value(r, key, value == NULL ? "" : value);
-	return 1;
+		set_value(r, key, value);
+}
+
+static void cut_comment(char *line)
+{
+	while (*line != '\0' && !(is_blank(line[0]) && line[1] == ';'))
+		line++;
+	*line = '\0';
+}
+
+static char *strip(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " \t");
+	n = strlen(text);
+	while (n > 0 && is_blank(text[n - 1]))
+		text[--n] = '\0';
+	return text;
+}
+
+/* line: without the blanks around it, neither empty nor a comment. */
+static void read_line(struct reader *r, char *line)
+{
+	char *value;
+
+	if (*line == '[') {
+		begin_section(r, line + 1);
+		return;
+	}
+	cut_comment(line);
+	value = strpbrk(line, "=:");
+	if (value == NULL) {
+		note_unread(r);
+		fault(r, "is neither [section], \"key = value\" nor # comment");
+		return;
+	}
+	*value++ = '\0';
+	handle_pair(r, strip(line), strip(value));
+}
+
+static void read_lines(struct reader *r)
+{
+	char copy[CONFIG_LINE_MAX + 1];
+	const char *line;
+	size_t n;
+
+	while (next_line(r, &line, &n)) {
+		if (n == 0 || *line == '#' || *line == ';')
+			continue;
+		if (has_control(line, n)) {
+			note_unread(r);
+			fault(r, "contains control characters");
+			continue;
+		}
+		if (n > CONFIG_LINE_MAX) {
+			note_unread(r);
+			fault(r, "is longer than %u bytes", CONFIG_LINE_MAX);
+			continue;
+		}
+		memcpy(copy, line, n);
+		copy[n] = '\0';
+		read_line(r, copy);
+		explicit_bzero(copy, n); /* a DSN */
+	}
 }
 
 /* Returns true if this file contains a DSN. The file's mode is then checked. */
@@ -384,9 +368,7 @@ void config_read_text(struct config *c, const struct config_text *text,
 	char problem[CONFIG_PROBLEM_MAX];
 
 	r.file = config_add_file(c, text->name);
-	/* The returned number of a wrong line is ignored: close_line() has added the fault. */
-	(void)ini_parse_stream(read_line, &r, handle_pair, &r);
-	close_line(&r);
+	read_lines(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
 			      holds_dsn(c, first_target, sentry_before), problem) < 0) {
 		r.number = 0; /* the file as a whole */
@@ -431,7 +413,10 @@ static void load_file(struct config *c, const char *path, enum config_place plac
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
 	r = read_file(path, &b, &st);
 	if (r < 0) {
-		add_file_fault(c, path, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
+		add_file_fault(c, path, faults,
+			       r == -ENXIO   ? "not a regular file"
+			       : r == -E2BIG ? "larger than 1 MiB"
+					     : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -475,7 +460,7 @@ static void load_targets_d(struct config *c, const char *path, struct config_fau
 		if (i < CONFIG_FILES_MAX)
 			load_file(c, shown, CONFIG_TARGETS_D, faults);
 		else if (i == CONFIG_FILES_MAX)
-			add_file_fault(c, dir, faults, "too many files");
+			add_file_fault(c, dir, faults, "more than 256 files");
 		free(v[i]);
 	}
 	free(v);

@@ -7,6 +7,7 @@
 #include "daemon/config/config_print.h"
 #include "daemon/config/config_value.h"
 #include "daemon/config/match.h"
+#include "proto/dsn.h"
 
 /* True where capture can read pthread_self() (lib/capture/ptrace/arch.h). */
 #if defined(__x86_64__)
@@ -166,7 +167,7 @@ static bool gives_rule(const struct target_config *t)
 	for (size_t i = 0; i < array_size(rules); i++)
 		if (config_target_gives(t, rules[i]))
 			return true;
-	return false;
+	return t->has_unread_line;
 }
 
 /* Returns true if, by their rules, first matches every process that other matches. */
@@ -295,6 +296,45 @@ static void check_proxies(const struct config *c, config_env_fn get, struct conf
 	}
 }
 
+/* As in the broker, where two texts of one DSN have one ship; 0: no DSN. */
+static uint64_t number_of(const char *text)
+{
+	uint64_t number = 0;
+	struct dsn dsn;
+
+	if (dsn_parse(&dsn, text) == DSN_OK)
+		number = dsn_hash(&dsn);
+	explicit_bzero(&dsn, sizeof(dsn));
+	return number;
+}
+
+static void check_ships(const struct config *c, struct config_faults *faults)
+{
+	const size_t most = CONFIG_SHIPS_MAX - (c->spotlight[0] != '\0');
+	uint64_t numbers[CONFIG_SHIPS_MAX];
+	size_t n = 0;
+
+	numbers[n++] = number_of(c->dsn);
+	for (size_t i = 0; i < c->n_targets; i++) {
+		const struct target_config *t = &c->targets[i];
+		const uint64_t number = number_of(t->dsn);
+		size_t at = 0;
+
+		while (at < n && numbers[at] != number)
+			at++;
+		if (at < n)
+			continue;
+		if (n < most)
+			numbers[n++] = number;
+		else
+			config_fault_add(faults, c, &t->origin, !faults->is_check,
+					 "[target \"%s\"]: its DSN is one too many (the limit is "
+					 "%d, with that of [sentry] and Spotlight): its processes "
+					 "are not profiled",
+					 t->name, CONFIG_SHIPS_MAX);
+	}
+}
+
 int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	size_t before = faults->n_errors;
@@ -305,6 +345,7 @@ int config_resolve(struct config *c, config_env_fn get, struct config_faults *fa
 	resolve_implicit(&defaults, c);
 	for (size_t i = 0; i < c->n_targets; i++)
 		resolve_target(c, &defaults, &c->targets[i], faults);
+	check_ships(c, faults);
 	check_proxies(c, get, faults);
 	return faults->n_errors != before ? -EINVAL : 0;
 }

@@ -101,9 +101,9 @@ static int find_word(const char *const *words, const char *value, char problem[C
 
 static int parse_text(const struct config_key *key, const char *value, void *base, char *problem)
 {
-	const size_t most = key->type == KEY_PATH && key->max != 0	      ? key->max
-			    : key->type == KEY_PATH || key->type == KEY_SPOOL ? CONFIG_TEXT_MAX - 1
-									      : TEXT_BYTES_MAX;
+	const size_t most = key->max != 0	    ? key->max
+			    : key->type == KEY_TEXT ? TEXT_BYTES_MAX
+						    : CONFIG_TEXT_MAX - 1;
 	size_t n = strlen(value);
 
 	if (n == 0)
@@ -273,22 +273,41 @@ static int parse_spotlight(const struct config_key *key, const char *value, void
 	return 0;
 }
 
-static int read_dsn_file(int fd, char ret[MSG_DSN_MAX])
+/* Room for a DSN, and for a byte order mark, blanks and line ends around it. */
+#define DSN_FILE_SIZE (2 * MSG_DSN_MAX)
+
+static int read_dsn_file(int fd, char ret[DSN_FILE_SIZE])
 {
-	ssize_t n = read(fd, ret, MSG_DSN_MAX - 1);
+	ssize_t n = read(fd, ret, DSN_FILE_SIZE);
 
 	if (n < 0)
 		return -errno;
-	while (n > 0 && (ret[n - 1] == '\n' || ret[n - 1] == '\r' || ret[n - 1] == ' '))
-		n--;
+	if (n == DSN_FILE_SIZE)
+		return -EFBIG;
 	ret[n] = '\0';
 	return memchr(ret, '\0', (size_t)n) != NULL ? -EILSEQ : 0;
+}
+
+/* Returns text without the byte order mark before it and the blanks around it. */
+static const char *strip_dsn(char *text)
+{
+	static const char mark[] = "\xef\xbb\xbf", blanks[] = " \t\r\n";
+	size_t n;
+
+	if (strncmp(text, mark, strlen(mark)) == 0)
+		text += strlen(mark);
+	text += strspn(text, blanks);
+	n = strlen(text);
+	while (n > 0 && strchr(blanks, text[n - 1]) != NULL)
+		n--;
+	text[n] = '\0';
+	return text;
 }
 
 static int parse_dsn_file(const struct config_key *key, const char *value, void *base,
 			  char *problem)
 {
-	char text[MSG_DSN_MAX];
+	char text[DSN_FILE_SIZE];
 	struct stat st = {0};
 	int fd, r;
 
@@ -306,7 +325,7 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 		return refuse(problem, "%s: %s", value, strerror(-r));
 	r = config_check_mode(value, st.st_mode, st.st_uid, true, problem);
 	if (r == 0)
-		r = parse_dsn(key, text, base, problem);
+		r = parse_dsn(key, strip_dsn(text), base, problem);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }

@@ -229,7 +229,7 @@ static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH
 
 static bool is_part(const char *pattern, const char *fact)
 {
-	char around[CONFIG_TEXT_MAX + sizeof("**")];
+	char around[CONFIG_PATTERN_MAX + sizeof("**")];
 
 	(void)snprintf(around, sizeof(around), "*%s*", pattern);
 	return glob_text(around, fact);

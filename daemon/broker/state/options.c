@@ -203,6 +203,7 @@ static int load(const struct options *o, enum config_occasion occasion, struct c
 	size_t n_wrong;
 	int r = 0;
 
+	faults->is_check = occasion == CONFIG_AT_CHECK;
 	if (o->config_path == NULL)
 		config_init(&c);
 	else

@@ -377,7 +377,7 @@ static void start_run(struct targets *ts, struct instance *i)
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
-		leave_out(i, "there is no process for its DSN");
+		leave_out(i, "its DSN is one too many (see LIMITS in sentry-profd.conf(5))");
 	/* A later turn tries again: the next one, or one after the rate limit. */
 	if (r < 0 || (limit_stops_sampling(i->ship) && i->n_recordings == 0))
 		return;

@@ -134,7 +134,7 @@ static const struct {
 	{"[sentry]\n[profiler]\n[sentry]\nretry_5xx = no\n"
 	 "[sentry]\nretry_5xx = no\n",
 	 "f:6: retry_5xx is given twice"},
-	{"[sentry]\nrelease = " LONG200 "\n", "f:2: is longer than 197 bytes"},
+	{"[sentry]\nrelease = " LONG200 "0\n", "f:2: release: longer than 200 bytes"},
 	{"[sentry]\nrelease = a\001b\n", "f:2: contains control characters"},
 	{"[sentry]\nenvironment = pr\xe9\n" TARGET_X "release = \xff\n",
 	 "f:2: environment: not UTF-8: 'pr\xe9'\n"
@@ -143,7 +143,7 @@ static const struct {
 	{"[target x]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"\"]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"a/b\"]\nx = 1\n", "f:1: a target is [target \"NAME\"]"},
-	{"[target \"" LONG50 "\"]\n", "f:1: [target \"0123"},
+	{"[target \"" LONG40 "0\"]\n", "f:1: a target is [target \"NAME\"]"},
 	{TARGET_X "[target \"x\"]\ncomm = y\n", "f:4: [target \"x\"] is defined twice"},
 	{"[target \"x\"]\nprofile_session_sample_rate = 1.5\n"
 	 "profile_lifecycle = auto\nplatform = java\nuser = no body\n"
@@ -177,7 +177,7 @@ TESTS(each_wrong_line_is_a_fault, array_size(wrong))
 TEST(faults_contain_no_secrets)
 {
 	read_main("[sentry]\ndsn = https://0123456789abcdef@/x\n"
-		  "https_proxy = " LONG200 "\n");
+		  "https_proxy = " LONG200 LONG200 "\n");
 	for (size_t i = 0; i < faults.n; i++)
 		LACKS(faults.v[i].text, "0123456789abcdef");
 	ck_assert_uint_eq(faults.n, 2);
@@ -282,6 +282,24 @@ TEST(the_file_must_belong_to_root_or_to_this_user)
 	expect("f: belongs to uid 12345, who can change it: chown root f");
 }
 
+static const struct {
+	const char *text, *value;
+} spelt[] = {
+	{"[sentry]\nrelease=a", "a"},
+	{" [sentry]\t# x\n\t release\t=\t a b \t\n", "a b"},
+	{"[sentry];x\nrelease: a=b\n", "a=b"},
+	{"[sentry]\nrelease = a:b;c#d # e ;f ;g\n", "a:b;c#d # e"},
+	{"[sentry]\n;release = b\n #release = c\nrelease = [a]\r\n", "[a]"},
+	{"[sentry]\nrelease = a\n environment = b\n", "a"},
+};
+
+TESTS(a_line_is_split_at_the_first_sign_of_equality_or_colon, array_size(spelt))
+{
+	read_main(spelt[_i].text);
+	expect("");
+	ck_assert_str_eq(config.release, spelt[_i].value);
+}
+
 static void write_file(const char *path, const char *text, mode_t mode)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -319,7 +337,7 @@ TEST(the_main_file_and_targets_d_are_read_in_order)
 	expect(text);
 	config_faults_fini(&faults);
 
-	write_file("dsn", DSN "\n", 0600);
+	write_file("dsn", "\xef\xbb\xbf\t " DSN " \t\r\n\n", 0600);
 	OK(mkdir("targets.d", 0755));
 	write_file("targets.d/20-b.conf", TARGET_X, 0644);
 	write_file("targets.d/10.conf", "[target \"w\"]\n" RULES "user = 1\n", 0644);
