@@ -38,7 +38,7 @@
 #define CONFIG_PATTERN_MAX 1024
 /* Of no_proxy: a cluster lists its networks, services and nodes. Larger than all other values. */
 #define CONFIG_NO_PROXY_MAX 4096
-/* Enough for some hundred kinds of processes on a host. A section takes 6 KB. */
+/* Enough for some hundred kinds of processes on a host. A section takes 7 KB. */
 #define CONFIG_TARGETS_MAX 256
 /*
  * The processes that send: one for each DSN, that of [sentry], given or not, among them, and one
@@ -101,6 +101,8 @@ struct target_config {
 	char unit[CONFIG_TEXT_MAX];
 	char container[CONFIG_TEXT_MAX];
 	char pid_file[CONFIG_TEXT_MAX];
+	/* NAME=PATTERN for each key env NAME, separated by line feeds. */
+	char env[CONFIG_PATTERN_MAX];
 
 	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];

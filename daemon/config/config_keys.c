@@ -93,6 +93,7 @@ const struct config_key config_keys[] = {
 	TARGET(KEY_PATTERN, "unit", unit, NO_RANGE),
 	TARGET(KEY_PATTERN, "container", container, NO_RANGE),
 	TARGET(KEY_PATH, "pid_file", pid_file, NO_RANGE),
+	TARGET(KEY_ENV, CONFIG_KEY_ENV, env, 0, CONFIG_PATTERN_MAX - 1, NULL),
 	TARGET(KEY_DSN, "dsn", dsn, NO_RANGE),
 	TARGET(KEY_DSN_FILE, "dsn_file", dsn, NO_RANGE),
 	TARGET(KEY_TEXT, "release", release, NO_RANGE),

@@ -27,6 +27,7 @@ enum key_type {
 	KEY_USER,     /* a name in /etc/passwd or a number */
 	KEY_DSN,      /* a DSN, for the field dsn */
 	KEY_DSN_FILE, /* an absolute path of a file whose content becomes the field dsn */
+	KEY_ENV,      /* NAME=PATTERN, added to the field; all of them up to max bytes */
 	KEY_BOOL,     /* yes, no */
 	KEY_NUMBER,   /* min to max */
 	KEY_FRACTION, /* 0.0 to 1.0 */
@@ -49,6 +50,9 @@ struct config_key {
 	uint32_t min, max;
 	const char *const *words; /* ends with NULL */
 };
+
+/* The name in the table of the keys env NAME, of any variable, of a section. */
+#define CONFIG_KEY_ENV "env NAME"
 
 /* The table; it has at most CONFIG_KEYS_MAX keys. */
 extern const struct config_key config_keys[];

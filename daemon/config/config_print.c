@@ -85,6 +85,7 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 		memcpy(&word, CONST_FIELD(char, key, base), sizeof(word));
 		(void)snprintf(ret, VALUE_MAX, "%s", key->words[word]);
 		return true;
+	case KEY_ENV:
 	case KEY_DSN_FILE:
 	case KEY_IGNORED:
 		return false;
@@ -100,7 +101,8 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 
 	if (key->type == KEY_USER)
 		return x->uid == y->uid;
-	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY)
+	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY ||
+	    key->type == KEY_ENV)
 		return strcmp(CONST_FIELD(char, key, a), CONST_FIELD(char, key, b)) == 0;
 	(void)!print_value(key, a, of_a);
 	(void)!print_value(key, b, of_b);
@@ -127,6 +129,19 @@ void config_changed_keys(const struct config *old, const struct config *new, con
 	}
 }
 
+static int print_env(struct buf *out, const char *text)
+{
+	int r = 0;
+
+	while (r == 0 && *text != '\0') {
+		const int name = (int)strcspn(text, "="), n = (int)strcspn(text, "\n");
+
+		r = buf_printf(out, "env %.*s = %.*s\n", name, text, n - name - 1, text + name + 1);
+		text += n + (text[n] == '\n');
+	}
+	return r;
+}
+
 static int print_section(struct buf *out, enum config_section section, const void *base)
 {
 	char value[VALUE_MAX];
@@ -135,7 +150,9 @@ static int print_section(struct buf *out, enum config_section section, const voi
 	for (size_t i = 0; r == 0 && i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (key->section == section && print_value(key, base, value))
+		if (key->section == section && key->type == KEY_ENV)
+			r = print_env(out, CONST_FIELD(char, key, base));
+		else if (key->section == section && print_value(key, base, value))
 			r = buf_printf(out, "%s = %s\n", key->name, value);
 	}
 	return r;

@@ -15,6 +15,7 @@
 
 #define TARGETS_D "targets.d"
 #define SUFFIX	  ".conf"
+#define ENV	  "env"
 
 _Static_assert(CONFIG_FILES_MAX == 256 && CONFIG_FILE_BYTES_MAX == 1u << 20,
 	       "faults contain these numbers");
@@ -233,7 +234,7 @@ static void set_value(struct reader *r, const struct config_key *key, const char
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
-	if ((*r->given & config_key_bit(key)) != 0) {
+	if ((*r->given & config_key_bit(key)) != 0 && key->type != KEY_ENV) {
 		fault(r, "%s is given twice", key->name);
 		return;
 	}
@@ -299,10 +300,22 @@ static char *strip(char *text)
 	return text;
 }
 
+/*
+ * Returns NAME=VALUE, the value of the key env NAME. name and value are parts of one line, in this
+ * order; what is between them is overwritten.
+ */
+static const char *env_value(const char *name, char *value)
+{
+	const size_t n = strlen(name);
+
+	*--value = '=';
+	return memmove(value - n, name, n);
+}
+
 /* line: without the blanks around it, neither empty nor a comment. */
 static void read_line(struct reader *r, char *line)
 {
-	char *value;
+	char *name, *value;
 
 	if (*line == '[') {
 		begin_section(r, line + 1);
@@ -316,7 +329,12 @@ static void read_line(struct reader *r, char *line)
 		return;
 	}
 	*value++ = '\0';
-	handle_pair(r, strip(line), strip(value));
+	name = strip(line);
+	value = strip(value);
+	if (strncmp(name, ENV, strlen(ENV)) == 0 && is_blank(name[strlen(ENV)]))
+		handle_pair(r, CONFIG_KEY_ENV, env_value(strip(name + strlen(ENV)), value));
+	else
+		handle_pair(r, name, value);
 }
 
 static void read_lines(struct reader *r)

@@ -159,8 +159,8 @@ static void read_target_defaults(config_env_fn get, struct target_config *ret,
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE");
 }
 
-static const char *const rules[] = {"exe",    "comm", "cmdline",   "user",
-				    "cgroup", "unit", "container", "pid_file"};
+static const char *const rules[] = {"exe",  "comm",	 "cmdline",  "user",	    "cgroup",
+				    "unit", "container", "pid_file", CONFIG_KEY_ENV};
 
 static bool gives_rule(const struct target_config *t)
 {
@@ -204,7 +204,7 @@ static void check_target(const struct config *c, const struct target_config *t,
 		config_fault_add(faults, c, &t->origin, false,
 				 "[target \"%s\"] has no rule (exe, comm, "
 				 "cmdline, user, cgroup, unit, container, "
-				 "pid_file): it would match every process",
+				 "pid_file, env NAME): it would match every process",
 				 t->name);
 	if (t->thread_id_format == THREAD_ID_PTHREAD && !has_pthread_ids)
 		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,

@@ -121,6 +121,39 @@ static int parse_text(const struct config_key *key, const char *value, void *bas
 	return 0;
 }
 
+/* Returns true if text, the field env, has the variable whose name and "=" take n bytes. */
+static bool has_variable(const char *text, const char *name, size_t n)
+{
+	while (strncmp(text, name, n) != 0) {
+		text += strcspn(text, "\n");
+		if (*text++ == '\0')
+			return false;
+	}
+	return true;
+}
+
+static int parse_env(const struct config_key *key, const char *value, void *base, char *problem)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789_";
+	char *field = FIELD(char, key, base);
+	const size_t n = strspn(value, name), before = strlen(field);
+
+	if (n == 0 || value[n] != '=' || (value[0] >= '0' && value[0] <= '9'))
+		return refuse(problem, "the name of a variable has letters, digits and _");
+	if (value[n + 1] == '\0')
+		return refuse(problem, "empty");
+	if (has_variable(field, value, n + 1))
+		return refuse(problem, "given twice");
+	if (before + strlen(value) + (before > 0) > key->max)
+		return refuse(problem, "longer than %u bytes, with all env of the section",
+			      key->max);
+	(void)snprintf(field + before, key->max + 1 - before, "%s%s", before > 0 ? "\n" : "",
+		       value);
+	return 0;
+}
+
 static int parse_number(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	uint64_t n;
@@ -393,6 +426,8 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 		return parse_dsn(key, value, base, problem);
 	case KEY_DSN_FILE:
 		return parse_dsn_file(key, value, base, problem);
+	case KEY_ENV:
+		return parse_env(key, value, base, problem);
 	case KEY_SPOTLIGHT:
 		return parse_spotlight(key, value, base, problem);
 	case KEY_BOOL:

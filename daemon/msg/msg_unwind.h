@@ -103,6 +103,7 @@ enum file_kind {
 	FILE_KIND_CODE_LIST,
 	FILE_KIND_CODE,		/* as FILE_KIND_IMAGE, but never a copy of mapped bytes */
 	FILE_KIND_LEAK_OPTIONS, /* a struct leak_options (daemon/process/leak_options.h) */
+	FILE_KIND_ENVIRON,	/* the beginning of /proc/PID/environ, MSG_ENVIRON_MAX bytes */
 	FILE_KIND_END,
 };
 

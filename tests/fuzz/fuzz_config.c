@@ -44,6 +44,8 @@ static void check_target(const struct target_config *t)
 		.cmdline_size = 18,
 		.cgroup = "/init.scope",
 		.container = "",
+		.environ = "HOME=/\0TERM=linux",
+		.environ_size = 18,
 	};
 
 	assert(t->name[0] != '\0' && strlen(t->name) < CONFIG_NAME_MAX);

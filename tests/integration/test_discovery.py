@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 
+import control
 import harness
 from harness import (BUILD, Skip, check, descriptors, in_turns,
                      state, stretch, tracer, wait_for)
@@ -144,6 +145,59 @@ def test_exec(box):
     check(service.profd.stderr.count(line) == 3,
           'it was attached to anew')
     service.stop()
+
+
+def test_variables(box):
+    """A section chooses by the environment of the exec. SENTRY_PROFILER=off wins
+    over every section, until an exec without it; a user who names the process
+    wins over it. No variable is shown."""
+    service = Service(box, {'web': {'env TEAM': 'pay*', 'env TIER': '?'},
+                            'rest': {}})
+    ctl = control.Control(box, service.dir / 'socket')
+
+    def start(**variables):
+        return service.start('web', env=harness.environment(**variables))
+    ours, secret = {'TEAM': 'payments', 'TIER': '1'}, 'secret-of-the-test'
+    chosen = start(**ours)
+    other = start(**ours | {'TEAM': secret})
+    off = start(**ours, SENTRY_PROFILER='off')
+    service.wait_profiled(chosen.pid)
+
+    def doctor_of(program):
+        return subprocess.run(
+            [BUILD / 'sentry-profctl', 'doctor', '--socket', ctl.path,
+             str(program.pid)], capture_output=True, text=True,
+            check=False).stdout
+    check('SENTRY_PROFILER=off in its' in doctor_of(off), doctor_of(off))
+    doctor = doctor_of(other)
+    check('[target "web"] does not match it: its environment does not match '
+          'env NAME' in doctor, doctor)
+    # The two have been compared with the sections before the last one.
+    last = start(**ours)
+    service.wait_profiled(last.pid)
+    check(tracer(other.pid) == tracer(off.pid) == 0, 'a wrong one is profiled')
+    line = (f'process {off.pid} has SENTRY_PROFILER=off in its environment: it '
+            'is profiled because')
+    ctl.run('attach', off.pid)
+    service.wait_profiled(off.pid)
+    wait_for(lambda: line in service.profd.stderr, line)
+    ctl.run('detach', off.pid)
+    service.wait_left(off.pid)
+    # The environment of an exec.
+    for word in 'off', 'on':
+        script = box.dir / word
+        script.write_text(f'#!/bin/sh\nexport SENTRY_PROFILER={word}\n'
+                          f'exec {service.exe["web"]}\n')
+        script.chmod(0o755)
+        tell(chosen, f'exec {script}')
+        wait_for(lambda: chosen.stdout.count('ready') > (word == 'on') + 1,
+                 'the new program')
+        service.wait_profiled(start(**ours).pid)
+        if word == 'off':
+            check(tracer(chosen.pid) == 0, 'it is profiled')
+    service.wait_profiled(chosen.pid)
+    service.stop()
+    check(secret not in service.profd.stderr + doctor, 'a variable is shown')
 
 
 def reuse_pid(service, pid):

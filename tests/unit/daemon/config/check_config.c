@@ -217,6 +217,27 @@ TEST(a_name_of_40_bytes_is_accepted)
 	ck_assert_str_eq(config.targets[0].name, LONG40);
 }
 
+TEST(a_section_has_a_rule_for_each_variable)
+{
+	read_main("[target \"a\"]\nprofile_session_sample_rate = 1\n"
+		  "env TEAM = pay*\n env\tTIER_2 : a = b ; c\n");
+	resolve();
+	expect("");
+	ck_assert_str_eq(config.targets[0].env, "TEAM=pay*\nTIER_2=a = b");
+}
+
+TEST(wrong_rules_of_variables_are_faults)
+{
+	read_main(TARGET_X "env A = 1\nenv AB = 1\nenv A = 2\nenv 1A = x\nenv A-B = x\n"
+			   "env B =\nenv = A=1\n[sentry]\nenv A = 1\n");
+	expect("f:6: env NAME: given twice: 'A=2'\n"
+	       "f:7: env NAME: the name of a variable has letters\n"
+	       "f:8: env NAME: the name of a variable has letters\n"
+	       "f:9: env NAME: empty: 'B='\n"
+	       "f:10: unknown key env\n"
+	       "f:12: env NAME is a key of [target \"NAME\"]");
+}
+
 TEST(files_of_targets_d_may_have_target_sections_only)
 {
 	read_as("[sentry]\nrelease = x\n" TARGET_X, CONFIG_TARGETS_D, 0100600);

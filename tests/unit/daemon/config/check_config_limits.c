@@ -50,6 +50,7 @@ static const struct {
 	{SECTION "cgroup = /", 1, 1023, 3, "cgroup"},
 	{SECTION "unit = ", 0, 255, 3, "unit"},
 	{SECTION "pid_file = /", 1, 255, 3, "pid_file"},
+	{SECTION "env A = ", 2, 1023, 3, "env NAME"},
 };
 
 TESTS(a_value_of_the_greatest_length_is_accepted, array_size(values))
