@@ -38,6 +38,8 @@
 #define CONFIG_PATTERN_MAX 1024
 /* Of no_proxy: a cluster lists its networks, services and nodes. Larger than all other values. */
 #define CONFIG_NO_PROXY_MAX 4096
+/* The size of "unknown key KEY: did you mean KEY?", whose first key can be cut off. */
+#define CONFIG_DEFECT_MAX 192
 /* Enough for some hundred kinds of processes on a host. A section takes 7 KB. */
 #define CONFIG_TARGETS_MAX 256
 /*
@@ -127,6 +129,15 @@ struct target_config {
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	struct config_origin origin;
 	bool has_unread_line; /* a line with a fault may have been a rule */
+
+	/*
+	 * Why the section is not used as it is written; "": it is. Its first unknown key: what the
+	 * key would have excluded is not known, so the section is off: processes match it and are
+	 * not profiled. Or, at a reload, it is the section of before (config_keep_sections()). Or
+	 * its DSN is one too many: it is off.
+	 */
+	char defect[CONFIG_DEFECT_MAX];
+	bool is_off;
 };
 
 struct config {
@@ -201,6 +212,13 @@ struct config {
 void config_init(struct config *c);
 /* Frees what c holds and overwrites its secrets. c may be NULL. */
 void config_fini(struct config *c);
+
+/*
+ * For a reload: each section of c that is off and was in use before, in old, is replaced by the one
+ * of old, with the defect of the new one. Call it before config_resolve(c), so that the section
+ * takes over the new values of [sentry] and [profiler].
+ */
+void config_keep_sections(struct config *c, const struct config *old);
 
 /* Returns the section [target "NAME"] of this name, or NULL. */
 struct target_config *config_target(const struct config *c, const char *name);

@@ -111,6 +111,8 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 
 bool target_config_equal(const struct target_config *a, const struct target_config *b)
 {
+	if (a->is_off != b->is_off || (a->is_off && strcmp(a->defect, b->defect) != 0))
+		return false;
 	for (size_t i = 0; i < config_n_keys; i++)
 		if (config_keys[i].section == SECTION_TARGET &&
 		    !config_value_equal(&config_keys[i], a, b))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/common/option_fault.h"
 #include "daemon/config/config_fault.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
@@ -184,8 +185,8 @@ static void begin_section(struct reader *r, char *section)
 		      section);
 		return;
 	}
-	if (r->text->place == CONFIG_TARGETS_D) {
-		fault(r, "[%s] belongs in the main file", section);
+	if (r->text->place == CONFIG_TARGETS_D && *section == 'p') {
+		fault(r, "[profiler] belongs in the main file");
 		return;
 	}
 	r->base = r->config;
@@ -194,19 +195,38 @@ static void begin_section(struct reader *r, char *section)
 	r->origins = r->config->origins;
 }
 
+/* The key may be misspelt, or of another version of sentry-profd. */
 static void unknown_key(struct reader *r, const char *name)
 {
 	enum config_section elsewhere = config_key_section(name);
+	const char *names[CONFIG_KEYS_MAX], *nearest;
+	char text[CONFIG_DEFECT_MAX];
+	struct target_config *t = r->base;
+	size_t n = 0;
 
-	note_unread(r);
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (config_keys[i].section == r->section)
+			names[n++] = config_keys[i].name;
+	nearest = option_nearest(name, names, n);
 	if (strcmp(name, "metrics_listen") == 0)
-		fault(r, "metrics_listen is no key any more: "
-			 "sentry-profd-metrics --listen ADDR:PORT serves the "
-			 "metrics, and sentry-profctl metrics prints them");
-	else if (elsewhere == SECTION_NONE)
-		fault(r, "unknown key %s", name);
+		(void)snprintf(text, sizeof(text),
+			       "metrics_listen is no key any more: sentry-profd-metrics --listen "
+			       "ADDR:PORT serves the metrics, and sentry-profctl metrics prints "
+			       "them");
+	else if (elsewhere != SECTION_NONE)
+		(void)snprintf(text, sizeof(text), "%s is a key of %s", name,
+			       config_section_name(elsewhere));
+	else if (nearest != NULL)
+		(void)snprintf(text, sizeof(text), "unknown key %s: did you mean %s?", name,
+			       nearest);
 	else
-		fault(r, "%s is a key of %s", name, config_section_name(elsewhere));
+		(void)snprintf(text, sizeof(text), "unknown key %s", name);
+	add_fault(r, !r->faults->is_check, "%s", text);
+	note_unread(r);
+	if (r->section != SECTION_TARGET || t->is_off)
+		return;
+	t->is_off = true;
+	memcpy(t->defect, text, sizeof(text));
 }
 
 /* Returns true if the section has set the DSN already, by dsn or dsn_file. */

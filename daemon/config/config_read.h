@@ -27,7 +27,7 @@
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
-/* A file of targets.d may have [target] sections only. */
+/* A file of targets.d has no section [profiler]. */
 enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
 
 /* The text of one file. */

@@ -200,6 +200,13 @@ static void warn_if_covered(const struct config *c, const struct target_config *
 static void check_target(const struct config *c, const struct target_config *t,
 			 struct config_faults *faults)
 {
+	if (t->defect[0] != '\0' && !faults->is_check)
+		config_fault_add(faults, c, &t->origin, true,
+				 t->is_off ? "[target \"%s\"] is off, and none of its processes is "
+					     "profiled, because of this: %s"
+					   : "[target \"%s\"] keeps its former settings because of "
+					     "this: %s",
+				 t->name, t->defect);
 	if (!match_has_rules(t) && !gives_rule(t))
 		config_fault_add(faults, c, &t->origin, false,
 				 "[target \"%s\"] has no rule (exe, comm, "
@@ -308,7 +315,8 @@ static uint64_t number_of(const char *text)
 	return number;
 }
 
-static void check_ships(const struct config *c, struct config_faults *faults)
+/* In the order of the file, so that the same sections are off each time. */
+static void check_ships(struct config *c, struct config_faults *faults)
 {
 	const size_t most = CONFIG_SHIPS_MAX - (c->spotlight[0] != '\0');
 	uint64_t numbers[CONFIG_SHIPS_MAX];
@@ -316,7 +324,7 @@ static void check_ships(const struct config *c, struct config_faults *faults)
 
 	numbers[n++] = number_of(c->dsn);
 	for (size_t i = 0; i < c->n_targets; i++) {
-		const struct target_config *t = &c->targets[i];
+		struct target_config *t = &c->targets[i];
 		const uint64_t number = number_of(t->dsn);
 		size_t at = 0;
 
@@ -324,14 +332,18 @@ static void check_ships(const struct config *c, struct config_faults *faults)
 			at++;
 		if (at < n)
 			continue;
-		if (n < most)
+		if (n < most) {
 			numbers[n++] = number;
-		else
-			config_fault_add(faults, c, &t->origin, !faults->is_check,
-					 "[target \"%s\"]: its DSN is one too many (the limit is "
-					 "%d, with that of [sentry] and Spotlight): its processes "
-					 "are not profiled",
-					 t->name, CONFIG_SHIPS_MAX);
+			continue;
+		}
+		t->is_off = true;
+		(void)snprintf(t->defect, sizeof(t->defect),
+			       "its DSN is one too many (the limit is %d, with that of [sentry] "
+			       "and Spotlight)",
+			       CONFIG_SHIPS_MAX);
+		config_fault_add(faults, c, &t->origin, !faults->is_check,
+				 "[target \"%s\"]: %s: none of its processes is profiled", t->name,
+				 t->defect);
 	}
 }
 

@@ -200,6 +200,46 @@ def test_variables(box):
     check(secret not in service.profd.stderr + doctor, 'a variable is shown')
 
 
+def test_unknown_keys(box):
+    """A section with an unknown key is off, at the start; at a reload it stays as
+    it was. The other sections and keys apply in both cases."""
+    service = Service(box, {'web': {'exclude': '/x'}, 'job': {}})
+    ctl = control.Control(box, service.dir / 'socket')
+
+    def sections():
+        return {s['name']: (s['off'], s['defect'])
+                for s in ctl.status()['daemon']['sections']}
+    web, job = service.start('web'), service.start('job')
+    service.wait_profiled(job.pid)
+    found = ctl.wait_state(web.pid, 'left_out')
+    check(found['last_error'] == 'unknown key exclude' and not tracer(web.pid),
+          f'{found}')
+    check(sections() == {'web': (True, 'unknown key exclude'),
+                         'job': (False, None)}, f'{sections()}')
+    check('[target "web"] is off: unknown key exclude' in
+          ctl.run('status').stdout, 'the table')
+    line = '[target "web"] is off, and none of its processes is profiled'
+    check(service.profd.stderr.count(line) == 1, service.profd.stderr)
+    # The key is removed; nothing else changes.
+    service.reload({'web': {}, 'job': {}})
+    service.wait_profiled(web.pid)
+    line = f'attached to process {job.pid}'
+    check(service.profd.stderr.count(line) == 1, 'the other was disturbed')
+    # The sections that run keep their text.
+    service.add_exe('new')
+    service.reload({'web': {'rate': '7', 'rate_hz': '7'},
+                    'job': {'rate_hz': '11'}, 'new': {}})
+    new = service.start('new')
+    service.wait_profiled(web.pid, job.pid, new.pid)
+    check(sections()['web'] == (False, 'unknown key rate'), f'{sections()}')
+    wait_for(lambda: ctl.target(job.pid)['rate_hz'] == 11, 'the new rate')
+    check(ctl.target(web.pid)['rate_hz'] == 101 and service.profd.stderr.count(
+        f'attached to process {web.pid}') == 1, f'{ctl.target(web.pid)}')
+    check('[target "web"] keeps its former settings' in service.profd.stderr,
+          service.profd.stderr)
+    service.stop()
+
+
 def reuse_pid(service, pid):
     """Starts a process of the section web that has this pid."""
     for _ in range(1000):

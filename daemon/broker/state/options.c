@@ -209,6 +209,8 @@ static int load(const struct options *o, enum config_occasion occasion, struct c
 	else
 		(void)!config_load(o->config_path, &c, faults);
 	options_override(o->given, &c);
+	if (occasion == CONFIG_AT_RELOAD)
+		config_keep_sections(&c, &o->config);
 	(void)!config_resolve(&c, getenv, faults);
 	n_wrong = faults->n_errors;
 	config_files_check(&c, occasion, faults);

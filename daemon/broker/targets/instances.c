@@ -85,6 +85,14 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 	return 0;
 }
 
+static void leave_out(struct instance *i, const char *why)
+{
+	i->obstacle = INSTANCE_LEFT_OUT;
+	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
+	i->leak_program = i->has_leak_check ? i->target->leak_program : 0;
+	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
+}
+
 /* Copies the section of the current configuration. A user's start or stop stays in effect. */
 static void configure(struct instance *i, const struct target_config *section)
 {
@@ -111,6 +119,8 @@ static void configure(struct instance *i, const struct target_config *section)
 		break;
 	}
 	instance_forget_error(i);
+	if (c->is_off && i->wish != INSTANCE_WISH_ATTACHED)
+		leave_out(i, c->defect);
 }
 
 int instance_add(struct targets *ts, struct process *p, size_t section)
@@ -248,14 +258,6 @@ uint32_t instance_rate_hz(const struct instance *i)
 {
 	/* The timer's rate does not change while the daemon runs. */
 	return (uint32_t)min_u64(i->config.rate_hz, i->targets->state->timer_hz);
-}
-
-static void leave_out(struct instance *i, const char *why)
-{
-	i->obstacle = INSTANCE_LEFT_OUT;
-	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
-	i->leak_program = i->has_leak_check ? i->target->leak_program : 0;
-	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
 /* A short text for the status; the log has a full line. */

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "daemon/config/config_fault.h"
+#include "daemon/config/config_print.h"
 #include "daemon/config/config_read.h"
 #include "daemon/config/config_resolve.h"
 #include "tests/unit/daemon/config_text.h"
@@ -238,11 +239,97 @@ TEST(wrong_rules_of_variables_are_faults)
 	       "f:12: env NAME is a key of [target \"NAME\"]");
 }
 
-TEST(files_of_targets_d_may_have_target_sections_only)
+TEST(files_of_targets_d_have_no_section_profiler)
 {
-	read_as("[sentry]\nrelease = x\n" TARGET_X, CONFIG_TARGETS_D, 0100600);
-	expect("f:1: [sentry] belongs in the main file");
+	read_main("[sentry]\nenvironment = y\n");
+	read_as("[sentry]\nrelease = x\nenvironment = z\n[profiler]\nrate_hz = 5\n" TARGET_X,
+		CONFIG_TARGETS_D, 0100600);
+	expect("f:3: environment is given twice\n"
+	       "f:4: [profiler] belongs in the main file");
+	ck_assert_str_eq(config.release, "x");
 	ck_assert_uint_eq(config.n_targets, 1);
+}
+
+static const char with_unknown_keys[] = "[sentry]\nreleas = x\n[profiler]\nmode = cpu\nxyz = 1\n"
+					"[target \"a\"]\n" RULES "comn = b\nzzz = 1\n"
+					"[target \"b\"]\nrate_hz = 7\nspool = /x\n"
+					"[target \"c\"]\n" RULES;
+
+TEST(an_unknown_key_is_a_fault_of_a_check)
+{
+	read_main(with_unknown_keys);
+	(void)!config_resolve(&config, nothing, &faults);
+	expect("f:2: unknown key releas: did you mean release?\n"
+	       "f:5: unknown key xyz\n"
+	       "f:9: unknown key comn: did you mean comm?\n"
+	       "f:10: unknown key zzz\n"
+	       "f:11: [target \"b\"] has no profile_session_sample_rate\n"
+	       "f:13: spool is a key of [profiler]\n"
+	       "f:14: [target \"c\"]: matches no process");
+	ck_assert_uint_eq(faults.n_errors, 5);
+}
+
+TEST(an_unknown_key_switches_its_section_off)
+{
+	faults.is_check = false;
+	read_main(with_unknown_keys);
+	OK(config_resolve(&config, nothing, &faults));
+	ck_assert_uint_eq(faults.n_errors, 0);
+	expect("f:2: unknown key releas: did you mean release?\n"
+	       "f:5: unknown key xyz\n"
+	       "f:6: [target \"a\"] is off, and none of its processes is profiled, because of "
+	       "this: unknown key comn: did you mean comm?\n"
+	       "f:9: unknown key comn: did you mean comm?\n"
+	       "f:10: unknown key zzz\n"
+	       "f:11: [target \"b\"] has no profile_session_sample_rate\n"
+	       "f:11: [target \"b\"] is off\n"
+	       "f:13: spool is a key of [profiler]\n"
+	       "f:14: [target \"c\"]: matches no process");
+	ck_assert(config.mode == MODE_CPU);
+	ck_assert(config.targets[0].is_off && config.targets[1].is_off);
+	ck_assert(!config.targets[2].is_off && config.targets[2].defect[0] == '\0');
+}
+
+/* As at a reload: the text of before, and what it takes over from the new [sentry]. */
+TEST(a_section_with_an_unknown_key_stays_as_it_was)
+{
+	struct config old;
+
+	faults.is_check = false;
+	read_main("[sentry]\nrelease = a\n[target \"x\"]\n" RULES "rate_hz = 7\n"
+		  "[target \"off\"]\nuser = 1\nprofile_session_sample_rate = 1\nxyz = 1\n");
+	OK(config_resolve(&config, nothing, &faults));
+	config_faults_fini(&faults);
+	old = config;
+	config_init(&config);
+	read_main("[sentry]\nrelease = b\n[target \"new\"]\nuser = 2\nabc = 1\n"
+		  "[target \"off\"]\nuser = 3\nabc = 1\n"
+		  "[target \"x\"]\ncomm = y\nrate_hz = 8\nmin_age = 9\n");
+	config_keep_sections(&config, &old);
+	OK(config_resolve(&config, nothing, &faults));
+	ck_assert(config.targets[0].is_off && config.targets[1].is_off);
+	ck_assert_uint_eq(config.targets[1].uid, 3);
+	ck_assert(!config.targets[2].is_off);
+	ck_assert_str_eq(config.targets[2].defect, "unknown key min_age");
+	ck_assert_str_eq(config.targets[2].comm, "x");
+	ck_assert_uint_eq(config.targets[2].rate_hz, 7);
+	ck_assert_str_eq(config.targets[2].release, "b");
+	ck_assert_str_eq(faults.v[faults.n - 2].text,
+			 "f:9: [target \"x\"] keeps its former settings because of this: "
+			 "unknown key min_age");
+	ck_assert(!target_config_equal(&old.targets[1], &config.targets[1]));
+	config_fini(&old);
+}
+
+TEST(a_section_that_is_off_differs_from_one_that_is_not)
+{
+	struct target_config on = {.uid = 1}, off = {.uid = 1, .is_off = true, .defect = "a"};
+	struct target_config also = off;
+
+	ck_assert(target_config_equal(&off, &also));
+	ck_assert(!target_config_equal(&on, &off));
+	also.defect[0] = 'b';
+	ck_assert(!target_config_equal(&off, &also));
 }
 
 TEST(faults_of_several_values_are_found_by_config_resolve)
