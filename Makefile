@@ -93,7 +93,7 @@ EXES = sentry-profd $(addprefix sentry-profd-,capture unwind ship oracle metrics
 # the shared folders and of lib/. docs/ARCHITECTURE.md lists the external libraries.
 sentry-profd_DIR = daemon/broker
 sentry-profd_LIB = config process common msg capture unwind proto base
-sentry-profd_PKG = inih
+sentry-profd_PKG =
 sentry-profd-capture_DIR = daemon/capture
 sentry-profd-capture_LIB = process common msg capture base
 sentry-profd-unwind_DIR = daemon/unwind

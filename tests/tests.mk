@@ -49,7 +49,7 @@ unit_ship_PKG = libcurl zlib libzstd jansson
 $(B)/daemon.a: $(filter-out %/main.o $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) $(unit_capture_OBJ)
 unit_daemon_LIB = daemon export import aggregate unwind capture ship proto base
 unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \
-	zlib libseccomp inih libprotobuf-c ncursesw
+	zlib libseccomp libprotobuf-c ncursesw
 unit_daemon_LIBS = -liberty
 
 UNIT_SOURCES = $(wildcard $(addsuffix /check_*.c,tests/unit/* tests/unit/*/* \
@@ -209,7 +209,7 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) $(ALL_LDFLAGS) \
-		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) inih libprotobuf-c) \
+		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) libprotobuf-c) \
 		$(unit_unwind_LIBS)
 
 # aarch64. Everything is compiled for it, except files that need libunwind's headers

@@ -43,6 +43,22 @@ struct target_config *config_target(const struct config *c, const char *name)
 	return NULL;
 }
 
+void config_keep_sections(struct config *c, const struct config *old)
+{
+	for (size_t i = 0; i < c->n_targets; i++) {
+		struct target_config *t = &c->targets[i], new = *t;
+		const struct target_config *before = config_target(old, t->name);
+
+		if (!t->is_off || before == NULL || before->is_off)
+			continue;
+		*t = *before;
+		memcpy(t->defect, new.defect, sizeof(t->defect));
+		/* The origins of old are lines of files as they were. */
+		memset(t->origins, 0, sizeof(t->origins));
+		t->origin = new.origin;
+	}
+}
+
 uint32_t config_add_file(struct config *c, const char *name)
 {
 	if (c->n_files == array_size(c->files))

@@ -30,17 +30,24 @@
 #define CONFIG_SPOTLIGHT_DEFAULT "http://localhost:8969/stream"
 #define CONFIG_SPOTLIGHT_ON	 "yes"
 
-/* The size of NAME in [target "NAME"], with the NUL: inih keeps 49 bytes of target "NAME". */
+/* The size of NAME in [target "NAME"], with the NUL: a word for tables and commands. */
 #define CONFIG_NAME_MAX 41
-/*
- * The size of a text or a path, with the NUL. In a file, inih limits the whole line, "key = value",
- * to 197 bytes. Options and variables can be longer: KEY_TEXT has up to 200 bytes (config_keys.h),
- * a path up to 255.
- */
+/* The size of a text or a path, with the NUL, unless another maximum is given below. */
 #define CONFIG_TEXT_MAX 256
-/* Enough for some hundred kinds of processes on a host. A section takes 5 KB. */
+/* Of a pattern that may be long, as those of command lines and of nested containers. */
+#define CONFIG_PATTERN_MAX 1024
+/* Of no_proxy: a cluster lists its networks, services and nodes. Larger than all other values. */
+#define CONFIG_NO_PROXY_MAX 4096
+/* The size of "unknown key KEY: did you mean KEY?", whose first key can be cut off. */
+#define CONFIG_DEFECT_MAX 192
+/* Enough for some hundred kinds of processes on a host. A section takes 7 KB. */
 #define CONFIG_TARGETS_MAX 256
-#define CONFIG_FILES_MAX   256
+/*
+ * The processes that send: one for each DSN, that of [sentry], given or not, among them, and one
+ * for Spotlight.
+ */
+#define CONFIG_SHIPS_MAX 32
+#define CONFIG_FILES_MAX 256
 /* The most keys of all sections together: each has a bit in the masks of given keys. */
 #define CONFIG_KEYS_MAX 64
 
@@ -89,13 +96,15 @@ struct target_config {
 	/* Rules (daemon/config/match.h); "": not given. */
 	char exe[CONFIG_TEXT_MAX];
 	char comm[CONFIG_TEXT_MAX];
-	char cmdline[CONFIG_TEXT_MAX];
+	char cmdline[CONFIG_PATTERN_MAX];
 	char user[CONFIG_TEXT_MAX]; /* a name or a number */
 	uint32_t uid;		    /* the user's, or CONFIG_UID_ANY */
-	char cgroup[CONFIG_TEXT_MAX];
+	char cgroup[CONFIG_PATTERN_MAX];
 	char unit[CONFIG_TEXT_MAX];
 	char container[CONFIG_TEXT_MAX];
 	char pid_file[CONFIG_TEXT_MAX];
+	/* NAME=PATTERN for each key env NAME, separated by line feeds. */
+	char env[CONFIG_PATTERN_MAX];
 
 	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];
@@ -119,6 +128,16 @@ struct target_config {
 	uint64_t given;
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	struct config_origin origin;
+	bool has_unread_line; /* a line with a fault may have been a rule */
+
+	/*
+	 * Why the section is not used as it is written; "": it is. Its first unknown key: what the
+	 * key would have excluded is not known, so the section is off: processes match it and are
+	 * not profiled. Or, at a reload, it is the section of before (config_keep_sections()). Or
+	 * its DSN is one too many: it is off.
+	 */
+	char defect[CONFIG_DEFECT_MAX];
+	bool is_off;
 };
 
 struct config {
@@ -134,7 +153,7 @@ struct config {
 	char client_key[CONFIG_TEXT_MAX];
 	char http_proxy[CONFIG_TEXT_MAX]; /* "": that of the environment */
 	char https_proxy[CONFIG_TEXT_MAX];
-	char no_proxy[CONFIG_TEXT_MAX];
+	char no_proxy[CONFIG_NO_PROXY_MAX];
 	bool client_reports;
 	bool retry_5xx;
 	enum compression compression;
@@ -153,8 +172,8 @@ struct config {
 	uint32_t chunk_seconds;
 	uint32_t cpu_budget; /* percent of one processor; 0: no limit */
 	uint32_t max_frames;
-	char in_app_include[CONFIG_TEXT_MAX]; /* patterns of paths, separated by blanks */
-	char in_app_exclude[CONFIG_TEXT_MAX];
+	char in_app_include[MSG_PATTERNS_MAX]; /* patterns of paths, separated by blanks */
+	char in_app_exclude[MSG_PATTERNS_MAX];
 	enum unwind_symbols symbols;
 	enum addresses addresses;
 	char platform[MSG_TEXT_MAX];
@@ -193,6 +212,13 @@ struct config {
 void config_init(struct config *c);
 /* Frees what c holds and overwrites its secrets. c may be NULL. */
 void config_fini(struct config *c);
+
+/*
+ * For a reload: each section of c that is off and was in use before, in old, is replaced by the one
+ * of old, with the defect of the new one. Call it before config_resolve(c), so that the section
+ * takes over the new values of [sentry] and [profiler].
+ */
+void config_keep_sections(struct config *c, const struct config *old);
 
 /* Returns the section [target "NAME"] of this name, or NULL. */
 struct target_config *config_target(const struct config *c, const char *name);

@@ -30,6 +30,8 @@ struct config_faults {
 	struct config_fault v[CONFIG_FAULTS_MAX];
 	size_t n;
 	size_t n_errors; /* all errors, also those whose text is not kept; without warnings */
+	/* For --check-config: what a daemon leaves out at its start, and warns of, is an error. */
+	bool is_check;
 };
 
 /*

@@ -21,20 +21,21 @@ enum config_section {
 };
 
 enum key_type {
-	KEY_TEXT,      /* up to 200 bytes of UTF-8; if words is not NULL, one of words */
-	KEY_PATTERN,   /* a KEY_TEXT that is a pattern (daemon/config/match.h) */
-	KEY_PATH,      /* up to max bytes; max 0: 255. In a configuration file: absolute */
-	KEY_USER,      /* a name in /etc/passwd or a number */
-	KEY_DSN,       /* a DSN, for the field dsn */
-	KEY_DSN_FILE,  /* an absolute path of a file whose content becomes the field dsn */
-	KEY_BOOL,      /* yes, no */
-	KEY_NUMBER,    /* min to max */
-	KEY_FRACTION,  /* 0.0 to 1.0 */
-	KEY_SECONDS,   /* a decimal number above 0, at most max */
-	KEY_BYTES,     /* at least min; the units K, M and G are powers of 1024 */
-	KEY_WORD,      /* one of words; the field is an enum in the same order */
-	KEY_SPOOL,     /* a path, or none */
-	KEY_PROXY,     /* the URL of a proxy: config_proxy_problem(); a secret, as a DSN is */
+	KEY_TEXT,     /* up to max bytes of UTF-8; max 0: 200. If words is not NULL, one of words */
+	KEY_PATTERN,  /* a pattern (daemon/config/match.h) of up to max bytes; max 0: 255 */
+	KEY_PATH,     /* up to max bytes; max 0: 255. In a configuration file: absolute */
+	KEY_USER,     /* a name in /etc/passwd or a number */
+	KEY_DSN,      /* a DSN, for the field dsn */
+	KEY_DSN_FILE, /* an absolute path of a file whose content becomes the field dsn */
+	KEY_ENV,      /* NAME=PATTERN, added to the field; all of them up to max bytes */
+	KEY_BOOL,     /* yes, no */
+	KEY_NUMBER,   /* min to max */
+	KEY_FRACTION, /* 0.0 to 1.0 */
+	KEY_SECONDS,  /* a decimal number above 0, at most max */
+	KEY_BYTES,    /* at least min; the units K, M and G are powers of 1024 */
+	KEY_WORD,     /* one of words; the field is an enum in the same order */
+	KEY_SPOOL,    /* a path, or none */
+	KEY_PROXY,    /* the URL of a proxy: config_proxy_problem(); a secret, as a DSN is */
 	KEY_SPOTLIGHT, /* a word for yes or no, or a URL */
 	/* profiles_sample_rate, of Sentry's former profiling: accepted with a warning, no effect */
 	KEY_IGNORED,
@@ -49,6 +50,9 @@ struct config_key {
 	uint32_t min, max;
 	const char *const *words; /* ends with NULL */
 };
+
+/* The name in the table of the keys env NAME, of any variable, of a section. */
+#define CONFIG_KEY_ENV "env NAME"
 
 /* The table; it has at most CONFIG_KEYS_MAX keys. */
 extern const struct config_key config_keys[];

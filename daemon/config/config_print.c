@@ -10,11 +10,14 @@
 #define CONST_FIELD(type, key, base) \
 	((const type *)(const void *)((const char *)(base) + (key)->offset))
 
-/* A section with its longest texts has 5 KB. */
+/* A section with its longest texts has 6 KB. */
 #define PRINT_BYTES_MAX (4u << 20)
 
+/* The size of the longest value, with the NUL. */
+#define VALUE_MAX CONFIG_NO_PROXY_MAX
+
 /* Writes a DSN without its key: https://...@host/42. */
-static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
+static void print_dsn(const char *text, char ret[VALUE_MAX])
 {
 	struct dsn dsn;
 	char port[8] = "";
@@ -25,25 +28,25 @@ static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
 	}
 	if (dsn.port != 0)
 		(void)snprintf(port, sizeof(port), ":%u", dsn.port);
-	(void)snprintf(ret, MSG_DSN_MAX, "%s://...@%s%s%s/%s", dsn.https ? "https" : "http",
-		       dsn.host, port, dsn.path, dsn.project);
+	(void)snprintf(ret, VALUE_MAX, "%s://...@%s%s%s/%s", dsn.https ? "https" : "http", dsn.host,
+		       port, dsn.path, dsn.project);
 	explicit_bzero(&dsn, sizeof(dsn));
 }
 
 /* Writes a proxy's URL without user and password. */
-static void print_proxy(const char *text, char ret[MSG_DSN_MAX])
+static void print_proxy(const char *text, char ret[VALUE_MAX])
 {
 	const char *at = strrchr(text, '@'), *scheme = strstr(text, "://");
 	size_t n = scheme == NULL ? 0 : (size_t)(scheme + 3 - text);
 
 	if (at == NULL)
-		(void)snprintf(ret, MSG_DSN_MAX, "%s", text);
+		(void)snprintf(ret, VALUE_MAX, "%s", text);
 	else
-		(void)snprintf(ret, MSG_DSN_MAX, "%.*s...%s", (int)n, text, at);
+		(void)snprintf(ret, VALUE_MAX, "%.*s...%s", (int)n, text, at);
 }
 
 /* Writes a value as in a file, a secret in part. Returns false if nothing is to be printed. */
-static bool print_value(const struct config_key *key, const void *base, char ret[MSG_DSN_MAX])
+static bool print_value(const struct config_key *key, const void *base, char ret[VALUE_MAX])
 {
 	unsigned int word;
 	double decimal;
@@ -55,7 +58,7 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 	case KEY_SPOOL:
 	case KEY_SPOTLIGHT:
 	case KEY_USER:
-		(void)snprintf(ret, MSG_DSN_MAX, "%s", CONST_FIELD(char, key, base));
+		(void)snprintf(ret, VALUE_MAX, "%s", CONST_FIELD(char, key, base));
 		return ret[0] != '\0';
 	case KEY_PROXY:
 		print_proxy(CONST_FIELD(char, key, base), ret);
@@ -64,25 +67,25 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 		print_dsn(CONST_FIELD(char, key, base), ret);
 		return true;
 	case KEY_BOOL:
-		(void)snprintf(ret, MSG_DSN_MAX, "%s",
-			       *CONST_FIELD(bool, key, base) ? "yes" : "no");
+		(void)snprintf(ret, VALUE_MAX, "%s", *CONST_FIELD(bool, key, base) ? "yes" : "no");
 		return true;
 	case KEY_NUMBER:
-		(void)snprintf(ret, MSG_DSN_MAX, "%u", *CONST_FIELD(uint32_t, key, base));
+		(void)snprintf(ret, VALUE_MAX, "%u", *CONST_FIELD(uint32_t, key, base));
 		/* False for max_instances = 0, no limit, which cannot be written in a file. */
 		return *CONST_FIELD(uint32_t, key, base) >= key->min;
 	case KEY_FRACTION:
 	case KEY_SECONDS:
 		memcpy(&decimal, CONST_FIELD(char, key, base), sizeof(decimal));
-		(void)snprintf(ret, MSG_DSN_MAX, "%.12g", decimal);
+		(void)snprintf(ret, VALUE_MAX, "%.12g", decimal);
 		return true;
 	case KEY_BYTES:
-		(void)snprintf(ret, MSG_DSN_MAX, "%" PRIu64, *CONST_FIELD(uint64_t, key, base));
+		(void)snprintf(ret, VALUE_MAX, "%" PRIu64, *CONST_FIELD(uint64_t, key, base));
 		return true;
 	case KEY_WORD:
 		memcpy(&word, CONST_FIELD(char, key, base), sizeof(word));
-		(void)snprintf(ret, MSG_DSN_MAX, "%s", key->words[word]);
+		(void)snprintf(ret, VALUE_MAX, "%s", key->words[word]);
 		return true;
+	case KEY_ENV:
 	case KEY_DSN_FILE:
 	case KEY_IGNORED:
 		return false;
@@ -94,11 +97,12 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 bool config_value_equal(const struct config_key *key, const void *a, const void *b)
 {
 	const struct target_config *x = a, *y = b;
-	char of_a[MSG_DSN_MAX] = "", of_b[MSG_DSN_MAX] = "";
+	char of_a[VALUE_MAX] = "", of_b[VALUE_MAX] = "";
 
 	if (key->type == KEY_USER)
 		return x->uid == y->uid;
-	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY)
+	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY ||
+	    key->type == KEY_ENV)
 		return strcmp(CONST_FIELD(char, key, a), CONST_FIELD(char, key, b)) == 0;
 	(void)!print_value(key, a, of_a);
 	(void)!print_value(key, b, of_b);
@@ -107,6 +111,8 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 
 bool target_config_equal(const struct target_config *a, const struct target_config *b)
 {
+	if (a->is_off != b->is_off || (a->is_off && strcmp(a->defect, b->defect) != 0))
+		return false;
 	for (size_t i = 0; i < config_n_keys; i++)
 		if (config_keys[i].section == SECTION_TARGET &&
 		    !config_value_equal(&config_keys[i], a, b))
@@ -125,15 +131,30 @@ void config_changed_keys(const struct config *old, const struct config *new, con
 	}
 }
 
+static int print_env(struct buf *out, const char *text)
+{
+	int r = 0;
+
+	while (r == 0 && *text != '\0') {
+		const int name = (int)strcspn(text, "="), n = (int)strcspn(text, "\n");
+
+		r = buf_printf(out, "env %.*s = %.*s\n", name, text, n - name - 1, text + name + 1);
+		text += n + (text[n] == '\n');
+	}
+	return r;
+}
+
 static int print_section(struct buf *out, enum config_section section, const void *base)
 {
-	char value[MSG_DSN_MAX];
+	char value[VALUE_MAX];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (key->section == section && print_value(key, base, value))
+		if (key->section == section && key->type == KEY_ENV)
+			r = print_env(out, CONST_FIELD(char, key, base));
+		else if (key->section == section && print_value(key, base, value))
 			r = buf_printf(out, "%s = %s\n", key->name, value);
 	}
 	return r;

@@ -19,7 +19,10 @@ must_check int config_print(const struct config *c, int fd);
 /* Returns true if key has the same value in a and b, two structs of the key's section. */
 bool config_value_equal(const struct config_key *key, const void *a, const void *b);
 
-/* Returns true if all keys of the two sections have the same values. Their names may differ. */
+/*
+ * Returns true if all keys of the two sections have the same values, and both are in use or off for
+ * the same reason. Their names may differ.
+ */
 bool target_config_equal(const struct target_config *a, const struct target_config *b);
 
 /*

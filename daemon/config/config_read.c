@@ -2,39 +2,24 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/common/option_fault.h"
 #include "daemon/config/config_fault.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 #include "lib/base/buf.h"
 
-/*
- * The library inih parses each line. On its own, inih skips a line that it does not understand,
- * reports only the first of these lines, and does not report a section without keys. So this file
- * passes inih one line at a time, and checks what inih has reported for each line.
- */
-
 #define TARGETS_D "targets.d"
 #define SUFFIX	  ".conf"
+#define ENV	  "env"
 
-/*
- * This line is passed after each [section] line and makes inih report the section. The byte \001
- * cannot be in a file that inih accepts.
- */
-#define SECTION_LINE "\001=1\n"
-#define SECTION_KEY  "\001"
-
-/* The length at which inih cuts off a section's name. */
-#define SECTION_BYTES_MAX 49
-
-/* inih needs room for "\r\n" and a NUL. */
-#define LINE_EXTRA 3
+_Static_assert(CONFIG_FILES_MAX == 256 && CONFIG_FILE_BYTES_MAX == 1u << 20,
+	       "faults contain these numbers");
 
 struct reader {
 	struct config *config;
@@ -42,11 +27,7 @@ struct reader {
 	const struct config_text *text;
 	uint32_t file; /* from config_add_file(), for faults */
 	size_t at;
-	unsigned int number;  /* of the line that inih reads */
-	bool is_line_open;    /* inih has not reported it yet */
-	bool is_section_next; /* SECTION_LINE is due */
-	const char *heading;  /* the line of the section, after its "[" */
-	size_t heading_n;
+	unsigned int number; /* of the line */
 	enum config_section section;
 	void *base; /* the struct that gets the values; NULL: unknown section */
 	uint64_t *given;
@@ -70,6 +51,13 @@ __attribute__((format(printf, 3, 4))) static void add_fault(const struct reader 
 	config_fault_add(r->faults, r->config, &at, is_warning, "%s", text);
 }
 
+/* To be called for a line whose key is not known: it may be a rule. */
+static void note_unread(const struct reader *r)
+{
+	if (r->section == SECTION_TARGET)
+		((struct target_config *)r->base)->has_unread_line = true;
+}
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -83,10 +71,7 @@ static bool has_control(const char *line, size_t n)
 	return false;
 }
 
-/*
- * Finds the next line and strips blanks: inih takes a line that begins with blanks as the
- * continuation of the last value. Returns false at the end.
- */
+/* Finds the next line, without the blanks around it. Returns false at the end. */
 static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 {
 	const struct config_text *t = r->text;
@@ -114,63 +99,6 @@ static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 		n--;
 	*ret = line;
 	*ret_n = n;
-	return true;
-}
-
-/* Adds a fault if inih has not reported the last line. */
-static void close_line(struct reader *r)
-{
-	if (r->is_line_open)
-		fault(r, "is neither [section], \"key = value\" nor # comment");
-	r->is_line_open = false;
-}
-
-/* An ini_reader of inih: writes the next line to ret, which has size bytes. */
-static char *read_line(char *ret, int size, void *stream)
-{
-	struct reader *r = stream;
-	const char *line;
-	size_t n;
-
-	if (r->is_section_next && (size_t)size >= sizeof(SECTION_LINE)) {
-		r->is_section_next = false;
-		memcpy(ret, SECTION_LINE, sizeof(SECTION_LINE));
-		return ret;
-	}
-	close_line(r);
-	while (next_line(r, &line, &n)) {
-		if (n == 0 || *line == '#' || *line == ';')
-			continue;
-		if (has_control(line, n)) {
-			fault(r, "contains control characters");
-			continue;
-		}
-		if (n + LINE_EXTRA > (size_t)size) {
-			fault(r, "is longer than %d bytes", size - LINE_EXTRA);
-			continue;
-		}
-		memcpy(ret, line, n);
-		ret[n] = '\n';
-		ret[n + 1] = '\0';
-		r->is_line_open = true;
-		r->is_section_next = *line == '[';
-		r->heading = line + 1;
-		r->heading_n = n - 1;
-		return ret;
-	}
-	return NULL;
-}
-
-/* Returns true if the line has this section and at most a comment after it. */
-static bool is_heading(const struct reader *r, const char *section)
-{
-	size_t n = strlen(section), after;
-
-	if (r->heading_n <= n || memcmp(r->heading, section, n) != 0 || r->heading[n] != ']')
-		return false;
-	for (after = n + 1; after < r->heading_n; after++)
-		if (!is_blank(r->heading[after]))
-			return r->heading[after] == '#' || r->heading[after] == ';';
 	return true;
 }
 
@@ -202,10 +130,7 @@ static void begin_target(struct reader *r, const char *section)
 	struct target_config *t;
 
 	if (target_name(section, name) < 0) {
-		fault(r,
-		      "a target is [target \"NAME\"]; NAME has 1 to %d "
-		      "letters, "
-		      "digits, . _ - @",
+		fault(r, "a target is [target \"NAME\"]; NAME has 1 to %d letters, digits, . _ - @",
 		      CONFIG_NAME_MAX - 1);
 		return;
 	}
@@ -233,16 +158,20 @@ static void begin_target(struct reader *r, const char *section)
 	r->origins = t->origins;
 }
 
-static void begin_section(struct reader *r, const char *section)
+/* section: the line after its "[". */
+static void begin_section(struct reader *r, char *section)
 {
+	char *after = strchr(section, ']');
+
 	r->section = SECTION_NONE;
 	r->base = NULL;
 	r->was_reported = true; /* add no faults for its keys */
-	if (!is_heading(r, section)) {
-		if (strlen(section) >= SECTION_BYTES_MAX)
-			fault(r, "[%s...: is longer than %d bytes", section, SECTION_BYTES_MAX);
-		else
-			fault(r, "a section is [NAME], with nothing after it");
+	if (after != NULL) {
+		*after++ = '\0';
+		after += strspn(after, " \t");
+	}
+	if (after == NULL || (*after != '\0' && *after != '#' && *after != ';')) {
+		fault(r, "a section is [NAME], with nothing after it");
 		return;
 	}
 	if (strncmp(section, "target", strlen("target")) == 0) {
@@ -256,8 +185,8 @@ static void begin_section(struct reader *r, const char *section)
 		      section);
 		return;
 	}
-	if (r->text->place == CONFIG_TARGETS_D) {
-		fault(r, "[%s] belongs in the main file", section);
+	if (r->text->place == CONFIG_TARGETS_D && *section == 'p') {
+		fault(r, "[profiler] belongs in the main file");
 		return;
 	}
 	r->base = r->config;
@@ -266,18 +195,38 @@ static void begin_section(struct reader *r, const char *section)
 	r->origins = r->config->origins;
 }
 
+/* The key may be misspelt, or of another version of sentry-profd. */
 static void unknown_key(struct reader *r, const char *name)
 {
 	enum config_section elsewhere = config_key_section(name);
+	const char *names[CONFIG_KEYS_MAX], *nearest;
+	char text[CONFIG_DEFECT_MAX];
+	struct target_config *t = r->base;
+	size_t n = 0;
 
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (config_keys[i].section == r->section)
+			names[n++] = config_keys[i].name;
+	nearest = option_nearest(name, names, n);
 	if (strcmp(name, "metrics_listen") == 0)
-		fault(r, "metrics_listen is no key any more: "
-			 "sentry-profd-metrics --listen ADDR:PORT serves the "
-			 "metrics, and sentry-profctl metrics prints them");
-	else if (elsewhere == SECTION_NONE)
-		fault(r, "unknown key %s", name);
+		(void)snprintf(text, sizeof(text),
+			       "metrics_listen is no key any more: sentry-profd-metrics --listen "
+			       "ADDR:PORT serves the metrics, and sentry-profctl metrics prints "
+			       "them");
+	else if (elsewhere != SECTION_NONE)
+		(void)snprintf(text, sizeof(text), "%s is a key of %s", name,
+			       config_section_name(elsewhere));
+	else if (nearest != NULL)
+		(void)snprintf(text, sizeof(text), "unknown key %s: did you mean %s?", name,
+			       nearest);
 	else
-		fault(r, "%s is a key of %s", name, config_section_name(elsewhere));
+		(void)snprintf(text, sizeof(text), "unknown key %s", name);
+	add_fault(r, !r->faults->is_check, "%s", text);
+	note_unread(r);
+	if (r->section != SECTION_TARGET || t->is_off)
+		return;
+	t->is_off = true;
+	memcpy(t->defect, text, sizeof(text));
 }
 
 /* Returns true if the section has set the DSN already, by dsn or dsn_file. */
@@ -305,7 +254,7 @@ static void set_value(struct reader *r, const struct config_key *key, const char
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
-	if ((*r->given & config_key_bit(key)) != 0) {
+	if ((*r->given & config_key_bit(key)) != 0 && key->type != KEY_ENV) {
 		fault(r, "%s is given twice", key->name);
 		return;
 	}
@@ -337,28 +286,101 @@ static void set_value(struct reader *r, const struct config_key *key, const char
 			  key->name);
 }
 
-/* An ini_handler of inih: 1 means no error. */
-static int handle_pair(void *user, const char *section, const char *name, const char *value)
+static void handle_pair(struct reader *r, const char *name, const char *value)
 {
-	struct reader *r = user;
 	const struct config_key *key;
 
-	r->is_line_open = false;
-	if (strcmp(name, SECTION_KEY) == 0) {
-		begin_section(r, section);
-		return 1;
-	}
 	if (r->base == NULL) {
 		if (!r->was_reported)
 			fault(r, "%s is not in any section", name);
-		return 1;
+		return;
 	}
 	key = config_key_find(r->section, name);
 	if (key == NULL)
 		unknown_key(r, name);
 	else
-		set_value(r, key, value == NULL ? "" : value);
-	return 1;
+		set_value(r, key, value);
+}
+
+static void cut_comment(char *line)
+{
+	while (*line != '\0' && !(is_blank(line[0]) && line[1] == ';'))
+		line++;
+	*line = '\0';
+}
+
+static char *strip(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " \t");
+	n = strlen(text);
+	while (n > 0 && is_blank(text[n - 1]))
+		text[--n] = '\0';
+	return text;
+}
+
+/*
+ * Returns NAME=VALUE, the value of the key env NAME. name and value are parts of one line, in this
+ * order; what is between them is overwritten.
+ */
+static const char *env_value(const char *name, char *value)
+{
+	const size_t n = strlen(name);
+
+	*--value = '=';
+	return memmove(value - n, name, n);
+}
+
+/* line: without the blanks around it, neither empty nor a comment. */
+static void read_line(struct reader *r, char *line)
+{
+	char *name, *value;
+
+	if (*line == '[') {
+		begin_section(r, line + 1);
+		return;
+	}
+	cut_comment(line);
+	value = strpbrk(line, "=:");
+	if (value == NULL) {
+		note_unread(r);
+		fault(r, "is neither [section], \"key = value\" nor # comment");
+		return;
+	}
+	*value++ = '\0';
+	name = strip(line);
+	value = strip(value);
+	if (strncmp(name, ENV, strlen(ENV)) == 0 && is_blank(name[strlen(ENV)]))
+		handle_pair(r, CONFIG_KEY_ENV, env_value(strip(name + strlen(ENV)), value));
+	else
+		handle_pair(r, name, value);
+}
+
+static void read_lines(struct reader *r)
+{
+	char copy[CONFIG_LINE_MAX + 1];
+	const char *line;
+	size_t n;
+
+	while (next_line(r, &line, &n)) {
+		if (n == 0 || *line == '#' || *line == ';')
+			continue;
+		if (has_control(line, n)) {
+			note_unread(r);
+			fault(r, "contains control characters");
+			continue;
+		}
+		if (n > CONFIG_LINE_MAX) {
+			note_unread(r);
+			fault(r, "is longer than %u bytes", CONFIG_LINE_MAX);
+			continue;
+		}
+		memcpy(copy, line, n);
+		copy[n] = '\0';
+		read_line(r, copy);
+		explicit_bzero(copy, n); /* a DSN */
+	}
 }
 
 /* Returns true if this file contains a DSN. The file's mode is then checked. */
@@ -384,9 +406,7 @@ void config_read_text(struct config *c, const struct config_text *text,
 	char problem[CONFIG_PROBLEM_MAX];
 
 	r.file = config_add_file(c, text->name);
-	/* The returned number of a wrong line is ignored: close_line() has added the fault. */
-	(void)ini_parse_stream(read_line, &r, handle_pair, &r);
-	close_line(&r);
+	read_lines(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
 			      holds_dsn(c, first_target, sentry_before), problem) < 0) {
 		r.number = 0; /* the file as a whole */
@@ -431,7 +451,10 @@ static void load_file(struct config *c, const char *path, enum config_place plac
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
 	r = read_file(path, &b, &st);
 	if (r < 0) {
-		add_file_fault(c, path, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
+		add_file_fault(c, path, faults,
+			       r == -ENXIO   ? "not a regular file"
+			       : r == -E2BIG ? "larger than 1 MiB"
+					     : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -475,7 +498,7 @@ static void load_targets_d(struct config *c, const char *path, struct config_fau
 		if (i < CONFIG_FILES_MAX)
 			load_file(c, shown, CONFIG_TARGETS_D, faults);
 		else if (i == CONFIG_FILES_MAX)
-			add_file_fault(c, dir, faults, "too many files");
+			add_file_fault(c, dir, faults, "more than 256 files");
 		free(v[i]);
 	}
 	free(v);

@@ -16,6 +16,9 @@
 /* The largest file, in bytes. Each target may have a file of its own. */
 #define CONFIG_FILE_BYTES_MAX (1u << 20)
 
+/* The longest line, in bytes, without its end and the blanks around it. */
+#define CONFIG_LINE_MAX (1u << 16)
+
 /*
  * Calls config_init(ret), and reads the main file at path and, if it exists, the directory
  * targets.d beside it. Returns 0, or -EINVAL with faults: the caller must not use *ret then, except
@@ -24,7 +27,7 @@
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
-/* A file of targets.d may have [target] sections only. */
+/* A file of targets.d has no section [profiler]. */
 enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
 
 /* The text of one file. */

@@ -7,6 +7,7 @@
 #include "daemon/config/config_print.h"
 #include "daemon/config/config_value.h"
 #include "daemon/config/match.h"
+#include "proto/dsn.h"
 
 /* True where capture can read pthread_self() (lib/capture/ptrace/arch.h). */
 #if defined(__x86_64__)
@@ -158,15 +159,15 @@ static void read_target_defaults(config_env_fn get, struct target_config *ret,
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE");
 }
 
-static const char *const rules[] = {"exe",    "comm", "cmdline",   "user",
-				    "cgroup", "unit", "container", "pid_file"};
+static const char *const rules[] = {"exe",  "comm",	 "cmdline",  "user",	    "cgroup",
+				    "unit", "container", "pid_file", CONFIG_KEY_ENV};
 
 static bool gives_rule(const struct target_config *t)
 {
 	for (size_t i = 0; i < array_size(rules); i++)
 		if (config_target_gives(t, rules[i]))
 			return true;
-	return false;
+	return t->has_unread_line;
 }
 
 /* Returns true if, by their rules, first matches every process that other matches. */
@@ -199,11 +200,18 @@ static void warn_if_covered(const struct config *c, const struct target_config *
 static void check_target(const struct config *c, const struct target_config *t,
 			 struct config_faults *faults)
 {
+	if (t->defect[0] != '\0' && !faults->is_check)
+		config_fault_add(faults, c, &t->origin, true,
+				 t->is_off ? "[target \"%s\"] is off, and none of its processes is "
+					     "profiled, because of this: %s"
+					   : "[target \"%s\"] keeps its former settings because of "
+					     "this: %s",
+				 t->name, t->defect);
 	if (!match_has_rules(t) && !gives_rule(t))
 		config_fault_add(faults, c, &t->origin, false,
 				 "[target \"%s\"] has no rule (exe, comm, "
 				 "cmdline, user, cgroup, unit, container, "
-				 "pid_file): it would match every process",
+				 "pid_file, env NAME): it would match every process",
 				 t->name);
 	if (t->thread_id_format == THREAD_ID_PTHREAD && !has_pthread_ids)
 		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,
@@ -295,6 +303,50 @@ static void check_proxies(const struct config *c, config_env_fn get, struct conf
 	}
 }
 
+/* As in the broker, where two texts of one DSN have one ship; 0: no DSN. */
+static uint64_t number_of(const char *text)
+{
+	uint64_t number = 0;
+	struct dsn dsn;
+
+	if (dsn_parse(&dsn, text) == DSN_OK)
+		number = dsn_hash(&dsn);
+	explicit_bzero(&dsn, sizeof(dsn));
+	return number;
+}
+
+/* In the order of the file, so that the same sections are off each time. */
+static void check_ships(struct config *c, struct config_faults *faults)
+{
+	const size_t most = CONFIG_SHIPS_MAX - (c->spotlight[0] != '\0');
+	uint64_t numbers[CONFIG_SHIPS_MAX];
+	size_t n = 0;
+
+	numbers[n++] = number_of(c->dsn);
+	for (size_t i = 0; i < c->n_targets; i++) {
+		struct target_config *t = &c->targets[i];
+		const uint64_t number = number_of(t->dsn);
+		size_t at = 0;
+
+		while (at < n && numbers[at] != number)
+			at++;
+		if (at < n)
+			continue;
+		if (n < most) {
+			numbers[n++] = number;
+			continue;
+		}
+		t->is_off = true;
+		(void)snprintf(t->defect, sizeof(t->defect),
+			       "its DSN is one too many (the limit is %d, with that of [sentry] "
+			       "and Spotlight)",
+			       CONFIG_SHIPS_MAX);
+		config_fault_add(faults, c, &t->origin, !faults->is_check,
+				 "[target \"%s\"]: %s: none of its processes is profiled", t->name,
+				 t->defect);
+	}
+}
+
 int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	size_t before = faults->n_errors;
@@ -305,6 +357,7 @@ int config_resolve(struct config *c, config_env_fn get, struct config_faults *fa
 	resolve_implicit(&defaults, c);
 	for (size_t i = 0; i < c->n_targets; i++)
 		resolve_target(c, &defaults, &c->targets[i], faults);
+	check_ships(c, faults);
 	check_proxies(c, get, faults);
 	return faults->n_errors != before ? -EINVAL : 0;
 }

@@ -101,9 +101,9 @@ static int find_word(const char *const *words, const char *value, char problem[C
 
 static int parse_text(const struct config_key *key, const char *value, void *base, char *problem)
 {
-	const size_t most = key->type == KEY_PATH && key->max != 0	      ? key->max
-			    : key->type == KEY_PATH || key->type == KEY_SPOOL ? CONFIG_TEXT_MAX - 1
-									      : TEXT_BYTES_MAX;
+	const size_t most = key->max != 0	    ? key->max
+			    : key->type == KEY_TEXT ? TEXT_BYTES_MAX
+						    : CONFIG_TEXT_MAX - 1;
 	size_t n = strlen(value);
 
 	if (n == 0)
@@ -118,6 +118,39 @@ static int parse_text(const struct config_key *key, const char *value, void *bas
 	if (key->words != NULL && find_word(key->words, value, problem) < 0)
 		return -EINVAL;
 	memcpy(FIELD(char, key, base), value, n + 1);
+	return 0;
+}
+
+/* Returns true if text, the field env, has the variable whose name and "=" take n bytes. */
+static bool has_variable(const char *text, const char *name, size_t n)
+{
+	while (strncmp(text, name, n) != 0) {
+		text += strcspn(text, "\n");
+		if (*text++ == '\0')
+			return false;
+	}
+	return true;
+}
+
+static int parse_env(const struct config_key *key, const char *value, void *base, char *problem)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789_";
+	char *field = FIELD(char, key, base);
+	const size_t n = strspn(value, name), before = strlen(field);
+
+	if (n == 0 || value[n] != '=' || (value[0] >= '0' && value[0] <= '9'))
+		return refuse(problem, "the name of a variable has letters, digits and _");
+	if (value[n + 1] == '\0')
+		return refuse(problem, "empty");
+	if (has_variable(field, value, n + 1))
+		return refuse(problem, "given twice");
+	if (before + strlen(value) + (before > 0) > key->max)
+		return refuse(problem, "longer than %u bytes, with all env of the section",
+			      key->max);
+	(void)snprintf(field + before, key->max + 1 - before, "%s%s", before > 0 ? "\n" : "",
+		       value);
 	return 0;
 }
 
@@ -273,22 +306,41 @@ static int parse_spotlight(const struct config_key *key, const char *value, void
 	return 0;
 }
 
-static int read_dsn_file(int fd, char ret[MSG_DSN_MAX])
+/* Room for a DSN, and for a byte order mark, blanks and line ends around it. */
+#define DSN_FILE_SIZE (2 * MSG_DSN_MAX)
+
+static int read_dsn_file(int fd, char ret[DSN_FILE_SIZE])
 {
-	ssize_t n = read(fd, ret, MSG_DSN_MAX - 1);
+	ssize_t n = read(fd, ret, DSN_FILE_SIZE);
 
 	if (n < 0)
 		return -errno;
-	while (n > 0 && (ret[n - 1] == '\n' || ret[n - 1] == '\r' || ret[n - 1] == ' '))
-		n--;
+	if (n == DSN_FILE_SIZE)
+		return -EFBIG;
 	ret[n] = '\0';
 	return memchr(ret, '\0', (size_t)n) != NULL ? -EILSEQ : 0;
+}
+
+/* Returns text without the byte order mark before it and the blanks around it. */
+static const char *strip_dsn(char *text)
+{
+	static const char mark[] = "\xef\xbb\xbf", blanks[] = " \t\r\n";
+	size_t n;
+
+	if (strncmp(text, mark, strlen(mark)) == 0)
+		text += strlen(mark);
+	text += strspn(text, blanks);
+	n = strlen(text);
+	while (n > 0 && strchr(blanks, text[n - 1]) != NULL)
+		n--;
+	text[n] = '\0';
+	return text;
 }
 
 static int parse_dsn_file(const struct config_key *key, const char *value, void *base,
 			  char *problem)
 {
-	char text[MSG_DSN_MAX];
+	char text[DSN_FILE_SIZE];
 	struct stat st = {0};
 	int fd, r;
 
@@ -306,7 +358,7 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 		return refuse(problem, "%s: %s", value, strerror(-r));
 	r = config_check_mode(value, st.st_mode, st.st_uid, true, problem);
 	if (r == 0)
-		r = parse_dsn(key, text, base, problem);
+		r = parse_dsn(key, strip_dsn(text), base, problem);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }
@@ -374,6 +426,8 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 		return parse_dsn(key, value, base, problem);
 	case KEY_DSN_FILE:
 		return parse_dsn_file(key, value, base, problem);
+	case KEY_ENV:
+		return parse_env(key, value, base, problem);
 	case KEY_SPOTLIGHT:
 		return parse_spotlight(key, value, base, problem);
 	case KEY_BOOL:

@@ -163,6 +163,26 @@ static enum match_result match_pid_file(const struct target_config *t,
 	return f->pid_file_pid == f->pid ? MATCH_YES : MATCH_NO;
 }
 
+static enum match_result match_env(const struct target_config *t, const struct process_facts *f)
+{
+	const char *rule = t->env, *value;
+	size_t n, n_value;
+
+	if (*rule == '\0')
+		return MATCH_YES;
+	if (f->environ == NULL)
+		return MATCH_UNKNOWN;
+	for (; *rule != '\0'; rule += n + (rule[n] == '\n')) {
+		const size_t name = strcspn(rule, "=");
+
+		n = strcspn(rule, "\n");
+		if (!facts_variable(f, rule, name, &value, &n_value) ||
+		    !glob_match(rule + name + 1, n - name - 1, value, n_value, false))
+			return MATCH_NO;
+	}
+	return MATCH_YES;
+}
+
 /* The rules of a section, and the fact that each is compared with. */
 static const struct {
 	const char *key;
@@ -180,6 +200,7 @@ static const struct {
 	{KEY(unit), FACT(cgroup), match_unit},
 	{KEY(container), FACT(container), match_container},
 	{KEY(pid_file), FACT(pid_file_pid), match_pid_file},
+	{KEY(env), FACT(environ), match_env},
 #undef KEY
 #undef FACT
 };
@@ -209,6 +230,8 @@ static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH
 		(void)snprintf(ret, MATCH_FACT_SIZE, "uid %u", f->uid);
 	} else if (fact == offsetof(struct process_facts, pid_file_pid)) {
 		(void)snprintf(ret, MATCH_FACT_SIZE, "%d", f->pid_file_pid);
+	} else if (fact == offsetof(struct process_facts, environ)) {
+		ret[0] = '\0';
 	} else {
 		const char *text;
 
@@ -229,7 +252,7 @@ static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH
 
 static bool is_part(const char *pattern, const char *fact)
 {
-	char around[CONFIG_TEXT_MAX + sizeof("**")];
+	char around[CONFIG_PATTERN_MAX + sizeof("**")];
 
 	(void)snprintf(around, sizeof(around), "*%s*", pattern);
 	return glob_text(around, fact);
@@ -273,6 +296,7 @@ void match_needs(const struct target_config *t, struct match_needs *ret)
 		.cgroup = t->cgroup[0] != '\0' || t->unit[0] != '\0',
 		.container = t->container[0] != '\0',
 		.pid_file = t->pid_file[0] != '\0',
+		.environ = t->env[0] != '\0',
 	};
 }
 
@@ -280,5 +304,5 @@ bool match_has_rules(const struct target_config *t)
 {
 	return t->uid != CONFIG_UID_ANY || t->comm[0] != '\0' || t->exe[0] != '\0' ||
 	       t->cmdline[0] != '\0' || t->cgroup[0] != '\0' || t->unit[0] != '\0' ||
-	       t->container[0] != '\0' || t->pid_file[0] != '\0';
+	       t->container[0] != '\0' || t->pid_file[0] != '\0' || t->env[0] != '\0';
 }

@@ -31,7 +31,7 @@ enum match_result match_process(const struct target_config *t, const struct proc
 struct match_refusal {
 	const char *key;	    /* of the section: "comm" */
 	const char *pattern;	    /* its value in the section */
-	char fact[MATCH_FACT_SIZE]; /* what the process has instead; cut off */
+	char fact[MATCH_FACT_SIZE]; /* what the process has instead; cut off; "": environ */
 	bool is_part;		    /* the pattern matches a part of it */
 };
 
@@ -51,7 +51,7 @@ bool match_could_change(const struct target_config *t, const struct process_fact
 
 /* Facts of a process, in addition to pid, uid and comm. */
 struct match_needs {
-	bool exe, cmdline, cgroup, container, pid_file;
+	bool exe, cmdline, cgroup, container, pid_file, environ;
 };
 /* Sets *ret to the facts that the rules of the section need. */
 void match_needs(const struct target_config *t, struct match_needs *ret);

@@ -257,8 +257,8 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 	print_limits(out, daemon);
 }
 
-/* Prints the configuration sections that match no process. */
-static void print_empty_sections(FILE *out, const json_t *sections)
+/* Prints a line for each section that is not used as it is written, or matches no process. */
+static void print_sections(FILE *out, const json_t *sections)
 {
 	const json_t *section;
 	size_t i;
@@ -266,14 +266,24 @@ static void print_empty_sections(FILE *out, const json_t *sections)
 	json_array_foreach(sections, i, section)
 	{
 		const char *text = json_string_value(json_object_get(section, "name"));
+		const char *why = json_string_value(json_object_get(section, "defect"));
 		char *name = text == NULL ? NULL : plain_copy(text);
+		char *defect = why == NULL ? NULL : plain_copy(why);
 
-		if (name != NULL && json_integer_value(json_object_get(section, "instances")) == 0)
+		if (name != NULL && defect != NULL)
+			(void)fprintf(out, "[target \"%s\"] %s: %s\n", name,
+				      json_is_true(json_object_get(section, "off"))
+					      ? "is off"
+					      : "keeps its former settings",
+				      defect);
+		else if (name != NULL &&
+			 json_integer_value(json_object_get(section, "instances")) == 0)
 			(void)fprintf(out,
 				      "[target \"%s\"] has matched no process for "
 				      "%.0f s\n",
 				      name, number_of(section, "empty_s"));
 		free(name);
+		free(defect);
 	}
 }
 
@@ -324,7 +334,7 @@ int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
 		print_missing(out, json_object_get(daemon, "missing"));
-		print_empty_sections(out, json_object_get(daemon, "sections"));
+		print_sections(out, json_object_get(daemon, "sections"));
 		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) == 0
 			    ? 0

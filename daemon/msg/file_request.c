@@ -48,6 +48,7 @@ enum file_request_verdict file_request_check(const struct msg_file_request *requ
 	case FILE_KIND_CODE_LIST:
 	case FILE_KIND_CODE:
 	case FILE_KIND_LEAK_OPTIONS:
+	case FILE_KIND_ENVIRON:
 	case FILE_KIND_END:
 		break;
 	}

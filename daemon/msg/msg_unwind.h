@@ -48,11 +48,12 @@ struct msg_session_open {
 	/* Not "": the session has one chunk, and its payload is a V1 profile of this name. */
 	char transaction[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
-	char environment[MSG_TEXT_MAX];	   /* configured, of the daemon's environment, or default */
-	char release_given[MSG_TEXT_MAX];  /* by the configuration, else "" */
-	char release_env[MSG_TEXT_MAX];	   /* by the daemon's environment, else "" */
-	char in_app_include[MSG_TEXT_MAX]; /* patterns of files (lib/aggregate/in_app.h), or "" */
-	char in_app_exclude[MSG_TEXT_MAX];
+	char environment[MSG_TEXT_MAX];	  /* configured, of the daemon's environment, or default */
+	char release_given[MSG_TEXT_MAX]; /* by the configuration, else "" */
+	char release_env[MSG_TEXT_MAX];	  /* by the daemon's environment, else "" */
+	/* Patterns of files (lib/aggregate/in_app.h), or "". */
+	char in_app_include[MSG_PATTERNS_MAX];
+	char in_app_exclude[MSG_PATTERNS_MAX];
 };
 
 /*
@@ -102,6 +103,7 @@ enum file_kind {
 	FILE_KIND_CODE_LIST,
 	FILE_KIND_CODE,		/* as FILE_KIND_IMAGE, but never a copy of mapped bytes */
 	FILE_KIND_LEAK_OPTIONS, /* a struct leak_options (daemon/process/leak_options.h) */
+	FILE_KIND_ENVIRON,	/* the beginning of /proc/PID/environ, MSG_ENVIRON_MAX bytes */
 	FILE_KIND_END,
 };
 

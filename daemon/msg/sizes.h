@@ -5,9 +5,10 @@
 #ifndef DAEMON_MSG_SIZES_H
 #define DAEMON_MSG_SIZES_H
 
-#define MSG_TEXT_MAX 256 /* release, environment, platform: Sentry allows 200 characters */
-#define MSG_DSN_MAX  1024
-#define MSG_NAME_MAX 256 /* a file name (NAME_MAX), or a build-id in hex (128 digits) */
-#define MSG_ID_SIZE  33	 /* 32 hex digits */
+#define MSG_TEXT_MAX	 256 /* release, environment, platform: Sentry allows 200 characters */
+#define MSG_DSN_MAX	 1024
+#define MSG_PATTERNS_MAX 1024 /* a list of patterns of files */
+#define MSG_NAME_MAX	 256  /* a file name (NAME_MAX), or a build-id in hex (128 digits) */
+#define MSG_ID_SIZE	 33   /* 32 hex digits */
 
 #endif

@@ -155,6 +155,32 @@ bool facts_cgroup(const char *text, size_t n, char *ret, size_t size)
 	return facts_cgroup_in_hierarchy(text, n, "", ret, size);
 }
 
+bool facts_variable(const struct process_facts *f, const char *name, size_t n, const char **ret,
+		    size_t *ret_n)
+{
+	for (size_t at = 0, length; at < f->environ_size; at += length + 1) {
+		const char *entry = f->environ + at;
+
+		length = strnlen(entry, f->environ_size - at);
+		if (length <= n || memcmp(entry, name, n) != 0 || entry[n] != '=')
+			continue;
+		*ret = entry + n + 1;
+		*ret_n = length - n - 1;
+		return true;
+	}
+	return false;
+}
+
+bool facts_decline(const struct process_facts *f)
+{
+	static const char name[] = "SENTRY_PROFILER", off[] = "off";
+	const char *value;
+	size_t n;
+
+	return facts_variable(f, name, strlen(name), &value, &n) && n == strlen(off) &&
+	       memcmp(value, off, n) == 0;
+}
+
 int32_t facts_pid_file(const char *text, size_t n)
 {
 	int32_t pid = 0;

@@ -24,6 +24,12 @@ struct process_facts {
 	size_t cmdline_size;
 	const char *cgroup;    /* by facts_cgroup() */
 	const char *container; /* by facts_container() */
+	/*
+	 * /proc/PID/environ: each variable with its NUL. Secrets: never logged, nor kept longer
+	 * than the comparison takes.
+	 */
+	const char *environ;
+	size_t environ_size;
 	/* The pid in the section's pid_file; 0: none; -1: not known yet. */
 	int32_t pid_file_pid;
 };
@@ -51,6 +57,18 @@ bool facts_cgroup(const char *text, size_t n, char *ret, size_t size);
 /* As facts_cgroup(), in the hierarchy of these controllers; "": the unified hierarchy. */
 bool facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers, char *ret,
 			       size_t size);
+
+/*
+ * Finds the first variable of this name, of n bytes, in a process's environment. Returns false if
+ * there is none, else sets *ret to its value of *ret_n bytes, which has no NUL within.
+ */
+bool facts_variable(const struct process_facts *f, const char *name, size_t n, const char **ret,
+		    size_t *ret_n);
+/*
+ * Returns true if the process has SENTRY_PROFILER=off in its environment: no section of the
+ * configuration may profile it.
+ */
+bool facts_decline(const struct process_facts *f);
 
 /* Returns the pid in a pid file's text: its first line, with blanks around it. 0: not a pid. */
 int32_t facts_pid_file(const char *text, size_t n);

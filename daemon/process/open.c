@@ -418,6 +418,10 @@ static int open_kind(const struct open_order *order, int *ret_fd)
 		name = "cmdline";
 		max = PATH_MAX; /* as many bytes as a section's rule compares */
 		break;
+	case FILE_KIND_ENVIRON:
+		name = "environ";
+		max = MSG_ENVIRON_MAX;
+		break;
 	case FILE_KIND_PID_FILE:
 		return open_pid_file(order->name, ret_fd);
 	case FILE_KIND_EXE_LINK:

@@ -323,6 +323,10 @@ int program_set_maps(struct program *p, const struct buf *maps)
 		/* Read now: at the end of the chunk the image's file may be gone. */
 		(void)program_release(p);
 		(void)program_environment(p);
+		if (p->identity.names.declines)
+			log_warning("process %d has SENTRY_PROFILER=off in its environment: it is "
+				    "profiled because a user or the command line names it",
+				    p->open->pid);
 	}
 	return r;
 }

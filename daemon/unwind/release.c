@@ -143,7 +143,11 @@ static void read_otel(const char *text, size_t len, struct release_names *ret)
 
 void release_of_environ(const char *text, size_t len, struct release_names *ret)
 {
+	char profiler[sizeof("off")] = "";
+
 	*ret = (struct release_names){.release = ""};
+	(void)find_variable(text, len, "SENTRY_PROFILER", profiler, sizeof(profiler));
+	ret->declines = strcmp(profiler, "off") == 0;
 	(void)find_variable(text, len, "SENTRY_RELEASE", ret->release, sizeof(ret->release));
 	(void)find_variable(text, len, "SENTRY_ENVIRONMENT", ret->environment,
 			    sizeof(ret->environment));

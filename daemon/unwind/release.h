@@ -15,10 +15,11 @@
 #include "daemon/msg/sizes.h"
 #include "lib/unwind/unwind.h"
 
-/* Each is "" if it is not set. */
+/* What the environment of a process says; "": not set. */
 struct release_names {
 	char release[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];
+	bool declines; /* SENTRY_PROFILER=off: sections leave the process out */
 };
 
 /*

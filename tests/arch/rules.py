@@ -19,7 +19,6 @@ LIBRARY_HEADERS = {
     "zstd": r"zstd.*\.h",
     "libiberty": r"libiberty/.*",
     "seccomp": r"seccomp\.h",
-    "inih": r"ini\.h",
     "libunwind": r"libunwind.*",
     "protobuf-c": r"protobuf-c/.*|.*\.pb-c\.h",
     "ncurses": r"n?curses\.h",

@@ -77,13 +77,14 @@ class Documents(unittest.TestCase):
     def test_the_manual_page_and_the_configuration_have_the_same_keys(self):
         page = read("docs/sentry-profd.conf.5")
         known = {section: set() for section in ("SENTRY", "PROFILER", "TARGET")}
-        for section, key in re.findall(r'^\t(SENTRY|PROFILER|TARGET)\(\w+,\s*"(\w+)"',
+        for section, key in re.findall(r'^\t(SENTRY|PROFILER|TARGET)\(\w+,\s*'
+                                       r'(?:"|CONFIG_KEY_)(\w+)',
                                        read("daemon/config/config_keys.c"), re.M):
-            known[section].add(key)
+            known[section].add(key.lower())
         self.assertGreater(len(known["TARGET"]), 10)
         for part in page.split("\n.Ss [")[1:]:
             lines = re.findall(r"^\.It Cm (.*)$", part.split("\n.Sh")[0], re.M)
-            described = set(re.findall(r"\w+", " ".join(lines)))
+            described = set(re.findall(r"\w+", re.sub(" Ar NAME", "", " ".join(lines))))
             section = re.match(r"\w+", part)[0].upper()
             self.assertEqual(described, known.pop(section), section)
         self.assertEqual(known, {})

@@ -44,10 +44,12 @@ static void check_target(const struct target_config *t)
 		.cmdline_size = 18,
 		.cgroup = "/init.scope",
 		.container = "",
+		.environ = "HOME=/\0TERM=linux",
+		.environ_size = 18,
 	};
 
 	assert(t->name[0] != '\0' && strlen(t->name) < CONFIG_NAME_MAX);
-	assert(match_has_rules(t));
+	assert(match_has_rules(t) || t->is_off);
 	assert(match_process(t, &facts) != MATCH_UNKNOWN);
 	assert(t->session_sample_rate >= 0 && t->session_sample_rate <= 1);
 	assert(t->rate_hz >= 1 && t->rate_hz <= CONFIG_RATE_MAX_HZ);

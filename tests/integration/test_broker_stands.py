@@ -71,8 +71,6 @@ def test_more_dsns_in_a_life_than_processes(box):
         service.wait_profiled(*pids)
         wait_for(lambda: len(service.profd.helpers()['ship']) ==
                  len(names) + 1, 'the old ones end')
-    check('no process for its DSN' not in service.profd.stderr,
-          service.profd.stderr)
     service.stop()
     check(all(not v for v in service.profd.stats.get('restarts', {}).values()),
           f'{service.profd.stats}')

@@ -56,7 +56,8 @@ def test_all_faults(box):
         f'{more}:1: [profiler] belongs in the main file',
         f"{more}:5: autostart: neither yes nor no: 'maybe'",
         f'{more}:6: [target "y"] has no rule (exe, comm, cmdline, user, '
-        'cgroup, unit, container, pid_file): it would match every process',
+        'cgroup, unit, container, pid_file, env NAME): it would match every '
+        'process',
     ]
     check(status == 2 and out == '' and
           lines == ['sentry-profd: ' + line for line in expected],

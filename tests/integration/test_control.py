@@ -207,7 +207,7 @@ def test_sections_and_reload(box):
     ctl.wait_state(targets[0].pid, 'left_out')
     # A fault: its line is shown, and the daemon goes on unchanged.
     good = path.read_text()
-    path.write_text(good + 'nonsense = 1\n')
+    path.write_text(good + 'rate_hz = nonsense\n')
     done = ctl.run('reload', status=1)
     check(f'{path}:5: ' in done.stderr and 'nonsense' in done.stderr and
           'the old configuration stays in use' in done.stderr, done.stderr)

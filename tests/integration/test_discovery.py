@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 
+import control
 import harness
 from harness import (BUILD, Skip, check, descriptors, in_turns,
                      state, stretch, tracer, wait_for)
@@ -143,6 +144,99 @@ def test_exec(box):
     service.profd.wait_chunks(2)
     check(service.profd.stderr.count(line) == 3,
           'it was attached to anew')
+    service.stop()
+
+
+def test_variables(box):
+    """A section chooses by the environment of the exec. SENTRY_PROFILER=off wins
+    over every section, until an exec without it; a user who names the process
+    wins over it. No variable is shown."""
+    service = Service(box, {'web': {'env TEAM': 'pay*', 'env TIER': '?'},
+                            'rest': {}})
+    ctl = control.Control(box, service.dir / 'socket')
+
+    def start(**variables):
+        return service.start('web', env=harness.environment(**variables))
+    ours, secret = {'TEAM': 'payments', 'TIER': '1'}, 'secret-of-the-test'
+    chosen = start(**ours)
+    other = start(**ours | {'TEAM': secret})
+    off = start(**ours, SENTRY_PROFILER='off')
+    service.wait_profiled(chosen.pid)
+
+    def doctor_of(program):
+        return subprocess.run(
+            [BUILD / 'sentry-profctl', 'doctor', '--socket', ctl.path,
+             str(program.pid)], capture_output=True, text=True,
+            check=False).stdout
+    check('SENTRY_PROFILER=off in its' in doctor_of(off), doctor_of(off))
+    doctor = doctor_of(other)
+    check('[target "web"] does not match it: its environment does not match '
+          'env NAME' in doctor, doctor)
+    # The two have been compared with the sections before the last one.
+    last = start(**ours)
+    service.wait_profiled(last.pid)
+    check(tracer(other.pid) == tracer(off.pid) == 0, 'a wrong one is profiled')
+    line = (f'process {off.pid} has SENTRY_PROFILER=off in its environment: it '
+            'is profiled because')
+    ctl.run('attach', off.pid)
+    service.wait_profiled(off.pid)
+    wait_for(lambda: line in service.profd.stderr, line)
+    ctl.run('detach', off.pid)
+    service.wait_left(off.pid)
+    # The environment of an exec.
+    for word in 'off', 'on':
+        script = box.dir / word
+        script.write_text(f'#!/bin/sh\nexport SENTRY_PROFILER={word}\n'
+                          f'exec {service.exe["web"]}\n')
+        script.chmod(0o755)
+        tell(chosen, f'exec {script}')
+        wait_for(lambda: chosen.stdout.count('ready') > (word == 'on') + 1,
+                 'the new program')
+        service.wait_profiled(start(**ours).pid)
+        if word == 'off':
+            check(tracer(chosen.pid) == 0, 'it is profiled')
+    service.wait_profiled(chosen.pid)
+    service.stop()
+    check(secret not in service.profd.stderr + doctor, 'a variable is shown')
+
+
+def test_unknown_keys(box):
+    """A section with an unknown key is off, at the start; at a reload it stays as
+    it was. The other sections and keys apply in both cases."""
+    service = Service(box, {'web': {'exclude': '/x'}, 'job': {}})
+    ctl = control.Control(box, service.dir / 'socket')
+
+    def sections():
+        return {s['name']: (s['off'], s['defect'])
+                for s in ctl.status()['daemon']['sections']}
+    web, job = service.start('web'), service.start('job')
+    service.wait_profiled(job.pid)
+    found = ctl.wait_state(web.pid, 'left_out')
+    check(found['last_error'] == 'unknown key exclude' and not tracer(web.pid),
+          f'{found}')
+    check(sections() == {'web': (True, 'unknown key exclude'),
+                         'job': (False, None)}, f'{sections()}')
+    check('[target "web"] is off: unknown key exclude' in
+          ctl.run('status').stdout, 'the table')
+    line = '[target "web"] is off, and none of its processes is profiled'
+    check(service.profd.stderr.count(line) == 1, service.profd.stderr)
+    # The key is removed; nothing else changes.
+    service.reload({'web': {}, 'job': {}})
+    service.wait_profiled(web.pid)
+    line = f'attached to process {job.pid}'
+    check(service.profd.stderr.count(line) == 1, 'the other was disturbed')
+    # The sections that run keep their text.
+    service.add_exe('new')
+    service.reload({'web': {'rate': '7', 'rate_hz': '7'},
+                    'job': {'rate_hz': '11'}, 'new': {}})
+    new = service.start('new')
+    service.wait_profiled(web.pid, job.pid, new.pid)
+    check(sections()['web'] == (False, 'unknown key rate'), f'{sections()}')
+    wait_for(lambda: ctl.target(job.pid)['rate_hz'] == 11, 'the new rate')
+    check(ctl.target(web.pid)['rate_hz'] == 101 and service.profd.stderr.count(
+        f'attached to process {web.pid}') == 1, f'{ctl.target(web.pid)}')
+    check('[target "web"] keeps its former settings' in service.profd.stderr,
+          service.profd.stderr)
     service.stop()
 
 

@@ -8,8 +8,9 @@ import time
 
 import harness
 from account import check_counts
+from control import Control, listens
 from envelopes import KEY
-from harness import check, tracer, wait_for
+from harness import BUILD, check, tracer, wait_for
 
 LIMIT = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
 
@@ -36,6 +37,27 @@ def start(box, dsns, *args, **options):
 
 def two_servers(box, **first):
     return [box.server(tls=False, **first), box.server(tls=False)]
+
+
+def test_more_dsns_than_processes(box):
+    """The 33rd DSN is a fault of the configuration. The daemon starts, and says
+    which section has no process for its chunks."""
+    dsns = [f'http://key{n}@127.0.0.1:9/1' for n in range(33)]
+    targets, profd = start(box, dsns)
+    config, last = next(box.dir.glob('*etc/profd.conf')), targets[-1].pid
+    ctl = Control(box, config.parent / 'socket')
+    wait_for(lambda: listens(ctl.path), 'it starts')
+    found = ctl.wait_state(last, 'left_out')
+    check('DSN is one too many' in found['last_error'], f'{found}')
+    wait_for(lambda: len(ctl.status()['targets']) == len(targets), 'all')
+    found = [t['pid'] for t in ctl.status()['targets']
+             if t['state'] == 'left_out']
+    check(found == [last], f'{found}')
+    line = f'[target "of-{last}"]: its DSN is one too many'
+    check(profd.stderr.count(line) == 1, profd.stderr)
+    program = box.start([BUILD / 'sentry-profd', '--check-config', '--config',
+                         config])
+    check(program.wait() == 2 and line in program.stderr, program.report())
 
 
 def said_of(profd, server, text):

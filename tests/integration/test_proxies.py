@@ -148,7 +148,9 @@ def test_without_tls(box):
 def test_no_proxy(box):
     with contextlib.closing(Tunnel()) as proxy:
         url = f'http://127.0.0.1:{proxy.port}'
-        for names in 'localhost', '*', 'example.org,localhost':
+        nodes = ','.join(f'node-{n}.example.org' for n in range(200))
+        check(len(nodes) > 4000, nodes)
+        for names in 'localhost', '*', f'{nodes},localhost':
             run(box, box.server(), chunks=1, https_proxy=url, no_proxy=names)
         check(proxy.hosts == [], f'{proxy.hosts}')
         run(box, box.server(), chunks=1, https_proxy=url,

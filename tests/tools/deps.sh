@@ -13,7 +13,7 @@ set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 	libzstd-dev libiberty-dev libunwind-dev libjansson-dev
-	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev
+	libcurl4-openssl-dev zlib1g-dev libseccomp-dev
 	libprotobuf-c-dev protobuf-c-compiler libncurses-dev libmicrohttpd-dev'
 demo='redis-tools'
 # binutils: readelf and nm. linux-perf: profiles are compared with it.
@@ -75,7 +75,7 @@ elsewhere()
 	[ "$1" != bench ] || commands="$commands python3"
 	[ "$1" != pictures ] || commands="$commands chromium node npm go perl"
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
-		inih libprotobuf-c ncursesw libmicrohttpd'
+		libprotobuf-c ncursesw libmicrohttpd'
 	if [ "$1" = test ]; then
 		commands="$commands musl-gcc g++ clang clang-tidy cppcheck readelf python3 openssl
 			mandoc"

@@ -141,7 +141,7 @@ struct limit {
 };
 
 /* The maximum number of ships, those of the options and of Spotlight included. */
-#define SHIPS_MAX 32
+#define SHIPS_MAX CONFIG_SHIPS_MAX
 
 /*
  * The ship of one DSN. Each DSN has its own, so that a server that does not answer delays no

@@ -16,6 +16,7 @@
 #include "daemon/process/facts.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
+#include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
@@ -33,13 +34,15 @@
 
 /* The process of an inspection: sentry-profctl doctor asks which section matches it. */
 struct subject {
+	struct files *files;
 	struct process process;
 	struct process_facts facts;
 	char exe[PATH_MAX];
 	char cgroup[PATH_MAX];
 	char container[FACTS_CONTAINER_SIZE];
 	char cmdline[PATH_MAX];
-	bool cmdline_is_awaited;
+	struct buf environ;
+	bool is_awaited; /* the command line or the environment */
 };
 
 struct inspection {
@@ -268,6 +271,8 @@ static struct files *files_of(const struct parts *parts)
 	return parts->discovery != NULL ? discovery_files(parts->discovery) : parts->files;
 }
 
+static void ask(struct subject *s, enum file_kind kind);
+
 static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
 		       const struct file_label *file)
 {
@@ -276,8 +281,38 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 
 	(void)request, (void)file;
 	close_fd(&fd);
-	s->cmdline_is_awaited = false;
 	s->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
+	ask(s, FILE_KIND_ENVIRON);
+}
+
+/* The environment is compared, and nothing of it is written. */
+static void on_environ(void *ctx, const struct msg_file_request *request, int error, int fd,
+		       const struct file_label *file)
+{
+	struct subject *s = ctx;
+
+	(void)request, (void)file;
+	if (error == 0)
+		(void)!buf_read_fd(&s->environ, fd);
+	close_fd(&fd);
+	s->facts.environ = buf_string(&s->environ);
+	s->facts.environ_size = s->environ.len;
+	s->is_awaited = false;
+}
+
+/* Requests the command line or the environment. */
+static void ask(struct subject *s, enum file_kind kind)
+{
+	const struct msg_file_request request = {.kind = kind};
+	const int pidfd = s->process.pidfd;
+	struct owner owner;
+	int r = owner_read(s->process.pid, &owner);
+
+	if (r == 0 && kind == FILE_KIND_CMDLINE)
+		r = files_request(s->files, &request, &owner, pidfd, false, on_cmdline, s);
+	else if (r == 0)
+		r = files_request_own(s->files, &request, &owner, pidfd, on_environ, s);
+	s->is_awaited = r == 0;
 }
 
 /*
@@ -302,9 +337,7 @@ static int32_t pid_of_file(const struct parts *parts, const char *path)
 
 static void read_facts(struct inspection *i, struct subject *s)
 {
-	static const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
 	const int32_t pid = s->process.pid;
-	struct owner owner;
 
 	identify_read_exe(pid, s->exe);
 	identify_read_cgroup(pid, s->cgroup);
@@ -317,10 +350,11 @@ static void read_facts(struct inspection *i, struct subject *s)
 		.cmdline = s->cmdline,
 		.cgroup = s->cgroup,
 		.container = s->container,
+		.environ = "",
 	};
-	s->cmdline_is_awaited = owner_read(pid, &owner) == 0 &&
-				files_request(files_of(i->parts), &request, &owner,
-					      s->process.pidfd, false, on_cmdline, s) == 0;
+	s->files = files_of(i->parts);
+	buf_init(&s->environ, MSG_ENVIRON_MAX);
+	ask(s, FILE_KIND_CMDLINE);
 }
 
 /* If the process cannot be read, sentry-profctl doctor itself prints the reason. */
@@ -349,8 +383,9 @@ static void free_subject(struct inspection *i)
 
 	if (s == NULL)
 		return;
-	files_forget(files_of(i->parts), s);
+	files_forget(s->files, s);
 	close_fd(&s->process.pidfd);
+	buf_wipe(&s->environ);
 	free(s);
 	i->subject = NULL;
 }
@@ -379,6 +414,10 @@ static void say_section(struct inspection *i, const struct target_config *t,
 		SAY(i, finding, "section",
 		    "[target \"%s\"] does not match it: pid_file = %s names %s", t->name,
 		    why.pattern, s->facts.pid_file_pid == 0 ? "no process" : why.fact);
+	else if (strcmp(why.key, "env") == 0)
+		SAY(i, finding, "section",
+		    "[target \"%s\"] does not match it: its environment does not match env NAME",
+		    t->name);
 	else
 		SAY(i, finding, "section",
 		    "[target \"%s\"] does not match it: %s = %s, and it has %s%s", t->name, why.key,
@@ -396,6 +435,11 @@ static void say_sections(struct inspection *i)
 
 	if (s == NULL)
 		return;
+	if (facts_decline(&s->facts)) {
+		SAY(i, FINDING_OK, "section",
+		    "SENTRY_PROFILER=off in its environment: no section profiles it");
+		return;
+	}
 	is_one = instance_of_pid(&i->parts->targets, s->process.pid) != NULL;
 	for (size_t k = 0; k < c->n_targets; k++)
 		is_one |= matches(i, &c->targets[k]);
@@ -496,7 +540,7 @@ static bool is_answered(const struct inspection *i)
 	for (size_t k = 0; k < children->n_ships; k++)
 		if (children->ships[k]->probe_awaited)
 			return false;
-	return i->subject == NULL || !i->subject->cmdline_is_awaited;
+	return i->subject == NULL || !i->subject->is_awaited;
 }
 
 /* Sends the findings. If the peer has closed the socket, the findings are dropped. */

@@ -10,10 +10,11 @@
 #include "daemon/config/match.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/facts.h"
+#include "lib/base/buf.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
-/* Questions that may wait for a command line at a time. */
+/* Questions that may wait for a helper at a time. */
 #define QUESTIONS_MAX 64
 
 /* Bytes of /proc/PID/cgroup. Each hierarchy of cgroup v1 has a line; a path is rarely long. */
@@ -32,6 +33,7 @@ struct question {
 	char cmdline[PATH_MAX];
 	char cgroup[PATH_MAX];
 	char container[FACTS_CONTAINER_SIZE];
+	struct buf environ;
 };
 
 struct identify {
@@ -41,7 +43,7 @@ struct identify {
 	void *ctx;
 	const struct config *config;
 	uint64_t generation;
-	struct question *asked[QUESTIONS_MAX]; /* those that wait for a command line */
+	struct question *asked[QUESTIONS_MAX]; /* those that wait for a helper */
 	size_t n_asked;
 };
 
@@ -60,6 +62,7 @@ int identify_new(struct files *files, const struct pid_files *pid_files, identif
 static void free_question(struct question *q)
 {
 	close_fd(&q->process.pidfd);
+	buf_wipe(&q->environ);
 	free(q);
 }
 
@@ -167,23 +170,46 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	continue_question(q);
 }
 
-/*
- * Requests the command line. A question has at most one request at a time, and
- * identify_has_room() held at its start, so that there is a free place in asked. Returns 0 or an
- * error of files_request().
- */
-static int ask_cmdline(struct question *q)
+/* A files_fn, as above. An environment that cannot be read counts as empty. */
+static void on_environ(void *ctx, const struct msg_file_request *request, int error, int fd,
+		       const struct file_label *file)
 {
-	const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
+	struct question *q = ctx;
+
+	(void)request, (void)file;
+	remove_asked(q);
+	if (error == 0)
+		error = buf_read_fd(&q->environ, fd);
+	close_fd(&fd);
+	if (shortage_is(-error)) {
+		answer(q, IDENTIFY_LATER);
+		return;
+	}
+	q->facts.environ = buf_string(&q->environ);
+	q->facts.environ_size = q->environ.len;
+	continue_question(q);
+}
+
+/*
+ * Requests the command line or the environment. A question has at most one request at a time, and
+ * identify_has_room() held at its start, so that there is a free place in asked. Without an answer
+ * to come, answers the question.
+ */
+static void ask(struct question *q, enum file_kind kind)
+{
+	const struct msg_file_request request = {.kind = kind};
+	const int pidfd = q->process.pidfd;
 	struct owner owner;
 	int r = owner_read(q->process.pid, &owner);
 
-	if (r == 0)
-		r = files_request(q->id->files, &request, &owner, q->process.pidfd, false,
-				  on_cmdline, q);
+	if (r == 0 && kind == FILE_KIND_CMDLINE)
+		r = files_request(q->id->files, &request, &owner, pidfd, false, on_cmdline, q);
+	else if (r == 0)
+		r = files_request_own(q->id->files, &request, &owner, pidfd, on_environ, q);
 	if (r == 0)
 		add_asked(q);
-	return r;
+	else
+		answer(q, IDENTIFY_LATER);
 }
 
 /*
@@ -203,8 +229,8 @@ static bool read_fact(struct question *q, const struct target_config *t)
 	else if (wants.pid_file && q->facts.pid_file_pid < 0)
 		q->facts.pid_file_pid = pid_files_pid(q->id->pid_files, t->pid_file);
 	else {
-		if (ask_cmdline(q) < 0)
-			answer(q, IDENTIFY_LATER);
+		ask(q, wants.cmdline && q->facts.cmdline == NULL ? FILE_KIND_CMDLINE
+								 : FILE_KIND_ENVIRON);
 		return false;
 	}
 	return true;
@@ -225,7 +251,10 @@ static void continue_question(struct question *q)
 
 		switch (match_process(t, &q->facts)) {
 		case MATCH_YES:
-			answer(q, q->section);
+			if (q->facts.environ == NULL && q->id->files != NULL)
+				ask(q, FILE_KIND_ENVIRON);
+			else
+				answer(q, facts_decline(&q->facts) ? IDENTIFY_NONE : q->section);
 			return;
 		case MATCH_NO:
 			q->may_become |= match_could_change(t, &q->facts);
@@ -255,6 +284,7 @@ int identify(struct identify *id, const struct recheck *s, struct process *proce
 	q->section = 0;
 	q->generation = id->generation;
 	q->may_become = false;
+	buf_init(&q->environ, MSG_ENVIRON_MAX);
 	q->facts = (struct process_facts){
 		.pid = process->pid,
 		.uid = process->uid,

@@ -4,8 +4,11 @@
  * first (daemon/config/match.h).
  *
  * All facts are text of bounded length from untrusted processes; they are compared and not kept.
- * A command line lies in the memory of the process, so that reading it may hang. A helper
- * (daemon/broker/files/files.h) reads it, and the answer comes later.
+ * A command line and an environment lie in the memory of the process, so that reading them may
+ * hang. A helper (daemon/broker/files/files.h) reads them, and the answer comes later.
+ *
+ * No section matches a process with SENTRY_PROFILER=off in its environment (facts_decline()). So
+ * the environment of each process that a section matches is read, as the last fact.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_IDENTIFY_H
 #define DAEMON_BROKER_DISCOVERY_IDENTIFY_H
@@ -40,7 +43,8 @@ typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *
 /*
  * Makes an identify that calls fn with ctx for each answer. files should serve discovery only,
  * so that a process that hangs a helper delays no other files. files and pid_files must outlive
- * *ret; either may be NULL if no section has a rule that needs it. Returns 0 or -ENOMEM.
+ * *ret; either may be NULL if no section has a rule that needs it. Without files, processes with
+ * SENTRY_PROFILER=off match, too. Returns 0 or -ENOMEM.
  */
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
@@ -63,7 +67,7 @@ void identify_configure(struct identify *id, const struct config *config);
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
-/* Returns true if less than 64 questions wait for a command line: identify() may be called. */
+/* Returns true if less than 64 questions wait for a helper: identify() may be called. */
 bool identify_has_room(const struct identify *id);
 
 /*

@@ -318,9 +318,9 @@ int files_request(struct files *f, const struct msg_file_request *message,
 int files_request_own(struct files *f, const struct msg_file_request *request,
 		      const struct owner *owner, int pidfd, files_fn fn, void *ctx)
 {
-	const bool is_own = request->kind == FILE_KIND_CODE_LIST ||
-			    request->kind == FILE_KIND_CODE ||
-			    request->kind == FILE_KIND_LEAK_OPTIONS;
+	const bool is_own =
+		request->kind == FILE_KIND_CODE_LIST || request->kind == FILE_KIND_CODE ||
+		request->kind == FILE_KIND_LEAK_OPTIONS || request->kind == FILE_KIND_ENVIRON;
 
 	if (pidfd < 0 || !is_own || is_waiting(f, ctx))
 		return -EINVAL;

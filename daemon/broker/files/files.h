@@ -58,7 +58,7 @@ must_check int files_request(struct files *f, const struct msg_file_request *req
 
 /*
  * As files_request(), for the kinds about a process that only the broker itself requests:
- * FILE_KIND_CODE_LIST, FILE_KIND_CODE and FILE_KIND_LEAK_OPTIONS.
+ * FILE_KIND_CODE_LIST, FILE_KIND_CODE, FILE_KIND_LEAK_OPTIONS and FILE_KIND_ENVIRON.
  */
 must_check int files_request_own(struct files *f, const struct msg_file_request *request,
 				 const struct owner *owner, int pidfd, files_fn fn, void *ctx);

@@ -262,9 +262,12 @@ static void put_sections(FILE *out, const struct parts *parts)
 		put_string(out, section->name);
 		fprintf(out, ", \"instances\": %u, \"empty_s\": ", section->instances);
 		if (section->empty_since_ns == 0)
-			fprintf(out, "null}");
+			fprintf(out, "null");
 		else
-			fprintf(out, "%.1f}", (double)(now_ns - section->empty_since_ns) / 1e9);
+			fprintf(out, "%.1f", (double)(now_ns - section->empty_since_ns) / 1e9);
+		fprintf(out, ", \"off\": %s, \"defect\": ", section->is_off ? "true" : "false");
+		put_string_or_null(out, section->defect);
+		fprintf(out, "}");
 	}
 	fprintf(out, "]");
 }

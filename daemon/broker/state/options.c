@@ -203,11 +203,14 @@ static int load(const struct options *o, enum config_occasion occasion, struct c
 	size_t n_wrong;
 	int r = 0;
 
+	faults->is_check = occasion == CONFIG_AT_CHECK;
 	if (o->config_path == NULL)
 		config_init(&c);
 	else
 		(void)!config_load(o->config_path, &c, faults);
 	options_override(o->given, &c);
+	if (occasion == CONFIG_AT_RELOAD)
+		config_keep_sections(&c, &o->config);
 	(void)!config_resolve(&c, getenv, faults);
 	n_wrong = faults->n_errors;
 	config_files_check(&c, occasion, faults);

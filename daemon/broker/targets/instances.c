@@ -85,6 +85,14 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 	return 0;
 }
 
+static void leave_out(struct instance *i, const char *why)
+{
+	i->obstacle = INSTANCE_LEFT_OUT;
+	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
+	i->leak_program = i->has_leak_check ? i->target->leak_program : 0;
+	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
+}
+
 /* Copies the section of the current configuration. A user's start or stop stays in effect. */
 static void configure(struct instance *i, const struct target_config *section)
 {
@@ -111,6 +119,8 @@ static void configure(struct instance *i, const struct target_config *section)
 		break;
 	}
 	instance_forget_error(i);
+	if (c->is_off && i->wish != INSTANCE_WISH_ATTACHED)
+		leave_out(i, c->defect);
 }
 
 int instance_add(struct targets *ts, struct process *p, size_t section)
@@ -250,14 +260,6 @@ uint32_t instance_rate_hz(const struct instance *i)
 	return (uint32_t)min_u64(i->config.rate_hz, i->targets->state->timer_hz);
 }
 
-static void leave_out(struct instance *i, const char *why)
-{
-	i->obstacle = INSTANCE_LEFT_OUT;
-	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
-	i->leak_program = i->has_leak_check ? i->target->leak_program : 0;
-	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
-}
-
 /* A short text for the status; the log has a full line. */
 static const char *attach_error_text(int error)
 {
@@ -377,7 +379,7 @@ static void start_run(struct targets *ts, struct instance *i)
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
-		leave_out(i, "there is no process for its DSN");
+		leave_out(i, "its DSN is one too many (see LIMITS in sentry-profd.conf(5))");
 	/* A later turn tries again: the next one, or one after the rate limit. */
 	if (r < 0 || (limit_stops_sampling(i->ship) && i->n_recordings == 0))
 		return;

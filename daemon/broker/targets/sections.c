@@ -52,6 +52,8 @@ int sections_configure(struct sections *s, const struct config *config, uint64_t
 		v[k].all = s;
 		memcpy(v[k].name, t->name, sizeof(v[k].name));
 		memcpy(v[k].exe, t->exe, sizeof(v[k].exe));
+		memcpy(v[k].defect, t->defect, sizeof(v[k].defect));
+		v[k].is_off = t->is_off;
 		v[k].empty_since_ns = now_ns;
 		v[k].warn_ns = now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_WARN_NS;
 	}

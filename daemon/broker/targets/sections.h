@@ -22,12 +22,14 @@ struct instance;
 struct section {
 	struct sections *all;
 	char name[CONFIG_NAME_MAX];
-	char exe[CONFIG_TEXT_MAX]; /* the rule exe; "": none */
-	uint32_t instances;	   /* processes that the section matches */
-	uint32_t profiled;	   /* processes of the section with a run of the profiler */
-	uint64_t empty_since_ns;   /* by clock_mono_ns(); 0: the section matches some */
-	uint64_t warn_ns;	   /* when the log line is due; 0: not due */
-	struct run_totals gone;	   /* totals of processes that have ended */
+	char exe[CONFIG_TEXT_MAX];	/* the rule exe; "": none */
+	char defect[CONFIG_DEFECT_MAX]; /* as in struct target_config; "": none */
+	bool is_off;
+	uint32_t instances;	 /* processes that the section matches */
+	uint32_t profiled;	 /* processes of the section with a run of the profiler */
+	uint64_t empty_since_ns; /* by clock_mono_ns(); 0: the section matches some */
+	uint64_t warn_ns;	 /* when the log line is due; 0: not due */
+	struct run_totals gone;	 /* totals of processes that have ended */
 };
 
 struct sections {

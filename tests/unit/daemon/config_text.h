@@ -27,6 +27,7 @@ static void setup(void)
 {
 	config_init(&config);
 	config_faults_fini(&faults);
+	faults.is_check = true;
 }
 
 static void teardown(void)

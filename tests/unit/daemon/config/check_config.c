@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "daemon/config/config_fault.h"
+#include "daemon/config/config_print.h"
 #include "daemon/config/config_read.h"
 #include "daemon/config/config_resolve.h"
 #include "tests/unit/daemon/config_text.h"
@@ -134,7 +135,7 @@ static const struct {
 	{"[sentry]\n[profiler]\n[sentry]\nretry_5xx = no\n"
 	 "[sentry]\nretry_5xx = no\n",
 	 "f:6: retry_5xx is given twice"},
-	{"[sentry]\nrelease = " LONG200 "\n", "f:2: is longer than 197 bytes"},
+	{"[sentry]\nrelease = " LONG200 "0\n", "f:2: release: longer than 200 bytes"},
 	{"[sentry]\nrelease = a\001b\n", "f:2: contains control characters"},
 	{"[sentry]\nenvironment = pr\xe9\n" TARGET_X "release = \xff\n",
 	 "f:2: environment: not UTF-8: 'pr\xe9'\n"
@@ -143,7 +144,7 @@ static const struct {
 	{"[target x]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"\"]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"a/b\"]\nx = 1\n", "f:1: a target is [target \"NAME\"]"},
-	{"[target \"" LONG50 "\"]\n", "f:1: [target \"0123"},
+	{"[target \"" LONG40 "0\"]\n", "f:1: a target is [target \"NAME\"]"},
 	{TARGET_X "[target \"x\"]\ncomm = y\n", "f:4: [target \"x\"] is defined twice"},
 	{"[target \"x\"]\nprofile_session_sample_rate = 1.5\n"
 	 "profile_lifecycle = auto\nplatform = java\nuser = no body\n"
@@ -177,7 +178,7 @@ TESTS(each_wrong_line_is_a_fault, array_size(wrong))
 TEST(faults_contain_no_secrets)
 {
 	read_main("[sentry]\ndsn = https://0123456789abcdef@/x\n"
-		  "https_proxy = " LONG200 "\n");
+		  "https_proxy = " LONG200 LONG200 "\n");
 	for (size_t i = 0; i < faults.n; i++)
 		LACKS(faults.v[i].text, "0123456789abcdef");
 	ck_assert_uint_eq(faults.n, 2);
@@ -217,11 +218,118 @@ TEST(a_name_of_40_bytes_is_accepted)
 	ck_assert_str_eq(config.targets[0].name, LONG40);
 }
 
-TEST(files_of_targets_d_may_have_target_sections_only)
+TEST(a_section_has_a_rule_for_each_variable)
 {
-	read_as("[sentry]\nrelease = x\n" TARGET_X, CONFIG_TARGETS_D, 0100600);
-	expect("f:1: [sentry] belongs in the main file");
+	read_main("[target \"a\"]\nprofile_session_sample_rate = 1\n"
+		  "env TEAM = pay*\n env\tTIER_2 : a = b ; c\n");
+	resolve();
+	expect("");
+	ck_assert_str_eq(config.targets[0].env, "TEAM=pay*\nTIER_2=a = b");
+}
+
+TEST(wrong_rules_of_variables_are_faults)
+{
+	read_main(TARGET_X "env A = 1\nenv AB = 1\nenv A = 2\nenv 1A = x\nenv A-B = x\n"
+			   "env B =\nenv = A=1\n[sentry]\nenv A = 1\n");
+	expect("f:6: env NAME: given twice: 'A=2'\n"
+	       "f:7: env NAME: the name of a variable has letters\n"
+	       "f:8: env NAME: the name of a variable has letters\n"
+	       "f:9: env NAME: empty: 'B='\n"
+	       "f:10: unknown key env\n"
+	       "f:12: env NAME is a key of [target \"NAME\"]");
+}
+
+TEST(files_of_targets_d_have_no_section_profiler)
+{
+	read_main("[sentry]\nenvironment = y\n");
+	read_as("[sentry]\nrelease = x\nenvironment = z\n[profiler]\nrate_hz = 5\n" TARGET_X,
+		CONFIG_TARGETS_D, 0100600);
+	expect("f:3: environment is given twice\n"
+	       "f:4: [profiler] belongs in the main file");
+	ck_assert_str_eq(config.release, "x");
 	ck_assert_uint_eq(config.n_targets, 1);
+}
+
+static const char with_unknown_keys[] = "[sentry]\nreleas = x\n[profiler]\nmode = cpu\nxyz = 1\n"
+					"[target \"a\"]\n" RULES "comn = b\nzzz = 1\n"
+					"[target \"b\"]\nrate_hz = 7\nspool = /x\n"
+					"[target \"c\"]\n" RULES;
+
+TEST(an_unknown_key_is_a_fault_of_a_check)
+{
+	read_main(with_unknown_keys);
+	(void)!config_resolve(&config, nothing, &faults);
+	expect("f:2: unknown key releas: did you mean release?\n"
+	       "f:5: unknown key xyz\n"
+	       "f:9: unknown key comn: did you mean comm?\n"
+	       "f:10: unknown key zzz\n"
+	       "f:11: [target \"b\"] has no profile_session_sample_rate\n"
+	       "f:13: spool is a key of [profiler]\n"
+	       "f:14: [target \"c\"]: matches no process");
+	ck_assert_uint_eq(faults.n_errors, 5);
+}
+
+TEST(an_unknown_key_switches_its_section_off)
+{
+	faults.is_check = false;
+	read_main(with_unknown_keys);
+	OK(config_resolve(&config, nothing, &faults));
+	ck_assert_uint_eq(faults.n_errors, 0);
+	expect("f:2: unknown key releas: did you mean release?\n"
+	       "f:5: unknown key xyz\n"
+	       "f:6: [target \"a\"] is off, and none of its processes is profiled, because of "
+	       "this: unknown key comn: did you mean comm?\n"
+	       "f:9: unknown key comn: did you mean comm?\n"
+	       "f:10: unknown key zzz\n"
+	       "f:11: [target \"b\"] has no profile_session_sample_rate\n"
+	       "f:11: [target \"b\"] is off\n"
+	       "f:13: spool is a key of [profiler]\n"
+	       "f:14: [target \"c\"]: matches no process");
+	ck_assert(config.mode == MODE_CPU);
+	ck_assert(config.targets[0].is_off && config.targets[1].is_off);
+	ck_assert(!config.targets[2].is_off && config.targets[2].defect[0] == '\0');
+}
+
+/* As at a reload: the text of before, and what it takes over from the new [sentry]. */
+TEST(a_section_with_an_unknown_key_stays_as_it_was)
+{
+	struct config old;
+
+	faults.is_check = false;
+	read_main("[sentry]\nrelease = a\n[target \"x\"]\n" RULES "rate_hz = 7\n"
+		  "[target \"off\"]\nuser = 1\nprofile_session_sample_rate = 1\nxyz = 1\n");
+	OK(config_resolve(&config, nothing, &faults));
+	config_faults_fini(&faults);
+	old = config;
+	config_init(&config);
+	read_main("[sentry]\nrelease = b\n[target \"new\"]\nuser = 2\nabc = 1\n"
+		  "[target \"off\"]\nuser = 3\nabc = 1\n"
+		  "[target \"x\"]\ncomm = y\nrate_hz = 8\nmin_age = 9\n");
+	config_keep_sections(&config, &old);
+	OK(config_resolve(&config, nothing, &faults));
+	ck_assert(config.targets[0].is_off && config.targets[1].is_off);
+	ck_assert_uint_eq(config.targets[1].uid, 3);
+	ck_assert(!config.targets[2].is_off);
+	ck_assert_str_eq(config.targets[2].defect, "unknown key min_age");
+	ck_assert_str_eq(config.targets[2].comm, "x");
+	ck_assert_uint_eq(config.targets[2].rate_hz, 7);
+	ck_assert_str_eq(config.targets[2].release, "b");
+	ck_assert_str_eq(faults.v[faults.n - 2].text,
+			 "f:9: [target \"x\"] keeps its former settings because of this: "
+			 "unknown key min_age");
+	ck_assert(!target_config_equal(&old.targets[1], &config.targets[1]));
+	config_fini(&old);
+}
+
+TEST(a_section_that_is_off_differs_from_one_that_is_not)
+{
+	struct target_config on = {.uid = 1}, off = {.uid = 1, .is_off = true, .defect = "a"};
+	struct target_config also = off;
+
+	ck_assert(target_config_equal(&off, &also));
+	ck_assert(!target_config_equal(&on, &off));
+	also.defect[0] = 'b';
+	ck_assert(!target_config_equal(&off, &also));
 }
 
 TEST(faults_of_several_values_are_found_by_config_resolve)
@@ -282,6 +390,24 @@ TEST(the_file_must_belong_to_root_or_to_this_user)
 	expect("f: belongs to uid 12345, who can change it: chown root f");
 }
 
+static const struct {
+	const char *text, *value;
+} spelt[] = {
+	{"[sentry]\nrelease=a", "a"},
+	{" [sentry]\t# x\n\t release\t=\t a b \t\n", "a b"},
+	{"[sentry];x\nrelease: a=b\n", "a=b"},
+	{"[sentry]\nrelease = a:b;c#d # e ;f ;g\n", "a:b;c#d # e"},
+	{"[sentry]\n;release = b\n #release = c\nrelease = [a]\r\n", "[a]"},
+	{"[sentry]\nrelease = a\n environment = b\n", "a"},
+};
+
+TESTS(a_line_is_split_at_the_first_sign_of_equality_or_colon, array_size(spelt))
+{
+	read_main(spelt[_i].text);
+	expect("");
+	ck_assert_str_eq(config.release, spelt[_i].value);
+}
+
 static void write_file(const char *path, const char *text, mode_t mode)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -319,7 +445,7 @@ TEST(the_main_file_and_targets_d_are_read_in_order)
 	expect(text);
 	config_faults_fini(&faults);
 
-	write_file("dsn", DSN "\n", 0600);
+	write_file("dsn", "\xef\xbb\xbf\t " DSN " \t\r\n\n", 0600);
 	OK(mkdir("targets.d", 0755));
 	write_file("targets.d/20-b.conf", TARGET_X, 0644);
 	write_file("targets.d/10.conf", "[target \"w\"]\n" RULES "user = 1\n", 0644);

@@ -36,7 +36,7 @@ static const struct {
 	{"container = 0a1b", NULL},
 	{"container = " HEX64, NULL},
 	{"container = *" HEX64, NULL},
-	{"container = " HEX64 "0", "matches no container"},
+	{"container = " HEX64 HEX64, "matches no container"},
 	{"container = web", "matches no container"},
 	{"container = 0A1B", "matches no container"},
 };
@@ -90,13 +90,13 @@ TEST(faults_are_in_the_order_of_files_and_lines)
 {
 	read_main(SECTION("a") RATE "comm = a\nprofile_lifecycle = trace\n"
 				    "autostart = yes\nspeed = 1\n" SECTION("b"));
-	read_as("[sentry]\n" SECTION("c") RATE, CONFIG_TARGETS_D, 0100606);
+	read_as("[profiler]\n" SECTION("c") RATE, CONFIG_TARGETS_D, 0100606);
 	(void)!config_resolve(&config, nothing, &faults);
 	expect("f:5: [target \"a\"]: autostart has no effect\n"
 	       "f:6: unknown key speed\n"
 	       "f:7: [target \"b\"] has no profile_session_sample_rate\n"
 	       "f:7: [target \"b\"] has no rule\n"
 	       "f: can be written by others\n"
-	       "f:1: [sentry] belongs in the main file\n"
+	       "f:1: [profiler] belongs in the main file\n"
 	       "f:2: [target \"c\"] has no rule");
 }

@@ -27,6 +27,8 @@ static const struct process_facts nginx = {
 	.cmdline_size = 30,
 	.cgroup = "/system.slice/nginx.service",
 	.container = "",
+	.environ = "A=1\0TEAM=payments\0TEAM=other\0EMPTY=\0SENTRY_PROFILER=off",
+	.environ_size = 55,
 	.pid_file_pid = 0,
 };
 
@@ -45,6 +47,11 @@ static const struct {
 	{RULE(unit), "nginx", "apache2"},
 	{RULE(unit), "nginx.service", "nginx.scope"},
 	{RULE(unit), "system.slice", "user.slice"},
+	{RULE(env), "TEAM=pay*", "TEAM=pay"},
+	{RULE(env), "TEAM=payments\nA=?", "TEAM=payments\nA=2"},
+	{RULE(env), "EMPTY=*", "NONE=*"},
+	{RULE(env), "SENTRY_PROFILER=off", "TEAM=other"},
+	{RULE(env), "A=1", "=1"},
 };
 
 TESTS(each_rule_is_compared_with_its_fact, array_size(rules))
@@ -112,6 +119,42 @@ TESTS(units_are_named_as_in_systemctl, array_size(units))
 	set(t.unit, units[_i].unit);
 	f.cgroup = units[_i].cgroup;
 	ck_assert_int_eq(match_process(&t, &f), units[_i].matches ? MATCH_YES : MATCH_NO);
+}
+
+static const struct {
+	const char *text;
+	size_t size;
+	bool is;
+} declined[] = {
+	{"SENTRY_PROFILER=off", 19, true},
+	{"A=1\0SENTRY_PROFILER=off\0B=2", 27, true},
+	{"SENTRY_PROFILER=off", 18, false},
+	{"SENTRY_PROFILER=offer", 21, false},
+	{"SENTRY_PROFILER=", 16, false},
+	{"SENTRY_PROFILER", 15, false},
+	{"XSENTRY_PROFILER=off", 20, false},
+	{"", 0, false},
+	{"SENTRY_PROFILER=on\0SENTRY_PROFILER=off", 38, false},
+};
+
+TESTS(a_process_declines_by_one_value, array_size(declined))
+{
+	const struct process_facts f = {.environ = declined[_i].text,
+					.environ_size = declined[_i].size};
+
+	ck_assert_int_eq(facts_decline(&f), declined[_i].is);
+}
+
+TEST(no_variable_is_shown)
+{
+	struct match_refusal why;
+	struct target_config t;
+
+	init_section(&t);
+	set(t.env, "TEAM=x");
+	ck_assert(match_refusal(&t, &nginx, &why));
+	ck_assert_str_eq(why.key, "env");
+	ck_assert_str_eq(why.fact, "");
 }
 
 TEST(all_rules_of_a_section_must_match)
