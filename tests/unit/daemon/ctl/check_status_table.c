@@ -185,6 +185,21 @@ TEST(files_in_quarantine)
 		  "times\n");
 }
 
+TEST(sections_with_a_defect_and_without_a_process)
+{
+	OK(print("{\"daemon\": {\"sections\": ["
+		 "{\"name\": \"a\", \"instances\": 0, \"off\": true, \"defect\": \"bad\\u0007\"}, "
+		 "{\"name\": \"b\", \"instances\": 1, \"off\": false, \"defect\": \"worse\"}, "
+		 "{\"name\": \"c\", \"instances\": 0, \"empty_s\": 7, \"off\": false, "
+		 "\"defect\": null}, "
+		 "{\"name\": \"d\", \"instances\": 1, \"off\": false, \"defect\": null}]}, "
+		 "\"targets\": []}"));
+	HAS(text, "[target \"a\"] is off: bad?\n"
+		  "[target \"b\"] keeps its former settings: worse\n"
+		  "[target \"c\"] has matched no process for 7 s\n");
+	LACKS(text, "[target \"d\"]");
+}
+
 TEST(text_that_is_not_a_status)
 {
 	ck_assert_int_eq(print(""), -EPROTO);
