@@ -200,7 +200,7 @@ static void unknown_key(struct reader *r, const char *name)
 {
 	enum config_section elsewhere = config_key_section(name);
 	const char *names[CONFIG_KEYS_MAX], *nearest;
-	char text[CONFIG_DEFECT_MAX];
+	char text[CONFIG_DEFECT_MAX] = "";
 	struct target_config *t = r->base;
 	size_t n = 0;
 
