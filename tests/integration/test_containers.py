@@ -147,11 +147,15 @@ def test_a_filter_that_refuses_a_call(box):
                                    wrapper=wrapper)
         profd.wait_attached().wait_looks()
         told = Control(box, socket).status()['daemon']['missing']
+        health = Control(box, socket).run('healthy', status=1)
         profd.interrupt()
         found = missing(profd)
         check('sockets' in found[name], profd.stderr)
         check(is_root or set(found) == {name}, profd.stderr)
         check(all(one['breaks_promise'] == (one['name'] == name) for one in told), f'{told}')
+        fault, = (as_line(one) for one in told if one['name'] == name)
+        check(health.stdout == '' and
+              health.stderr == f'sentry-profctl: {fault}\n', f'{health}')
         told = [as_line(one) for one in told]
         check(told == [f'no {n}: {cost}' for n, cost in found.items()],
               f'{told}: {profd.stderr}')
