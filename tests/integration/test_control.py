@@ -63,9 +63,8 @@ def test_status(box):
     check('does not run' in gone, gone)
 
 
-def test_members_of_the_status(box):
-    """Each member that the manual page lists is there. Control.status() checks their types, and
-    that there are no others."""
+def with_server(box):
+    """A daemon with a server, a section with a process, and one without."""
     server = box.server(tls=False)
     path = box.make_dir('etc') / 'profd.conf'
     pid_file = path.with_name('pid')
@@ -76,7 +75,13 @@ def test_members_of_the_status(box):
                     section.format(pid_file) +
                     '[target "none"]\n' + section.format('/nowhere'))
     path.chmod(0o600)
-    profd, ctl = listening(box, [], '--config', path, '--dsn', server.dsn, output=None)
+    return listening(box, [], '--config', path, '--dsn', server.dsn, output=None)
+
+
+def test_members_of_the_status(box):
+    """Each member that the manual page lists is there. Control.status() checks their types, and
+    that there are no others."""
+    profd, ctl = with_server(box)
     ctl.run('attach', sleeper(box).pid)
     # Other tests have these (test_left_out_files, test_containers).
     absent = ('daemon.files_left_out[].', 'daemon.missing[].', 'targets[].last_error')
