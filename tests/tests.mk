@@ -335,7 +335,7 @@ INTEGRATION = $(sort $(wildcard tests/integration/test_*.py tests/integration/te
 # Each program, output, command of README, and promise of SAFETY that takes less than 15 seconds.
 QUICK = $(patsubst %,tests/integration/test_%,$(addsuffix .py,command config control convert \
 	crash delivery_local doctor documents errors leak_check life_family life_jobs \
-	life_signal_storm life_signals metrics notify output privileges profctl python record \
+	life_signal_storm life_signals metrics monitoring notify output privileges profctl python record \
 	running secrets send service stacks stats transparency_calls) demo.sh install.sh)
 # These run code of the product that no unit test runs, by a measurement of the lines that each
 # test covers; children, crash and deaths are about moments that differ from run to run.

@@ -61,9 +61,9 @@ static void log_failed_request(const struct control_client *c, int error)
 	if (c->is_quiet)
 		return;
 	if (error == EAGAIN)
-		log_error("sentry-profd at %s has not answered for %d s: it hangs, or gets no "
+		log_error("sentry-profd at %s has not answered for %u s: it hangs, or gets no "
 			  "processor time",
-			  c->path, ANSWER_S);
+			  c->path, c->answer_s);
 	else if (error == EPIPE)
 		log_error(
 			"connection to sentry-profd at %s closed: the daemon is shutting down, or "
@@ -145,15 +145,16 @@ static int exchange(struct control_client *c, const void *message, size_t size,
 	return r;
 }
 
-static int connect_within(const char *path, unsigned int seconds, bool is_quiet,
-			  struct control_client *ret)
+int control_client_open_briefly(const char *path, unsigned int seconds, bool is_quiet,
+				struct control_client *ret)
 {
 	const struct protocol_hello hello = {
 		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
 		.magic = PROTOCOL_MAGIC,
 		.version = PROTOCOL_VERSION,
 	};
-	struct control_client a = {.fd = -1, .path = path, .is_quiet = is_quiet};
+	struct control_client a = {
+		.fd = -1, .path = path, .is_quiet = is_quiet, .answer_s = seconds};
 	struct protocol_answer answer;
 	int fd = -1, r;
 
@@ -174,12 +175,7 @@ static int connect_within(const char *path, unsigned int seconds, bool is_quiet,
 
 int control_client_open(const char *path, bool is_quiet, struct control_client *ret)
 {
-	return connect_within(path, ANSWER_S, is_quiet, ret);
-}
-
-int control_client_open_briefly(const char *path, unsigned int seconds, struct control_client *ret)
-{
-	return connect_within(path, seconds, true, ret);
+	return control_client_open_briefly(path, ANSWER_S, is_quiet, ret);
 }
 
 void control_client_close(struct control_client *c)

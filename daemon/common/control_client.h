@@ -19,8 +19,9 @@
 
 struct control_client {
 	int fd;
-	const char *path; /* of the socket; not copied */
-	bool is_quiet;	  /* log nothing */
+	const char *path;      /* of the socket; not copied */
+	bool is_quiet;	       /* log nothing */
+	unsigned int answer_s; /* timeout of an answer */
 };
 
 /*
@@ -35,8 +36,8 @@ const char *control_client_path(const char *given);
  * if the daemon has not answered for a minute.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
-/* The same, quiet, with a timeout of this number of seconds for each answer. */
-must_check int control_client_open_briefly(const char *path, unsigned int seconds,
+/* The same, with a timeout of this number of seconds for each answer. */
+must_check int control_client_open_briefly(const char *path, unsigned int seconds, bool is_quiet,
 					   struct control_client *ret);
 void control_client_close(struct control_client *c);
 

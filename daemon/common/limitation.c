@@ -25,29 +25,31 @@ static const struct {
 	enum when when;
 	bool initial; /* has an effect in the initial user namespace only */
 	const char *name, *effect, *remedy;
+	bool breaks_promise;
 } table[] = {
 	{CAP(SYS_PTRACE), ALWAYS, false, "CAP_SYS_PTRACE",
 	 "only processes of root are profiled, and of these only those without "
 	 "more capabilities",
-	 "a container: --cap-add SYS_PTRACE"},
+	 "a container: --cap-add SYS_PTRACE", false},
 	{CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), ALWAYS, false, "CAP_DAC_READ_SEARCH",
-	 "only processes of root are profiled", "a container: --cap-add DAC_READ_SEARCH"},
+	 "only processes of root are profiled", "a container: --cap-add DAC_READ_SEARCH", false},
 	{CAP(SETUID), ALWAYS, false, "CAP_SETUID",
 	 "the processes that parse data of targets and servers stay root, without capabilities; "
 	 "without CAP_CHECKPOINT_RESTORE, functions of processes of other users have no names",
-	 "a container: --cap-add SETUID"},
+	 "a container: --cap-add SETUID", true},
 	{CAP(SETGID), ALWAYS, false, "CAP_SETGID",
 	 "the processes that parse data of targets and servers stay in root's group; without "
 	 "CAP_CHECKPOINT_RESTORE, functions of processes of other users have no names",
-	 "a container: --cap-add SETGID"},
+	 "a container: --cap-add SETGID", true},
 	{CAP(CHECKPOINT_RESTORE), ALWAYS, true, "CAP_CHECKPOINT_RESTORE",
 	 "functions of files that were deleted or replaced, or that the "
 	 "process's user may not read, have no names",
-	 "a container: --cap-add CHECKPOINT_RESTORE"},
+	 "a container: --cap-add CHECKPOINT_RESTORE", false},
 	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL",
-	 "a process of sentry-profd that hangs is not ended", "a container: --cap-add KILL"},
+	 "a process of sentry-profd that hangs is not ended", "a container: --cap-add KILL", true},
 	{CAP(SYS_NICE), ALWAYS, true, "CAP_SYS_NICE",
-	 "samples come late when the processors are busy", "a container: --cap-add SYS_NICE"},
+	 "samples come late when the processors are busy", "a container: --cap-add SYS_NICE",
+	 false},
 };
 
 static const struct limitation no_getfd = {
@@ -55,6 +57,7 @@ static const struct limitation no_getfd = {
 	"calls on sockets that are interrupted by a sample may return less than they were asked "
 	"for, and their timeouts (SO_RCVTIMEO, SO_SNDTIMEO) begin anew",
 	"systemd-nspawn: --system-call-filter=pidfd_getfd",
+	true,
 };
 
 static const struct limitation no_connector = {
@@ -62,6 +65,7 @@ static const struct limitation no_connector = {
 	"new processes are found by reading /proc once a second",
 	"it takes the machine's own network and pid namespaces, and "
 	"CAP_NET_ADMIN before Linux 6.6",
+	false,
 };
 
 static const char initial_namespace_only[] =
@@ -92,7 +96,8 @@ size_t limitation_find(const struct limitation_facts *facts, struct limitation r
 			continue;
 		ret[n++] = (struct limitation){table[i].name, table[i].effect,
 					       is_impossible ? initial_namespace_only
-							     : table[i].remedy};
+							     : table[i].remedy,
+					       table[i].breaks_promise};
 	}
 	if (facts->no_getfd)
 		ret[n++] = no_getfd;

@@ -18,6 +18,11 @@ struct limitation {
 	const char *name;   /* what is missing: "CAP_SYS_NICE" */
 	const char *effect; /* what does not work without it */
 	const char *remedy; /* how to get it */
+	/*
+	 * true: a promise of docs/SAFETY.md or docs/SECURITY.md does not hold. false: the profiles
+	 * have less, or come later.
+	 */
+	bool breaks_promise;
 };
 
 /* The facts that limitation_find() judges. */

@@ -2,7 +2,7 @@
  * sentry-profctl: the command line tool for users of sentry-profd.
  *
  * Commands that ask the running daemon: status, start, stop, attach, detach, profiler-id,
- * reload, metrics (daemon_commands.h), record, top, stack.
+ * reload, metrics (daemon_commands.h), healthy, record, top, stack.
  * Commands that need no daemon: convert, view, compare, send (profiles in files).
  * doctor asks the daemon if one runs, and looks at the machine itself.
  *
@@ -20,6 +20,7 @@
 #include "daemon/ctl/convert/view.h"
 #include "daemon/ctl/daemon_commands.h"
 #include "daemon/ctl/doctor/doctor.h"
+#include "daemon/ctl/healthy.h"
 #include "daemon/ctl/record.h"
 #include "daemon/ctl/send.h"
 #include "daemon/ctl/stack.h"
@@ -29,11 +30,11 @@
 static const char help[] =
 	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
 	"\n"
-	"  status, metrics     what the daemon profiles; metrics for Prometheus\n"
+	"  status, healthy     what the daemon profiles; whether it works, for probes\n"
 	"  start, stop PID     start or stop to profile a process of the configuration\n"
 	"  attach, detach PID  the same for any process\n"
 	"  profiler-id PID     the profiler_id that its chunks have now\n"
-	"  reload              let the daemon read its configuration again\n"
+	"  reload, metrics     read the configuration again; metrics for Prometheus\n"
 	"  doctor [PID]        find out what prevents good profiles\n"
 	"  stack PID           print the stack of each thread\n"
 	"\n"
@@ -69,10 +70,15 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help; /* the part of --help-all */
 } commands[] = {
-	{"stack", stack_run, stack_help},	{"doctor", doctor_run, doctor_help},
-	{"convert", convert_run, convert_help}, {"view", view_run, view_help},
-	{"compare", compare_run, compare_help}, {"send", send_run, send_help},
-	{"record", record_run, record_help},	{"top", top_run, top_help},
+	{"healthy", healthy_run, healthy_help},
+	{"stack", stack_run, stack_help},
+	{"doctor", doctor_run, doctor_help},
+	{"convert", convert_run, convert_help},
+	{"view", view_run, view_help},
+	{"compare", compare_run, compare_help},
+	{"send", send_run, send_help},
+	{"record", record_run, record_help},
+	{"top", top_run, top_help},
 };
 
 static void print_help_all(void)

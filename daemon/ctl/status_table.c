@@ -308,19 +308,28 @@ static void print_left_out(FILE *out, const json_t *files)
 	}
 }
 
-/* Prints what the daemon lacks, such as capabilities: lines that it has made. */
+/* Prints a text member as plain_copy() has it, and what stands before it. */
+static void print_text(FILE *out, const char *before, const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	char *plain = plain_copy(text == NULL ? "-" : text);
+
+	(void)fprintf(out, "%s%s", before, plain == NULL ? "-" : plain);
+	free(plain);
+}
+
+/* Prints what the daemon lacks, such as capabilities, as the log does (daemon/broker/main.c). */
 static void print_missing(FILE *out, const json_t *missing)
 {
-	const json_t *line;
+	const json_t *one;
 	size_t i;
 
-	json_array_foreach(missing, i, line)
+	json_array_foreach(missing, i, one)
 	{
-		char *text = json_is_string(line) ? plain_copy(json_string_value(line)) : NULL;
-
-		if (text != NULL)
-			(void)fprintf(out, "%s\n", text);
-		free(text);
+		print_text(out, "no ", one, "name");
+		print_text(out, ": ", one, "effect");
+		print_text(out, " (", one, "remedy");
+		(void)fprintf(out, ")\n");
 	}
 }
 

@@ -87,7 +87,7 @@ static const char *get_metrics(const char *socket, enum protocol_type type, uint
 {
 	struct protocol_answer answer;
 	struct control_client a;
-	int r = control_client_open_briefly(socket, DAEMON_S, &a);
+	int r = control_client_open_briefly(socket, DAEMON_S, true, &a);
 
 	*ret_fd = -1;
 	if (r == 0) {

@@ -44,6 +44,11 @@ def missing(profd):
                            profd.stderr, re.M))
 
 
+def as_line(one):
+    """Returns an element of `missing` in the status as the log has it."""
+    return f'no {one["name"]}: {one["effect"]} ({one["remedy"]})'
+
+
 def check_said(profd, names, own_users):
     """Checks that each missing capability of SAID is reported once, with its
     effect."""
@@ -108,6 +113,7 @@ def profile(box, names, own_users=False):
     told = container.status(config.with_name('socket'))['daemon']['missing']
     profd.interrupt()
     check_said(profd, names, own_users)
+    told = [as_line(one) for one in told]
     check(told == [line.partition(': warning: ')[2]
                    for line in profd.stderr.splitlines()
                    if ': warning: no ' in line and 'CAP_' in line],
@@ -141,10 +147,16 @@ def test_a_filter_that_refuses_a_call(box):
                                    wrapper=wrapper)
         profd.wait_attached().wait_looks()
         told = Control(box, socket).status()['daemon']['missing']
+        health = Control(box, socket).run('healthy', status=1)
         profd.interrupt()
         found = missing(profd)
         check('sockets' in found[name], profd.stderr)
         check(is_root or set(found) == {name}, profd.stderr)
+        check(all(one['breaks_promise'] == (one['name'] == name) for one in told), f'{told}')
+        fault, = (as_line(one) for one in told if one['name'] == name)
+        check(health.stdout == '' and
+              health.stderr == f'sentry-profctl: {fault}\n', f'{health}')
+        told = [as_line(one) for one in told]
         check(told == [f'no {n}: {cost}' for n, cost in found.items()],
               f'{told}: {profd.stderr}')
 

@@ -109,6 +109,14 @@ def test_the_manifest(box):
     check(pod['hostPID'], 'it sees its own processes only')
     container, = pod['containers']
     guide.run(container['command'])
+    for name, command in (('livenessProbe', 'status'), ('readinessProbe', 'healthy')):
+        probe = container[name]
+        check(probe['exec']['command'] == ['sentry-profctl', command], f'{probe}')
+        check(probe['timeoutSeconds'] > 10, 'healthy waits for 10 s')
+        # Not run as a command of the guide, since this machine may lack a right.
+        done = subprocess.run([BUILD / 'sentry-profctl', command, '--socket', guide.socket],
+                              capture_output=True, text=True)
+        check(done.returncode in (0, command == 'healthy'), f'{done}')
     given = set(container['securityContext']['capabilities']['add'])
     manual = (ROOT / 'docs/sentry-profd.8').read_text()
     section = manual.split('.Ss \\&In containers')[1].split('.Ss ')[0]

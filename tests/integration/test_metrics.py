@@ -99,6 +99,12 @@ def test_figures(box):
     check(total(found, 'samples_total') + total(found, 'missed_total') <=
           total(found, 'samples_expected_total') + 8, f'{found}')
     check(total(found, 'chunks_total', outcome='written') >= 1, f'{found}')
+    # A series that begins with its first loss would not raise an alert.
+    reasons = {dict(of)['reason']: n for (name, of), n in found.items()
+               if name == 'sentry_profd_chunks_discarded_total'}
+    check({'send_error', 'chunk_budget', 'insufficient_data', 'unknown_thread'} <= set(reasons)
+          and not {'ok', 'unknown'} & set(reasons) and
+          all(n == 0 for r, n in reasons.items() if r != 'insufficient_data'), f'{reasons}')
     check(total(found, 'stacks_total') > 0, f'{found}')
     check(total(found, 'pause_seconds_bucket', le='+Inf') > 0, f'{found}')
     for process in ('broker', 'capture', 'unwind', 'ship'):

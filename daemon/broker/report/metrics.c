@@ -21,6 +21,7 @@
 #include "lib/base/sealed.h"
 #include "lib/base/small_file.h"
 #include "lib/unwind/unwind.h"
+#include "proto/profile.h"
 
 struct text {
 	FILE *out; /* sealed_close() reports its errors */
@@ -259,8 +260,9 @@ static void put_chunks(const struct text *t, const struct parts *parts, const st
 	labeled(t, "chunks_total", "outcome", "spooled", c->spooled);
 	labeled(t, "chunks_total", "outcome", "idle", c->idle);
 	family(t, "chunks_discarded", COUNTER, NULL, "Chunks discarded, by reason.");
-	for (uint32_t i = 0; i < DISCARD_N; i++)
-		if (c->discarded[i] != 0)
+	/* Zeros, too: Prometheus' increase() does not see that a series begins with a loss. */
+	for (uint32_t i = PROFILE_OK + 1; i < DISCARD_N; i++)
+		if (i < PROFILE_FAULT_N || i > DISCARD_FAULTS_END)
 			labeled(t, "chunks_discarded_total", "reason", discard_name(i),
 				c->discarded[i]);
 	family(t, "payload_bytes", COUNTER, "bytes", "Bytes of the chunks before compression.");

@@ -280,8 +280,11 @@ static void put_missing(FILE *out, const struct parts *parts)
 
 	fprintf(out, "\"missing\": [");
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ", limitations[i].name,
-			limitations[i].effect, limitations[i].remedy);
+		fprintf(out,
+			"%s{\"name\": \"%s\", \"effect\": \"%s\", \"remedy\": \"%s\", "
+			"\"breaks_promise\": %s}",
+			i == 0 ? "" : ", ", limitations[i].name, limitations[i].effect,
+			limitations[i].remedy, limitations[i].breaks_promise ? "true" : "false");
 	fprintf(out, "], ");
 }
 

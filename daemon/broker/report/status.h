@@ -1,6 +1,6 @@
 /*
- * The status of the daemon as JSON, for sentry-profctl status. docs/sentry-profctl.8 describes
- * the keys.
+ * The status of the daemon as JSON, for sentry-profctl status. docs/sentry-profctl.8 has
+ * each member and its type: an interface for scripts.
  */
 #ifndef DAEMON_BROKER_REPORT_STATUS_H
 #define DAEMON_BROKER_REPORT_STATUS_H

@@ -51,6 +51,27 @@ TEST(each_missing_capability_is_a_limitation)
 	}
 }
 
+/* Without the others the profiles have less, or come later. */
+TEST(promises_are_broken_without_separation_and_kills)
+{
+	const capability_set safety =
+		CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
+	const struct limitation_facts facts[] = {
+		{.have = ALL & ~CAPABILITY(CAP_SETUID)},
+		{.have = ALL & ~CAPABILITY(CAP_SETGID)},
+		{.have = ALL & ~CAPABILITY(CAP_KILL)},
+		{.have = ALL, .no_getfd = true},
+	};
+
+	for (size_t i = 0; i < array_size(facts); i++) {
+		ck_assert_uint_eq(find(facts[i]), 1);
+		ck_assert(found[0].breaks_promise);
+	}
+	for (size_t i = find((struct limitation_facts){.have = safety, .no_connector = true});
+	     i > 0; i--)
+		ck_assert(!found[i - 1].breaks_promise);
+}
+
 TEST(one_of_the_two_capabilities_to_read_files_suffices)
 {
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH)), 0);

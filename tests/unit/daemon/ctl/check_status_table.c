@@ -94,6 +94,14 @@ TEST(missing_values_are_dashes)
 	LACKS(text, "NAME");
 }
 
+TEST(what_the_daemon_lacks_is_a_line)
+{
+	OK(print("{\"daemon\": {\"missing\": [{\"name\": \"CAP_KILL\", \"effect\": "
+		 "\"it \\u001b stays\", \"remedy\": \"add it\", \"breaks_promise\": "
+		 "true}, {}]}, \"targets\": []}"));
+	HAS(text, "\nno CAP_KILL: it ? stays (add it)\nno -: - (-)\n");
+}
+
 #define LIMITED(servers) "{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
 
 TEST(rate_limits_of_servers)
