@@ -175,10 +175,11 @@ struct msg_clock {
  */
 struct msg_probed {
 	struct msg_header h;
-	int32_t status;		 /* of HTTP; 0: no answer */
-	uint32_t fault;		 /* enum transport_fault, with status 0 */
-	int64_t clock_ahead_s;	 /* as in MSG_CLOCK */
-	char text[MSG_TEXT_MAX]; /* X-Sentry-Error of the server, or the message of libcurl */
+	int32_t status;	       /* of HTTP; 0: no answer */
+	uint32_t fault;	       /* enum transport_fault, with status 0 */
+	int64_t clock_ahead_s; /* as in MSG_CLOCK */
+	/* Location or X-Sentry-Error of the server, or the message of libcurl */
+	char text[MSG_TEXT_MAX];
 };
 
 /*

@@ -1,6 +1,7 @@
 #include "daemon/ship/destination.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
@@ -34,6 +35,7 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE : RATELIMIT_PROFILE_CHUNK,
 			 limited_until_ns);
 	retry_succeeded(&d->retry);
+	d->silence[0] = '\0';
 	d->clock_ahead_s = 0;
 	d->warned_clock = false;
 }
@@ -95,7 +97,36 @@ static void handle_headers(struct destination *d, const struct transport_answer 
 	compare_clocks(d, a->date_s);
 }
 
-/* Chooses the time of the next try; logs the first failure in a row. */
+/* Compares two texts of libcurl without their digits: a time or a port is no other reason. */
+static bool is_same_reason(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	for (;; a++, b++) {
+		a += strspn(a, digits);
+		b += strspn(b, digits);
+		if (*a != *b)
+			return false;
+		if (*a == '\0')
+			return true;
+	}
+}
+
+/* Logs the reason if the server answered before, or was silent for another reason. */
+static void log_silence(struct destination *d, int status, const char *why)
+{
+	char reason[DESTINATION_REASON_MAX];
+
+	(void)snprintf(reason, sizeof(reason), "%s", why);
+	if (d->silence[0] != '\0' && d->silence_status == status &&
+	    is_same_reason(d->silence, reason))
+		return;
+	memcpy(d->silence, reason, sizeof(reason));
+	d->silence_status = status;
+	log_warning("the server does not answer: %s", reason);
+}
+
+/* Chooses the time of the next try; logs a new reason. */
 static void handle_no_answer(struct destination *d, const struct transport_answer *a)
 {
 	const uint64_t now_ns = clock_boot_ns();
@@ -106,8 +137,7 @@ static void handle_no_answer(struct destination *d, const struct transport_answe
 		(void)snprintf(status, sizeof(status), "HTTP status %d", a->status);
 		why = status;
 	}
-	if (d->retry.failures == 0)
-		log_warning("the server does not answer: %s", why);
+	log_silence(d, a->status, why);
 	if (d->is_spotlight)
 		retry_failed_without_jitter(&d->retry, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
@@ -118,8 +148,9 @@ static void handle_no_answer(struct destination *d, const struct transport_answe
 
 static void handle_success(struct destination *d)
 {
-	if (d->retry.failures > 0)
+	if (d->silence[0] != '\0')
 		log_warning("the server answers again");
+	d->silence[0] = '\0';
 	retry_succeeded(&d->retry);
 }
 

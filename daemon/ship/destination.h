@@ -30,6 +30,9 @@ enum outcome {
 	OUTCOME_REFUSED,      /* any other status: never sent again */
 };
 
+/* Bytes of the reason for which there is no answer; libcurl's texts have up to 256. */
+#define DESTINATION_REASON_MAX 300
+
 struct destination {
 	struct dsn dsn;
 	bool has_dsn; /* false: nothing is sent */
@@ -45,6 +48,9 @@ struct destination {
 	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
 	bool warned_clock;
 	struct retry retry;
+	/* Why it did not answer the last time, as logged; "": it answered. */
+	char silence[DESTINATION_REASON_MAX];
+	int silence_status; /* the HTTP status that counts as no answer, or 0 */
 	struct reports reports;
 	struct reports_item item; /* the last report that destination_report() has made */
 };

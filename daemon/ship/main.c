@@ -293,7 +293,9 @@ static int take_finish(void *ctx, struct ipc_message *message)
 /* Reports the answer to a probe, or its absence. */
 static void report_probe(const struct transport_answer *a)
 {
-	const char *text = a->status == 0 ? a->error : a->sentry_error;
+	const char *text = a->status == 0	 ? a->error
+			   : a->location != NULL ? a->location
+						 : a->sentry_error;
 	struct msg_probed m = {
 		.h = MSG_HEADER(MSG_PROBED),
 		.status = a->status,

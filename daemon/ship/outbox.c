@@ -279,7 +279,8 @@ static void end_item(struct outbox *o, struct queue_item *item, enum outcome out
 	}
 }
 
-static void log_answer(const struct outbox *o, enum outcome outcome, int status)
+static void log_answer(const struct outbox *o, enum outcome outcome,
+		       const struct transport_answer *a)
 {
 	char chunk[sizeof("chunk ") + MSG_ID_SIZE];
 	const char *what = "a chunk of the spool";
@@ -293,9 +294,11 @@ static void log_answer(const struct outbox *o, enum outcome outcome, int status)
 		what = "a probe of the server";
 	}
 	if (outcome == OUTCOME_REFUSED)
-		log_warning("%s was refused by the server: status %d", what, status);
+		log_warning("%s was refused by the server: status %d%s%s", what, a->status,
+			    a->location != NULL ? ", a redirect, which is not followed, to " : "",
+			    a->location != NULL ? a->location : "");
 	else
-		log_debug("%s: the server answers %d", what, status);
+		log_debug("%s: the server answers %d", what, a->status);
 }
 
 static void handle_answer(struct outbox *o, const struct transport_answer *a)
@@ -306,7 +309,7 @@ static void handle_answer(struct outbox *o, const struct transport_answer *a)
 
 	buf_fini(&o->body);
 	if (a->status != 0)
-		log_answer(o, outcome, a->status);
+		log_answer(o, outcome, a);
 	if (outcome != OUTCOME_NO_ANSWER)
 		spooler_server_answers(&o->spooler);
 	o->current = NULL;

@@ -460,6 +460,7 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	ret->rate_limits = join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
 	ret->retry_after = get_header(t, "Retry-After");
 	ret->sentry_error = get_header(t, "X-Sentry-Error");
+	ret->location = get_header(t, "Location");
 	ret->retry_date_s = date_of(ret->retry_after);
 	ret->date_s = date_of(get_header(t, "Date"));
 }

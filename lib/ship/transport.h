@@ -65,6 +65,7 @@ struct transport_answer {
 	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
 	const char *retry_after;  /* Retry-After */
 	const char *sentry_error; /* X-Sentry-Error */
+	const char *location;	  /* Location, of a redirect */
 	/* Retry-After and Date as Unix time; 0: absent, or no date. */
 	int64_t retry_date_s, date_s;
 };

@@ -126,10 +126,12 @@ def test_redirects_are_not_followed(box):
     other = box.server()
     play = Play(box, targets=5)
     there = f'https://localhost:{other.port}/api/42/envelope/'
-    play.run([{'status': s, 'headers': {'Location': there}}
-              for s in (301, 302, 303, 307, 308)])
+    profd, _ = play.run([{'status': s, 'headers': {'Location': there}}
+                         for s in (301, 302, 303, 307, 308)])
     a = play.account()
     check(len(a.refused) == 5 and other.requests == [], f'{other.requests}')
+    check(f'status 307, a redirect, which is not followed, to {there}' in profd.stderr,
+          profd.stderr)
 
 
 def check_told(profd, seconds, passed):

@@ -165,6 +165,20 @@ static void say_no_answer(struct inspection *i, const char *endpoint, const stru
 	    advice[m->fault]);
 }
 
+static const char *advice_of(int status)
+{
+	if (status < 400)
+		return "redirects are not followed, since they could lead the key to any host: put "
+		       "the server's own host into the DSN";
+	if (status == 401 || status == 403)
+		return "the DSN's key is not one of that project (its settings show the DSN)";
+	if (status >= 502 && status <= 504)
+		return "the server is overloaded or being upgraded, or a proxy does not reach it";
+	if (status >= 500)
+		return "an error of the server, which its log has";
+	return "the DSN is wrong, or a proxy leads to another server";
+}
+
 static void say_answer(struct inspection *i, const char *endpoint, const struct msg_probed *m)
 {
 	if (m->status == 0) {
@@ -180,11 +194,7 @@ static void say_answer(struct inspection *i, const char *endpoint, const struct 
 		    endpoint);
 	else
 		SAY(i, FINDING_FAULT, "server", "%s answers %d%s%s: %s", endpoint, m->status,
-		    m->text[0] != '\0' ? ", " : "", m->text,
-		    m->status == 401 || m->status == 403
-			    ? "the DSN's key is not one of that project (its "
-			      "settings show the DSN)"
-			    : "the DSN is wrong, or a proxy leads to another server");
+		    m->text[0] != '\0' ? ", " : "", m->text, advice_of(m->status));
 	say_clock(i, endpoint, m->clock_ahead_s);
 }
 

@@ -27,6 +27,13 @@ static void answer(int status, const char *limits, const char *retry_after)
 	(void)destination_handle_answer(&to, &a);
 }
 
+static void no_answer(const char *why)
+{
+	const struct transport_answer a = {.error = why};
+
+	(void)destination_handle_answer(&to, &a);
+}
+
 /* Checks that the limit has this length; up to half of it may have passed. */
 static void check_limit(enum envelope_kind kind, uint64_t seconds)
 {
@@ -77,6 +84,32 @@ static void limit_while_suspended(void)
 TEST(limits_and_backoff_go_on_during_a_suspend)
 {
 	suspended_run(limit_while_suspended);
+}
+
+TEST(each_reason_of_a_silence_is_logged)
+{
+	log_capture_begin();
+	no_answer("Connection timed out after 10001 milliseconds");
+	no_answer("Connection timed out after 9 milliseconds");
+	ck_assert_uint_eq(log_capture_end("does not answer: Connection timed out after"), 1);
+	log_capture_begin();
+	no_answer("SSL certificate problem: certificate has expired");
+	no_answer("SSL certificate problem: unable to get local issuer certificate");
+	no_answer("SSL certificate problem: certificate has expired");
+	ck_assert_uint_eq(log_capture_end("does not answer: SSL"), 3);
+	to.retry_5xx = true;
+	log_capture_begin();
+	answer(502, NULL, NULL);
+	answer(502, NULL, NULL);
+	answer(503, NULL, NULL);
+	ck_assert_uint_eq(log_capture_end("does not answer: HTTP status 50"), 2);
+	log_capture_begin();
+	answer(200, NULL, NULL);
+	answer(200, NULL, NULL);
+	ck_assert_uint_eq(log_capture_end("answers again"), 1);
+	log_capture_begin();
+	answer(503, NULL, NULL);
+	ck_assert_uint_eq(log_capture_end("does not answer: HTTP status 503"), 1);
 }
 
 static int64_t wall_s(void)
