@@ -6,6 +6,10 @@
  * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module
  * returns the server's answer, or the reason why there was none.
  *
+ * A status 2xx whose body begins with anything but a JSON object is no answer of a Sentry server,
+ * but a page that a firewall or a login shows in its place. An empty body is good, and so is the
+ * beginning of an object whose rest does not arrive: Relay answers {"id":"..."}, or {}.
+ *
  * Certificate and host name are always verified. Redirects are not followed, because they would
  * send the key to another server. The only protocols are http and https. A request ends without an
  * answer if libcurl has used 2 s of processor time for it, or when total_timeout_ms are over.
@@ -53,6 +57,7 @@ enum transport_fault {
 	TRANSPORT_FAULT_CONNECT, /* the name is not found, or no connection */
 	TRANSPORT_FAULT_PROXY,	 /* no connection to the proxy, or the proxy refuses */
 	TRANSPORT_FAULT_TLS,	 /* certificates, keys, versions of TLS */
+	TRANSPORT_FAULT_PAGE,	 /* a page of a firewall or a login, in the server's place */
 	TRANSPORT_FAULT_N
 };
 
@@ -87,8 +92,8 @@ void transport_free(struct transport *t);
 /*
  * Sets the server of the next requests, and the compression that their bodies have. *dsn is copied.
  * With a DSN without a key (dsn_parse_url) requests have no X-Sentry-Auth and use no proxy, because
- * that server is on this machine or near it. Must not be called while busy. Returns 0, or -ENOMEM:
- * then call it again before transport_post().
+ * that server is on this machine or near it; and any body of its answers is good. Must not be
+ * called while busy. Returns 0, or -ENOMEM: then call it again before transport_post().
  */
 must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
 				    enum compression compression);

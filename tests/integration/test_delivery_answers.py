@@ -81,7 +81,7 @@ def test_an_answer_that_is_cut_off(box):
     """The client has read a status, so the server has the chunk."""
     play = Play(box, targets=6)
     script = [{'do': 'hang_up'}, {'do': 'truncate'}, {'do': 'endless_body'},
-              {'do': 'endless_head'}, {'body': 'x' * 100000}, {}]
+              {'do': 'endless_head'}, {'body': '{' + 'x' * 100000}, {}]
     _, requests = play.run(script)
     check(len({r['connection'] for r in requests}) == 6,
           f'a connection that was no good was used again: {requests}')

@@ -355,6 +355,9 @@ def test_servers(box):
         'Location': 'https://other.example/'}}] * 9)
     found = answered(box, env=dict(moved.env, SENTRY_DSN=moved.dsn))
     found.check('server', 'fault', 'answers 302, https://other.example/: redirects')
+    page = Server(box, script=[{'do': 'page'}] * 9)
+    found = Findings(box, env=dict(page.env, SENTRY_DSN=page.dsn))
+    found.check('server', 'fault', 'status 200 with a page.*firewall')
     # The certificate is from an unknown authority.
     found = Findings(box, env=harness.environment(SENTRY_DSN=good.dsn))
     found.check('server', 'fault', 'does not answer.*certificate')

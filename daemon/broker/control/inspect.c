@@ -159,6 +159,9 @@ static void say_no_answer(struct inspection *i, const char *endpoint, const stru
 					  "ca_certs for an authority of the proxy's own",
 		[TRANSPORT_FAULT_TLS] = "set ca_certs for a certificate authority of your own, and "
 					"client_cert if the server asks for a certificate",
+		[TRANSPORT_FAULT_PAGE] = "a firewall, a login page or another server answers in "
+					 "its place: check the DSN's host, the proxy and the "
+					 "firewall",
 	};
 
 	SAY(i, FINDING_FAULT, "server", "%s does not answer: %s (%s)", endpoint, m->text,
