@@ -8,7 +8,7 @@ import re
 import time
 
 import harness
-from account import Account
+from account import Account, of, spooled_ids
 from harness import check, wait_for
 
 harness.filters_kill()
@@ -56,7 +56,7 @@ def test_what_is_taken_and_what_is_refused(box):
     statuses = [200, 400, 403, 413, 500, 503, 202, 404, 502]
     profd, requests = play.run([
         {'status': s, 'headers': {'X-Sentry-Error': f'odd {s}'}}
-        for s in statuses], '--debug')
+        for s in statuses], '--debug', '--retry-5xx=no')
     check([r['status'] for r in requests] == statuses, f'{requests}')
     a = play.account()
     check(len(a.taken) == 2 and len(a.refused) == 7 and not a.waiting and
@@ -66,6 +66,19 @@ def test_what_is_taken_and_what_is_refused(box):
               f'{status} is not told: {profd.stderr}')
     check('/42: the server answers with X-Sentry-Error: odd 400' in profd.stderr,
           profd.stderr)
+
+
+def test_5xx_wait_in_a_spool(box):
+    """By default 502 to 504 are no answers if there is a spool; without a spool, such a chunk is
+    lost."""
+    play = Play(box, targets=1)
+    for status in 502, 503, 504:
+        profd, _ = play.run([{'status': status}] * 99)
+        check(f'does not answer: HTTP status {status}' in profd.stderr and
+              set(of(profd)) <= spooled_ids(play.spool), profd.stderr)
+    play.server.tell(script=[{'status': 503}] * 9)
+    profd = box.profile(play.targets, '--dsn', play.server.dsn, env=play.server.env)
+    check(profd.stats['chunks']['discarded'] == {'send_error': 1}, f'{profd.stats["chunks"]}')
 
 
 def test_many_refusals_are_a_few_lines(box):
@@ -149,7 +162,7 @@ def check_limits(box, cases):
     play = Play(box)
     for answer, seconds in cases:
         began = time.time()
-        profd, requests = play.run([answer])
+        profd, requests = play.run([answer], '--retry-5xx=no')
         check_told(profd, seconds, time.time() - began)
         check(len(requests) == (1 if seconds else 2),
               f'{answer}: {len(requests)} requests')
