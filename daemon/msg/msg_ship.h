@@ -28,7 +28,7 @@ struct msg_dsn {
 	 * ship sends an envelope once more.
 	 */
 	uint32_t is_spotlight;
-	uint32_t reserved;
+	uint32_t denial; /* the status that an earlier ship process reported by MSG_DENIED, or 0 */
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -68,7 +68,7 @@ struct msg_envelope {
 enum ship_result {
 	SHIP_NOT_SENT, /* sending was not asked for, or ship has no DSN */
 	SHIP_DONE,     /* the server answered with 2xx */
-	SHIP_SPOOLED,  /* the server did not answer; the spool has the envelope */
+	SHIP_SPOOLED, /* the server did not answer or refuses the DSN; the spool has the envelope */
 };
 
 /*
@@ -148,6 +148,18 @@ struct msg_spool {
  * of msg_dsn.kind. The time is at most RATELIMIT_MAX_S from now (proto/ratelimit.h). Sent when
  * the time has changed.
  */
+
+/*
+ * MSG_DENIED: the server refuses the DSN. Until a message with status 0 ship sends nothing but
+ * probes, at growing intervals and after MSG_CERTIFICATES; envelopes wait as if the server did not
+ * answer. Sent when a member has changed.
+ */
+struct msg_denied {
+	struct msg_header h;
+	uint32_t status; /* 401 or 403; 0: no more */
+	uint32_t reserved;
+	char text[MSG_TEXT_MAX]; /* what the server says (proto/answer.h); "": nothing */
+};
 
 /*
  * A larger difference between the clocks of the server and of this host is reported to the user,

@@ -7,6 +7,7 @@
 #include "daemon/common/random.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
+#include "proto/answer.h"
 
 #define SPOTLIGHT_PAUSE_MAX_NS (60 * NS_PER_SEC)
 
@@ -16,7 +17,8 @@ void destination_init(struct destination *d)
 	reports_init(&d->reports, clock_boot_ns());
 }
 
-void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns)
+void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns,
+			 int denial)
 {
 	char server[DSN_LABEL_SIZE] = "";
 	char about[sizeof("Spotlight at ") + DSN_LABEL_SIZE];
@@ -36,6 +38,9 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 			 limited_until_ns);
 	retry_succeeded(&d->retry);
 	d->silence[0] = '\0';
+	d->denial = denial;
+	d->denial_text[0] = '\0';
+	d->on_trial = false;
 	d->clock_ahead_s = 0;
 	d->warned_clock = false;
 }
@@ -141,17 +146,39 @@ static void handle_no_answer(struct destination *d, const struct transport_answe
 	if (d->is_spotlight)
 		retry_failed_without_jitter(&d->retry, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
-		retry_failed(&d->retry, now_ns, random_number());
+		retry_failed(&d->retry, now_ns, RETRY_MAX_NS, random_number());
 	log_debug("%s: the server is tried again in %.1f s", why,
 		  (double)(d->retry.until_ns - now_ns) / 1e9);
 }
 
-static void handle_success(struct destination *d)
+static void end_silence(struct destination *d)
 {
 	if (d->silence[0] != '\0')
 		log_warning("the server answers again");
 	d->silence[0] = '\0';
-	retry_succeeded(&d->retry);
+}
+
+static enum outcome handle_denial(struct destination *d, const struct transport_answer *a,
+				  bool is_extra)
+{
+	const bool is_refused = d->on_trial && !is_extra;
+
+	d->denial = a->status;
+	d->on_trial = false;
+	answer_detail(a->body, a->body_size, d->denial_text, sizeof(d->denial_text));
+	retry_failed(&d->retry, clock_boot_ns(), RETRY_DENIED_MAX_NS, random_number());
+	return is_refused ? OUTCOME_REFUSED : OUTCOME_DENIED;
+}
+
+static void handle_success(struct destination *d, bool is_extra)
+{
+	d->on_trial = is_extra && (d->on_trial || d->denial != 0);
+	d->denial = 0;
+	/* The failures count until the server has answered an envelope. */
+	if (d->on_trial)
+		d->retry.until_ns = 0;
+	else
+		retry_succeeded(&d->retry);
 }
 
 /*
@@ -164,21 +191,28 @@ static enum outcome outcome_of(int status, bool retry_5xx)
 		return OUTCOME_NO_ANSWER;
 	if (status == 429)
 		return OUTCOME_RATE_LIMITED;
+	if (status == 401 || status == 403)
+		return OUTCOME_DENIED;
 	return status < 300 ? OUTCOME_ACCEPTED : OUTCOME_REFUSED;
 }
 
-enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a)
+enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a,
+				       bool is_extra)
 {
 	enum outcome outcome = outcome_of(a->status, d->retry_5xx);
 
-	if (d->is_spotlight && outcome == OUTCOME_RATE_LIMITED)
+	if (d->is_spotlight && (outcome == OUTCOME_RATE_LIMITED || outcome == OUTCOME_DENIED))
 		outcome = OUTCOME_REFUSED;
 	if (a->status != 0 && !d->is_spotlight)
 		handle_headers(d, a);
 	if (outcome == OUTCOME_NO_ANSWER)
 		handle_no_answer(d, a);
 	else
-		handle_success(d);
+		end_silence(d);
+	if (outcome == OUTCOME_DENIED)
+		outcome = handle_denial(d, a, is_extra);
+	else if (outcome != OUTCOME_NO_ANSWER)
+		handle_success(d, is_extra);
 	/* After a 429 the server may have the report: counting twice would be worse. */
 	if (outcome == OUTCOME_ACCEPTED || outcome == OUTCOME_RATE_LIMITED)
 		reports_arrived(&d->reports);

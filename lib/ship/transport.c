@@ -39,7 +39,8 @@ struct transport {
 	bool busy;
 	bool any_body; /* the target is no Sentry server */
 	size_t response_bytes;
-	char begin; /* first byte of the body that is not blank; NUL: none so far */
+	char body[TRANSPORT_BODY_MAX];
+	size_t body_size;
 	size_t header_bytes;
 	bool too_long; /* more than HEADERS_MAX */
 	clock_fn cpu_ns;
@@ -54,11 +55,11 @@ struct transport {
 static size_t read_body(char *bytes, size_t one, size_t n, void *ctx)
 {
 	struct transport *t = ctx;
+	const size_t kept = min_size(n, sizeof(t->body) - t->body_size);
 
 	(void)one;
-	for (size_t i = 0; i < n && t->begin == '\0'; i++)
-		if (memchr(" \t\r\n", bytes[i], 4) == NULL)
-			t->begin = bytes[i];
+	memcpy(t->body + t->body_size, bytes, kept);
+	t->body_size += kept;
 	if (n > RESPONSE_MAX - t->response_bytes)
 		return CURL_WRITEFUNC_ERROR;
 	t->response_bytes += n;
@@ -352,7 +353,7 @@ int transport_post(struct transport *t, const void *body, size_t size)
 {
 	assert(!t->busy && t->headers != NULL);
 	t->response_bytes = 0;
-	t->begin = '\0';
+	t->body_size = 0;
 	t->header_bytes = 0;
 	t->too_long = false;
 	t->request_cpu_ns = 0;
@@ -444,7 +445,11 @@ static enum transport_fault fault_of(struct transport *t, CURLcode code)
 
 static bool is_page(const struct transport *t, long status)
 {
-	return status >= 200 && status < 300 && !t->any_body && t->begin != '\0' && t->begin != '{';
+	size_t i = 0;
+
+	while (i < t->body_size && memchr(" \t\r\n", t->body[i], 4) != NULL)
+		i++;
+	return status < 300 && !t->any_body && i < t->body_size && t->body[i] != '{';
 }
 
 /*
@@ -478,6 +483,8 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	ret->rate_limits = join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
 	ret->retry_after = get_header(t, "Retry-After");
 	ret->sentry_error = get_header(t, "X-Sentry-Error");
+	ret->body = t->body;
+	ret->body_size = t->body_size;
 	ret->location = get_header(t, "Location");
 	ret->retry_date_s = date_of(ret->retry_after);
 	ret->date_s = date_of(get_header(t, "Date"));

@@ -61,6 +61,9 @@ enum transport_fault {
 	TRANSPORT_FAULT_N
 };
 
+/* Longer than what a Sentry server says about an error. */
+#define TRANSPORT_BODY_MAX 4096
+
 /* The result of a request. Texts are valid until the next request or transport_free(). */
 struct transport_answer {
 	int status;		    /* HTTP status, 200 or more; 0: no answer */
@@ -71,6 +74,9 @@ struct transport_answer {
 	const char *retry_after;  /* Retry-After */
 	const char *sentry_error; /* X-Sentry-Error */
 	const char *location;	  /* Location, of a redirect */
+	/* The first TRANSPORT_BODY_MAX bytes of the body, unchecked and without a NUL. */
+	const char *body;
+	size_t body_size;
 	/* Retry-After and Date as Unix time; 0: absent, or no date. */
 	int64_t retry_date_s, date_s;
 };

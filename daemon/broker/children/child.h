@@ -156,7 +156,8 @@ struct ship {
 	bool is_first;		    /* the ship of the options */
 	bool is_spotlight;	    /* children.spotlight; dsn is the URL of Spotlight */
 	struct limit limit;
-	int64_t clock_ahead_s; /* how far the server's clock is ahead: MSG_CLOCK */
+	struct msg_denied denial; /* the last one; status 0: the server does not refuse the DSN */
+	int64_t clock_ahead_s;	  /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
 	int32_t probe_pid;		/* pid of the process that owes MSG_PROBED; 0: none */

@@ -172,6 +172,7 @@ static int start_ship(struct child *child)
 	struct msg_dsn dsn = {
 		.h = MSG_HEADER(MSG_DSN),
 		.limited_until_ns = s->limit.until_ns,
+		.denial = s->denial.status,
 		.retry_5xx = retries_5xx(s),
 		.no_reports = !c->state->options.config.client_reports,
 		.compression = (uint32_t)c->state->options.config.compression,

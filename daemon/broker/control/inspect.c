@@ -8,6 +8,7 @@
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
+#include "daemon/broker/children/limit.h"
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"
@@ -174,7 +175,7 @@ static const char *advice_of(int status)
 		return "redirects are not followed, since they could lead the key to any host: put "
 		       "the server's own host into the DSN";
 	if (status == 401 || status == 403)
-		return "the DSN's key is not one of that project (its settings show the DSN)";
+		return LIMIT_DENIAL_ADVICE;
 	if (status >= 502 && status <= 504)
 		return "the server is overloaded or being upgraded, or a proxy does not reach it";
 	if (status >= 500)
