@@ -53,7 +53,7 @@ class Play:
 
 def test_what_is_taken_and_what_is_refused(box):
     play = Play(box, targets=9)
-    statuses = [200, 400, 403, 413, 500, 503, 202, 404, 502]
+    statuses = [200, 400, 405, 413, 500, 503, 202, 404, 502]
     profd, requests = play.run([
         {'status': s, 'headers': {'X-Sentry-Error': f'odd {s}'}}
         for s in statuses], '--debug', '--retry-5xx=no')
