@@ -457,6 +457,14 @@ static int on_limited(void *ctx, struct ipc_message *message)
 	return limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
 }
 
+static int on_denied(void *ctx, struct ipc_message *message)
+{
+	struct child *child = ctx;
+
+	return limit_deny(ctx, (const void *)message->bytes,
+			  delivery_has_files(&broker_of(child)->parts.delivery));
+}
+
 static int on_pong(void *ctx, struct ipc_message *message)
 {
 	struct ship *s = ctx;
@@ -520,6 +528,7 @@ static int handle_from_ship(struct child *child, struct ipc_message *m)
 		{MSG_ENVELOPE_DONE, on_done},
 		{MSG_SPOOL, on_spool},
 		{MSG_LIMITED, on_limited},
+		{MSG_DENIED, on_denied},
 		{MSG_CLOCK, on_clock},
 		{MSG_PROBED, on_probed},
 		{MSG_PONG, on_pong},

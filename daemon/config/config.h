@@ -66,6 +66,8 @@ enum profile_mode { MODE_WALL, MODE_CPU };
  */
 enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
 /* A thread's id in a chunk: gettid(2) or pthread_self(3). */
+/* Whether a chunk is sent again after the status 502, 503 or 504; SPOOL: if there is a spool. */
+enum retry_5xx { RETRY_5XX_SPOOL, RETRY_5XX_YES, RETRY_5XX_NO };
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* What capture does before a process runs a handler of a crash signal (lib/capture/crash.h). */
@@ -155,7 +157,7 @@ struct config {
 	char https_proxy[CONFIG_TEXT_MAX];
 	char no_proxy[CONFIG_NO_PROXY_MAX];
 	bool client_reports;
-	bool retry_5xx;
+	enum retry_5xx retry_5xx;
 	enum compression compression;
 	/*
 	 * A URL that dsn_parse_url() accepts; "": off. Before config_resolve() it can be

@@ -7,6 +7,7 @@
 static const char *const modes[] = {"wall", "cpu", NULL};
 static const char *const symbols[] = {"none", "names", "lines", NULL};
 static const char *const addresses[] = {"auto", "exact", "function", NULL};
+static const char *const retries_5xx[] = {"spool", "yes", "no", NULL};
 static const char *const compressions[] = {"gzip", "zstd", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
@@ -54,7 +55,7 @@ const struct config_key config_keys[] = {
 	SENTRY(KEY_PROXY, "https_proxy", https_proxy, START, NO_RANGE),
 	SENTRY(KEY_TEXT, "no_proxy", no_proxy, START, 0, CONFIG_NO_PROXY_MAX - 1, NULL),
 	SENTRY(KEY_BOOL, "client_reports", client_reports, START, NO_RANGE),
-	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, START, NO_RANGE),
+	SENTRY(KEY_WORD, "retry_5xx", retry_5xx, START, 0, 0, retries_5xx),
 	SENTRY(KEY_WORD, "compression", compression, START, 0, 0, compressions),
 	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, RELOAD, 0, 365 * DAY_S, NULL),
 	SENTRY(KEY_SPOTLIGHT, "spotlight", spotlight, START, NO_RANGE),

@@ -57,7 +57,8 @@ struct send {
 	uint64_t seq; /* of the last envelope */
 	uint64_t timeout_ns;
 	uint64_t limited_until_ns; /* rate limit of the server, clock_boot_ns */
-	bool has_given_up;	   /* ship has exited, or the server does not answer */
+	bool is_denied;		   /* the server refuses the DSN */
+	bool has_given_up;	   /* ship has exited, or the server does not answer or is_denied */
 	size_t n_accepted, n_refused, n_unsent, n_unreadable;
 };
 
@@ -115,6 +116,7 @@ static int stop_retries(const struct send *s)
 static int take_message(struct send *s, uint32_t *ret)
 {
 	const struct msg_envelope_done *done;
+	const struct msg_denied *denial;
 	const struct msg_number *limit;
 	struct ipc_message m;
 	int r = ipc_recv(s->ship.fd, &m);
@@ -129,6 +131,14 @@ static int take_message(struct send *s, uint32_t *ret)
 			return -EPROTO;
 		s->limited_until_ns = limit->n;
 		return 0;
+	case MSG_DENIED:
+		denial = msg_as(&m, MSG_DENIED);
+		if (denial == NULL || memchr(denial->text, '\0', sizeof(denial->text)) == NULL)
+			return -EPROTO;
+		log_error("the server refuses the DSN with status %u%s%s", denial->status,
+			  denial->text[0] != '\0' ? ", " : "", denial->text);
+		s->is_denied = true;
+		return stop_retries(s);
 	case MSG_ENVELOPE_DONE:
 		done = msg_as(&m, MSG_ENVELOPE_DONE);
 		if (done == NULL || done->seq != s->seq)
@@ -210,6 +220,7 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 	if (result == DISCARD_SEND_ERROR) {
 		s->n_refused++;
 		log_error("%s: the server has refused chunk %s (see the status above)", path, id);
+		s->has_given_up = s->is_denied;
 		return;
 	}
 	s->has_given_up = result == DISCARD_NETWORK_ERROR;

@@ -181,6 +181,20 @@ static void print_limit(FILE *out, const char *server, double seconds)
 			      server, seconds);
 }
 
+static void print_refusal(FILE *out, const char *server, const json_t *refusal)
+{
+	const char *text = json_string_value(json_object_get(refusal, "detail"));
+	char *detail = plain_copy(text == NULL ? "" : text);
+
+	if (detail != NULL && json_is_object(refusal))
+		(void)fprintf(out,
+			      "%s refuses the DSN (%.0f%s%s): its targets are not sampled, and "
+			      "their chunks wait\n",
+			      server, number_of(refusal, "status"), detail[0] != '\0' ? ", " : "",
+			      detail);
+	free(detail);
+}
+
 /* The difference that is logged, too (daemon/ship/destination.h). */
 #define CLOCK_MAX_S 5
 static void print_clock(FILE *out, const char *server, double ahead_s)
@@ -194,7 +208,7 @@ static void print_clock(FILE *out, const char *server, double ahead_s)
 }
 
 /*
- * Prints rate limits and clock differences. A user who may not see the servers gets the
+ * Prints refusals, rate limits and clock differences. A user who may not see the servers gets the
  * longest limit only, without a name.
  */
 static void print_limits(FILE *out, const json_t *daemon)
@@ -210,6 +224,7 @@ static void print_limits(FILE *out, const json_t *daemon)
 		char *name = plain_copy(text == NULL ? "a server" : text);
 
 		if (name != NULL) {
+			print_refusal(out, name, json_object_get(server, "refusal"));
 			print_limit(out, name, number_of(server, "rate_limited_s"));
 			print_clock(out, name, number_of(server, "clock_ahead_s"));
 		}

@@ -105,6 +105,7 @@
 	X(MSG_ENVELOPE_DONE, msg_envelope_done, 0)       \
 	X(MSG_SPOOL, msg_spool, 0)                       \
 	X(MSG_LIMITED, msg_number, 0)                    \
+	X(MSG_DENIED, msg_denied, 0)                     \
 	X(MSG_CLOCK, msg_clock, 0)                       \
 	X(MSG_PROBED, msg_probed, 0)                     \
 	X(MSG_PONG, msg_id, 0)

@@ -28,7 +28,7 @@ struct msg_dsn {
 	 * ship sends an envelope once more.
 	 */
 	uint32_t is_spotlight;
-	uint32_t reserved;
+	uint32_t denial; /* the status that an earlier ship process reported by MSG_DENIED, or 0 */
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -68,7 +68,7 @@ struct msg_envelope {
 enum ship_result {
 	SHIP_NOT_SENT, /* sending was not asked for, or ship has no DSN */
 	SHIP_DONE,     /* the server answered with 2xx */
-	SHIP_SPOOLED,  /* the server did not answer; the spool has the envelope */
+	SHIP_SPOOLED, /* the server did not answer or refuses the DSN; the spool has the envelope */
 };
 
 /*
@@ -150,6 +150,18 @@ struct msg_spool {
  */
 
 /*
+ * MSG_DENIED: the server refuses the DSN. Until a message with status 0 ship sends nothing but
+ * probes, at growing intervals and after MSG_CERTIFICATES; envelopes wait as if the server did not
+ * answer. Sent when a member has changed.
+ */
+struct msg_denied {
+	struct msg_header h;
+	uint32_t status; /* 401 or 403; 0: no more */
+	uint32_t reserved;
+	char text[MSG_TEXT_MAX]; /* what the server says (proto/answer.h); "": nothing */
+};
+
+/*
  * A larger difference between the clocks of the server and of this host is reported to the user,
  * because chunks carry the times of this host.
  */
@@ -175,10 +187,11 @@ struct msg_clock {
  */
 struct msg_probed {
 	struct msg_header h;
-	int32_t status;		 /* of HTTP; 0: no answer */
-	uint32_t fault;		 /* enum transport_fault, with status 0 */
-	int64_t clock_ahead_s;	 /* as in MSG_CLOCK */
-	char text[MSG_TEXT_MAX]; /* X-Sentry-Error of the server, or the message of libcurl */
+	int32_t status;	       /* of HTTP; 0: no answer */
+	uint32_t fault;	       /* enum transport_fault, with status 0 */
+	int64_t clock_ahead_s; /* as in MSG_CLOCK */
+	/* Location or X-Sentry-Error of the server, or the message of libcurl */
+	char text[MSG_TEXT_MAX];
 };
 
 /*

@@ -1,11 +1,13 @@
 #include "daemon/ship/destination.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
+#include "proto/answer.h"
 
 #define SPOTLIGHT_PAUSE_MAX_NS (60 * NS_PER_SEC)
 
@@ -15,7 +17,8 @@ void destination_init(struct destination *d)
 	reports_init(&d->reports, clock_boot_ns());
 }
 
-void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns)
+void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns,
+			 int denial)
 {
 	char server[DSN_LABEL_SIZE] = "";
 	char about[sizeof("Spotlight at ") + DSN_LABEL_SIZE];
@@ -34,6 +37,10 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE : RATELIMIT_PROFILE_CHUNK,
 			 limited_until_ns);
 	retry_succeeded(&d->retry);
+	d->silence[0] = '\0';
+	d->denial = denial;
+	d->denial_text[0] = '\0';
+	d->on_trial = false;
 	d->clock_ahead_s = 0;
 	d->warned_clock = false;
 }
@@ -95,7 +102,36 @@ static void handle_headers(struct destination *d, const struct transport_answer 
 	compare_clocks(d, a->date_s);
 }
 
-/* Chooses the time of the next try; logs the first failure in a row. */
+/* Compares two texts of libcurl without their digits: a time or a port is no other reason. */
+static bool is_same_reason(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	for (;; a++, b++) {
+		a += strspn(a, digits);
+		b += strspn(b, digits);
+		if (*a != *b)
+			return false;
+		if (*a == '\0')
+			return true;
+	}
+}
+
+/* Logs the reason if the server answered before, or was silent for another reason. */
+static void log_silence(struct destination *d, int status, const char *why)
+{
+	char reason[DESTINATION_REASON_MAX];
+
+	(void)snprintf(reason, sizeof(reason), "%s", why);
+	if (d->silence[0] != '\0' && d->silence_status == status &&
+	    is_same_reason(d->silence, reason))
+		return;
+	memcpy(d->silence, reason, sizeof(reason));
+	d->silence_status = status;
+	log_warning("the server does not answer: %s", reason);
+}
+
+/* Chooses the time of the next try; logs a new reason. */
 static void handle_no_answer(struct destination *d, const struct transport_answer *a)
 {
 	const uint64_t now_ns = clock_boot_ns();
@@ -106,21 +142,43 @@ static void handle_no_answer(struct destination *d, const struct transport_answe
 		(void)snprintf(status, sizeof(status), "HTTP status %d", a->status);
 		why = status;
 	}
-	if (d->retry.failures == 0)
-		log_warning("the server does not answer: %s", why);
+	log_silence(d, a->status, why);
 	if (d->is_spotlight)
 		retry_failed_without_jitter(&d->retry, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
-		retry_failed(&d->retry, now_ns, random_number());
+		retry_failed(&d->retry, now_ns, RETRY_MAX_NS, random_number());
 	log_debug("%s: the server is tried again in %.1f s", why,
 		  (double)(d->retry.until_ns - now_ns) / 1e9);
 }
 
-static void handle_success(struct destination *d)
+static void end_silence(struct destination *d)
 {
-	if (d->retry.failures > 0)
+	if (d->silence[0] != '\0')
 		log_warning("the server answers again");
-	retry_succeeded(&d->retry);
+	d->silence[0] = '\0';
+}
+
+static enum outcome handle_denial(struct destination *d, const struct transport_answer *a,
+				  bool is_extra)
+{
+	const bool is_refused = d->on_trial && !is_extra;
+
+	d->denial = a->status;
+	d->on_trial = false;
+	answer_detail(a->body, a->body_size, d->denial_text, sizeof(d->denial_text));
+	retry_failed(&d->retry, clock_boot_ns(), RETRY_DENIED_MAX_NS, random_number());
+	return is_refused ? OUTCOME_REFUSED : OUTCOME_DENIED;
+}
+
+static void handle_success(struct destination *d, bool is_extra)
+{
+	d->on_trial = is_extra && (d->on_trial || d->denial != 0);
+	d->denial = 0;
+	/* The failures count until the server has answered an envelope. */
+	if (d->on_trial)
+		d->retry.until_ns = 0;
+	else
+		retry_succeeded(&d->retry);
 }
 
 /*
@@ -133,21 +191,28 @@ static enum outcome outcome_of(int status, bool retry_5xx)
 		return OUTCOME_NO_ANSWER;
 	if (status == 429)
 		return OUTCOME_RATE_LIMITED;
+	if (status == 401 || status == 403)
+		return OUTCOME_DENIED;
 	return status < 300 ? OUTCOME_ACCEPTED : OUTCOME_REFUSED;
 }
 
-enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a)
+enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a,
+				       bool is_extra)
 {
 	enum outcome outcome = outcome_of(a->status, d->retry_5xx);
 
-	if (d->is_spotlight && outcome == OUTCOME_RATE_LIMITED)
+	if (d->is_spotlight && (outcome == OUTCOME_RATE_LIMITED || outcome == OUTCOME_DENIED))
 		outcome = OUTCOME_REFUSED;
 	if (a->status != 0 && !d->is_spotlight)
 		handle_headers(d, a);
 	if (outcome == OUTCOME_NO_ANSWER)
 		handle_no_answer(d, a);
 	else
-		handle_success(d);
+		end_silence(d);
+	if (outcome == OUTCOME_DENIED)
+		outcome = handle_denial(d, a, is_extra);
+	else if (outcome != OUTCOME_NO_ANSWER)
+		handle_success(d, is_extra);
 	/* After a 429 the server may have the report: counting twice would be worse. */
 	if (outcome == OUTCOME_ACCEPTED || outcome == OUTCOME_RATE_LIMITED)
 		reports_arrived(&d->reports);

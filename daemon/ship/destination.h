@@ -1,7 +1,7 @@
 /*
  * The server that a ship sends to, and the state of this server as far as ship knows it: rate
- * limits, the backoff after a failure, the difference of the clocks, and the client reports that
- * are due. outbox.c reads this state before each request and passes each answer to
+ * limits, a denial, the backoff after a failure, the difference of the clocks, and the client
+ * reports that are due. outbox.c reads this state before each request and passes each answer to
  * destination_handle_answer().
  *
  * A ship has one destination: a Sentry server, a Spotlight, or none. Spotlight is Sentry's
@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "daemon/msg/sizes.h"
 #include "lib/ship/reports.h"
 #include "lib/ship/retry.h"
 #include "lib/ship/transport.h"
@@ -27,8 +28,12 @@ enum outcome {
 	OUTCOME_NO_ANSWER,    /* send it again */
 	OUTCOME_ACCEPTED,     /* 2xx */
 	OUTCOME_RATE_LIMITED, /* 429: the server may have it; never sent again */
+	OUTCOME_DENIED,	      /* 401 or 403: send it again once a probe is accepted */
 	OUTCOME_REFUSED,      /* any other status: never sent again */
 };
+
+/* Bytes of the reason for which there is no answer; libcurl's texts have up to 256. */
+#define DESTINATION_REASON_MAX 300
 
 struct destination {
 	struct dsn dsn;
@@ -45,6 +50,17 @@ struct destination {
 	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
 	bool warned_clock;
 	struct retry retry;
+	/* Why it did not answer the last time, as logged; "": it answered. */
+	char silence[DESTINATION_REASON_MAX];
+	int silence_status; /* the HTTP status that counts as no answer, or 0 */
+	/*
+	 * 401 or 403: the server refuses the DSN, so that nothing but probes is sent to it; 0: it
+	 * does not. The text is what it says about that.
+	 */
+	int denial;
+	char denial_text[MSG_TEXT_MAX];
+	/* A probe ended the denial, and no envelope has been answered since. */
+	bool on_trial;
 	struct reports reports;
 	struct reports_item item; /* the last report that destination_report() has made */
 };
@@ -55,20 +71,26 @@ void destination_init(struct destination *d);
 /*
  * Sets the server; dsn NULL: no server. All log lines name the server from now on. Resets rate
  * limits, backoff and clock difference; losses that were not reported yet stay.
- * limited_until_ns: the end of a rate limit on envelopes of d->kind, which an earlier ship has
- * reported to the broker; 0: none.
+ * limited_until_ns: the end of a rate limit on envelopes of d->kind, and denial: the status of a
+ * denial, which an earlier ship has reported to the broker; 0: none.
  */
-void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns);
+void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns,
+			 int denial);
 
 /* Records the time at which a request begins. */
 void destination_note_request(struct destination *d);
 
 /*
  * Evaluates the answer to a request, or its absence: updates rate limits, backoff, clock
- * difference and the report that the request carried, and logs changes. Returns what the
- * answer means for the envelope.
+ * difference, denial and the report that the request carried, and logs changes. Returns what the
+ * answer means for the envelope. is_extra: the request had no envelope (enum outbox_extra).
+ *
+ * During a denial the caller sends nothing but probes, and any answer but 401 and 403 ends it. If
+ * the next envelope is denied all the same, it counts as refused, and the backoff goes on where it
+ * was: a firewall may refuse the content of this envelope, which must not hold back all others.
  */
-enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a);
+enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a,
+				       bool is_extra);
 
 /*
  * Makes the client report for the next request. due_ns: reports_with_envelope_ns(&d->reports), for

@@ -43,6 +43,7 @@ static uint64_t last_seq;
 /* The last values that were reported to the broker. */
 static uint64_t reported_limit_ns;
 static int64_t reported_clock_s;
+static struct msg_denied reported_denial = {.h = MSG_HEADER(MSG_DENIED)};
 
 static void die(const char *what, int error)
 {
@@ -86,6 +87,22 @@ static void report_limit(void)
 	send_message(&m, sizeof(m));
 }
 
+static void report_denial(void)
+{
+	const struct destination *d = &outbox.destination;
+	struct msg_denied m = {
+		.h = MSG_HEADER(MSG_DENIED),
+		.status = (uint32_t)d->denial,
+	};
+
+	if (d->denial != 0)
+		(void)snprintf(m.text, sizeof(m.text), "%s", d->denial_text);
+	if (memcmp(&m, &reported_denial, sizeof(m)) == 0)
+		return;
+	reported_denial = m;
+	send_message(&m, sizeof(m));
+}
+
 /* A change by one second is rounding: the server's date has whole seconds. */
 static void report_clock(void)
 {
@@ -111,11 +128,12 @@ static void report(struct queue_item *item, uint32_t result)
 	};
 
 	/*
-	 * First: the spool's counts include this envelope, a limit may be its reason, and the
-	 * broker stops reading after its last envelope.
+	 * First: the spool's counts include this envelope, a limit or a denial may be its reason,
+	 * and the broker stops reading after its last envelope.
 	 */
 	report_spool();
 	report_limit();
+	report_denial();
 	send_message(&done, sizeof(done));
 	queue_item_free(item);
 }
@@ -127,7 +145,7 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 
 	(void)ctx;
 	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
-	    m->compression >= COMPRESSION_N || m->kind >= ENVELOPE_KIND_N)
+	    m->compression >= COMPRESSION_N || m->kind >= ENVELOPE_KIND_N || m->denial > INT32_MAX)
 		return -EPROTO;
 	outbox.destination.is_spotlight = m->is_spotlight != 0;
 	outbox.destination.kind = (enum envelope_kind)m->kind;
@@ -136,12 +154,14 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	outbox.destination.no_reports = m->no_reports != 0;
 	switch (m->is_spotlight ? dsn_parse_url(&dsn, m->dsn) : dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
-		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
+		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns, (int)m->denial);
 		reported_limit_ns = m->limited_until_ns;
+		reported_denial.status = m->denial;
 		return 0;
 	case DSN_EMPTY:
-		outbox_set_dsn(&outbox, NULL, 0);
+		outbox_set_dsn(&outbox, NULL, 0, 0);
 		reported_limit_ns = 0;
+		reported_denial.status = 0;
 		return 0;
 	case DSN_TOO_LONG:
 	case DSN_BAD_SCHEME:
@@ -264,7 +284,7 @@ static int take_certificates(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* Applies certificates of a reload, and tries a server that did not answer at once. */
+/* Applies certificates of a reload, and tries at once a server that was silent or refused. */
 static void renew_certificates(void)
 {
 	struct transport_options options = {0};
@@ -293,7 +313,9 @@ static int take_finish(void *ctx, struct ipc_message *message)
 /* Reports the answer to a probe, or its absence. */
 static void report_probe(const struct transport_answer *a)
 {
-	const char *text = a->status == 0 ? a->error : a->sentry_error;
+	const char *text = a->status == 0	 ? a->error
+			   : a->location != NULL ? a->location
+						 : a->sentry_error;
 	struct msg_probed m = {
 		.h = MSG_HEADER(MSG_PROBED),
 		.status = a->status,
@@ -433,6 +455,7 @@ int main(int argc, char **argv)
 	for (;;) {
 		report_spool();
 		report_limit();
+		report_denial();
 		report_clock();
 		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox), &readable) < 0)
 			die("cannot wait for events", EIO);

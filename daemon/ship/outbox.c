@@ -35,9 +35,9 @@ void outbox_fini(struct outbox *o)
 	spooler_fini(&o->spooler);
 }
 
-void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns)
+void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns, int denial)
 {
-	destination_set_dsn(&o->destination, dsn, limited_until_ns);
+	destination_set_dsn(&o->destination, dsn, limited_until_ns, denial);
 	if (dsn != NULL)
 		spooler_set_dsn(&o->spooler, dsn);
 }
@@ -216,12 +216,28 @@ static void send_report(struct outbox *o)
 		send_extra(o, EXTRA_REPORT, report);
 }
 
+/* Reports the answer to a probe, if it was requested and not sent because of a denial. */
 static void end_probe(struct outbox *o, const struct transport_answer *answer)
 {
 	const outbox_probed_fn probed = o->probed;
 
 	o->probed = NULL;
-	probed(answer);
+	if (probed != NULL)
+		probed(answer);
+}
+
+static bool is_denied(const struct outbox *o)
+{
+	return o->destination.denial != 0;
+}
+
+/* Returns when a denial is to be tried again by a probe; UINT64_MAX: it is not. */
+static uint64_t trial_due_ns(const struct outbox *o)
+{
+	if (!is_denied(o) || !o->destination.has_dsn || o->deadline_ns != 0)
+		return UINT64_MAX;
+	return max_u64(o->destination.retry.until_ns,
+		       ratelimit_until(&o->destination.limits, RATELIMIT_ALL));
 }
 
 /*
@@ -243,7 +259,7 @@ static void send_probe(struct outbox *o)
 		end_probe(o, &(struct transport_answer){.error = "no memory for a request"});
 }
 
-/* Keeps an item that got no answer: in the spool, else in the queue. */
+/* Keeps an item that the server has not taken: in the spool, else in the queue. */
 static void put_back(struct outbox *o, struct queue_item *item)
 {
 	if (spool_item(o, item))
@@ -264,6 +280,7 @@ static void end_item(struct outbox *o, struct queue_item *item, enum outcome out
 {
 	switch (outcome) {
 	case OUTCOME_NO_ANSWER:
+	case OUTCOME_DENIED:
 		put_back(o, item);
 		return;
 	case OUTCOME_ACCEPTED:
@@ -279,7 +296,8 @@ static void end_item(struct outbox *o, struct queue_item *item, enum outcome out
 	}
 }
 
-static void log_answer(const struct outbox *o, enum outcome outcome, int status)
+static void log_answer(const struct outbox *o, enum outcome outcome,
+		       const struct transport_answer *a)
 {
 	char chunk[sizeof("chunk ") + MSG_ID_SIZE];
 	const char *what = "a chunk of the spool";
@@ -293,21 +311,24 @@ static void log_answer(const struct outbox *o, enum outcome outcome, int status)
 		what = "a probe of the server";
 	}
 	if (outcome == OUTCOME_REFUSED)
-		log_warning("%s was refused by the server: status %d", what, status);
+		log_warning("%s was refused by the server: status %d%s%s", what, a->status,
+			    a->location != NULL ? ", a redirect, which is not followed, to " : "",
+			    a->location != NULL ? a->location : "");
 	else
-		log_debug("%s: the server answers %d", what, status);
+		log_debug("%s: the server answers %d", what, a->status);
 }
 
 static void handle_answer(struct outbox *o, const struct transport_answer *a)
 {
-	const enum outcome outcome = destination_handle_answer(&o->destination, a);
 	const enum outbox_extra extra = o->extra;
+	const enum outcome outcome =
+		destination_handle_answer(&o->destination, a, extra != EXTRA_NONE);
 	struct queue_item *item = o->current;
 
 	buf_fini(&o->body);
 	if (a->status != 0)
-		log_answer(o, outcome, a->status);
-	if (outcome != OUTCOME_NO_ANSWER)
+		log_answer(o, outcome, a);
+	if (outcome != OUTCOME_NO_ANSWER && !is_denied(o))
 		spooler_server_answers(&o->spooler);
 	o->current = NULL;
 	o->extra = EXTRA_NONE;
@@ -332,7 +353,8 @@ static void give_up(struct outbox *o)
 	spool_queue(o);
 	o->unsent += o->queue.n;
 	while (o->queue.n > 0)
-		lose(o, queue_pop(&o->queue), DISCARD_NETWORK_ERROR);
+		lose(o, queue_pop(&o->queue),
+		     is_denied(o) ? DISCARD_SEND_ERROR : DISCARD_NETWORK_ERROR);
 }
 
 /* Returns whether the deadline has come, or no request will start before it. */
@@ -340,7 +362,8 @@ static bool is_over(const struct outbox *o)
 {
 	return o->deadline_ns != 0 &&
 	       (clock_boot_ns() >= o->deadline_ns ||
-		(!is_busy(o) && destination_backs_off(&o->destination, o->deadline_ns)));
+		(!is_busy(o) &&
+		 (is_denied(o) || destination_backs_off(&o->destination, o->deadline_ns))));
 }
 
 static uint64_t spool_due_ns(const struct outbox *o, enum envelope_kind kind)
@@ -357,7 +380,8 @@ static uint64_t report_due_ns(const struct outbox *o)
 	const struct destination *d = &o->destination;
 	uint64_t due_ns = reports_alone_ns(&d->reports);
 
-	if (!d->has_dsn || d->no_reports || (o->deadline_ns != 0 && !o->last_report_due))
+	if (!d->has_dsn || d->no_reports || is_denied(o) ||
+	    (o->deadline_ns != 0 && !o->last_report_due))
 		return UINT64_MAX;
 	if (o->last_report_due)
 		due_ns = reports_any(&d->reports) && d->retry.failures == 0 ? 0 : UINT64_MAX;
@@ -367,7 +391,7 @@ static uint64_t report_due_ns(const struct outbox *o)
 /* Returns whether a request for something that is not in the queue may start. */
 static bool may_send(const struct outbox *o)
 {
-	return !is_busy(o) && o->queue.n == 0 &&
+	return !is_busy(o) && o->queue.n == 0 && !is_denied(o) &&
 	       !destination_backs_off(&o->destination, clock_boot_ns());
 }
 
@@ -378,11 +402,11 @@ void outbox_step(struct outbox *o)
 	if (transport_step(o->transport, &answer) > 0)
 		handle_answer(o, &answer);
 	spooler_check(&o->spooler);
-	if (o->probed != NULL && !is_busy(o))
+	if ((o->probed != NULL || trial_due_ns(o) <= clock_boot_ns()) && !is_busy(o))
 		send_probe(o);
 	if (is_over(o))
 		give_up(o);
-	else if (destination_backs_off(&o->destination, clock_boot_ns()))
+	else if (is_denied(o) || destination_backs_off(&o->destination, clock_boot_ns()))
 		spool_queue(o);
 	else
 		send_queued(o);
@@ -401,7 +425,9 @@ int outbox_wait_ms(const struct outbox *o)
 	const uint64_t now_ns = clock_boot_ns();
 	uint64_t due_ns = UINT64_MAX;
 
-	if (!is_busy(o)) {
+	if (is_denied(o)) {
+		due_ns = is_busy(o) ? UINT64_MAX : trial_due_ns(o);
+	} else if (!is_busy(o)) {
 		due_ns = report_due_ns(o);
 		for (int i = 0; i < ENVELOPE_KIND_N; i++)
 			due_ns = min_u64(due_ns, spool_due_ns(o, (enum envelope_kind)i));

@@ -9,7 +9,8 @@
  *
  * While the server does not answer (destination.h, backoff) envelopes go to the spool. Without a
  * spool they stay in the queue; when that is full the oldest is dropped. An envelope that a
- * Spotlight did not answer twice is dropped, too.
+ * Spotlight did not answer twice is dropped, too. While the server refuses the DSN (destination.h,
+ * denial) envelopes wait in the same way, and only probes are sent.
  *
  * Every dropped envelope is counted for the next client report (lib/ship/reports.h). Only a rate
  * limit on all categories delays a report.
@@ -79,7 +80,7 @@ void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_re
  * Sets the destination (destination_set_dsn). dsn NULL: there is none, and items end with
  * SHIP_NOT_SENT.
  */
-void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns);
+void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns, int denial);
 
 /* Adds an item, which the outbox owns from now on. Drops the oldest items if the queue is full. */
 void outbox_add(struct outbox *o, struct queue_item *item);
@@ -87,7 +88,8 @@ void outbox_add(struct outbox *o, struct queue_item *item);
 /*
  * Requests a probe (MSG_PROBE): a request without an envelope that shows whether the server accepts
  * the DSN. outbox_step() sends the probe as soon as no request is in flight, even during a backoff,
- * and calls probed once with the answer. A second call before that replaces probed.
+ * and calls probed once with the answer, which may be that of a probe in flight. A second call
+ * before that replaces probed.
  */
 void outbox_probe(struct outbox *o, outbox_probed_fn probed);
 

@@ -253,6 +253,7 @@ void spooler_handle_outcome(struct spooler *s, enum outcome outcome)
 	s->next_ns = after_pause_ns(s);
 	switch (outcome) {
 	case OUTCOME_NO_ANSWER:
+	case OUTCOME_DENIED:
 		return;
 	case OUTCOME_ACCEPTED:
 		s->counts.sent++;

@@ -89,8 +89,9 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);
 /*
- * Removes the envelope of the last spooler_get(); after OUTCOME_NO_ANSWER the envelope stays, and
- * spooler_get() returns it again. Sets the time of the next envelope (spooler_due_ns()).
+ * Removes the envelope of the last spooler_get(); after OUTCOME_NO_ANSWER and OUTCOME_DENIED the
+ * envelope stays, and spooler_get() returns it again. Sets the time of the next envelope
+ * (spooler_due_ns()).
  */
 void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 

@@ -8,9 +8,9 @@ static uint64_t count_failure(struct retry *r, uint64_t longest_ns)
 	return backoff_ns(r->failures, RETRY_FIRST_NS, longest_ns);
 }
 
-void retry_failed(struct retry *r, uint64_t now_ns, uint64_t random)
+void retry_failed(struct retry *r, uint64_t now_ns, uint64_t longest_ns, uint64_t random)
 {
-	r->until_ns = now_ns + random % (count_failure(r, RETRY_MAX_NS) + 1);
+	r->until_ns = now_ns + random % (count_failure(r, longest_ns) + 1);
 }
 
 void retry_failed_without_jitter(struct retry *r, uint64_t now_ns, uint64_t longest_ns)

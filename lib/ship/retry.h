@@ -5,7 +5,7 @@
  * do not return at the same moment. docs/BENCHMARKS.md has figures for 10,000 hosts.
  *
  * Backoff: the n-th failure in a row is followed by a wait of 0 to RETRY_FIRST_NS * 2^(n-1), at
- * most RETRY_MAX_NS ("full jitter").
+ * most RETRY_MAX_NS, or RETRY_DENIED_MAX_NS for a server that refuses the key ("full jitter").
  *
  * Pause: the mean interval between the waiting envelopes shows how often this host makes one.
  * Envelopes of the spool are sent RETRY_DRAIN_TIMES as often, beside the new ones: those of an hour
@@ -24,6 +24,8 @@
 
 #define RETRY_FIRST_NS (1 * NS_PER_SEC)
 #define RETRY_MAX_NS   (300 * NS_PER_SEC)
+/* A person has to do something before such a server takes the key. */
+#define RETRY_DENIED_MAX_NS (3600 * NS_PER_SEC)
 
 /* All zeros: nothing has failed. */
 struct retry {
@@ -31,8 +33,8 @@ struct retry {
 	uint64_t until_ns; /* time of the next try */
 };
 
-/* Counts a failure and chooses the time of the next try. */
-void retry_failed(struct retry *r, uint64_t now_ns, uint64_t random);
+/* Counts a failure and chooses the time of the next try; longest_ns: of the wait. */
+void retry_failed(struct retry *r, uint64_t now_ns, uint64_t longest_ns, uint64_t random);
 /*
  * As retry_failed() but without jitter, for a server that no other host uses: the n-th failure is
  * followed by a wait of RETRY_FIRST_NS * 2^(n-1), at most longest_ns.

@@ -10,8 +10,7 @@
 
 #include "lib/base/buf.h"
 
-/* Bytes of an answer's body that are read. Sentry answers with a short JSON text, which is ignored.
- */
+/* Bytes of an answer's body that are read. Sentry answers with a short JSON text. */
 #define RESPONSE_MAX (64 * 1024)
 
 /* Bytes of headers, which libcurl keeps in memory. A real answer has less than 2 KB. */
@@ -38,7 +37,10 @@ struct transport {
 	CURL *request;	/* a copy for the last request; NULL: none was made */
 	struct curl_slist *headers;
 	bool busy;
+	bool any_body; /* the target is no Sentry server */
 	size_t response_bytes;
+	char body[TRANSPORT_BODY_MAX];
+	size_t body_size;
 	size_t header_bytes;
 	bool too_long; /* more than HEADERS_MAX */
 	clock_fn cpu_ns;
@@ -50,12 +52,14 @@ struct transport {
 	char reason[sizeof(PROXY_SAYS) + CURL_ERROR_SIZE];
 };
 
-static size_t drop_response(char *bytes, size_t one, size_t n, void *ctx)
+static size_t read_body(char *bytes, size_t one, size_t n, void *ctx)
 {
 	struct transport *t = ctx;
+	const size_t kept = min_size(n, sizeof(t->body) - t->body_size);
 
-	(void)bytes;
 	(void)one;
+	memcpy(t->body + t->body_size, bytes, kept);
+	t->body_size += kept;
 	if (n > RESPONSE_MAX - t->response_bytes)
 		return CURL_WRITEFUNC_ERROR;
 	t->response_bytes += n;
@@ -176,7 +180,7 @@ static CURLcode set_options(struct transport *t, const struct transport_options 
 	/* Do not wait at exit for a name server that does not answer. */
 	SET(CURLOPT_QUICK_EXIT, 1L);
 	SET(CURLOPT_ERRORBUFFER, t->error);
-	SET(CURLOPT_WRITEFUNCTION, drop_response);
+	SET(CURLOPT_WRITEFUNCTION, read_body);
 	SET(CURLOPT_WRITEDATA, t);
 	SET(CURLOPT_HEADERFUNCTION, count_header);
 	SET(CURLOPT_HEADERDATA, t);
@@ -329,6 +333,7 @@ int transport_set_target(struct transport *t, const struct dsn *dsn, enum compre
 	}
 	curl_slist_free_all(t->headers);
 	t->headers = headers;
+	t->any_body = dsn->public_key[0] == '\0';
 	return 0;
 }
 
@@ -348,6 +353,7 @@ int transport_post(struct transport *t, const void *body, size_t size)
 {
 	assert(!t->busy && t->headers != NULL);
 	t->response_bytes = 0;
+	t->body_size = 0;
 	t->header_bytes = 0;
 	t->too_long = false;
 	t->request_cpu_ns = 0;
@@ -437,6 +443,15 @@ static enum transport_fault fault_of(struct transport *t, CURLcode code)
 	return TRANSPORT_FAULT_OTHER;
 }
 
+static bool is_page(const struct transport *t, long status)
+{
+	size_t i = 0;
+
+	while (i < t->body_size && memchr(" \t\r\n", t->body[i], 4) != NULL)
+		i++;
+	return status < 300 && !t->any_body && i < t->body_size && t->body[i] != '{';
+}
+
 /*
  * A status is the server's decision, even if the connection failed later in the answer or the
  * answer was too long.
@@ -456,10 +471,21 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 		}
 		return;
 	}
+	if (is_page(t, status)) {
+		ret->fault = TRANSPORT_FAULT_PAGE;
+		(void)snprintf(t->reason, sizeof(t->reason),
+			       "status %ld with a page that is no answer of a Sentry server",
+			       status);
+		ret->error = t->reason;
+		return;
+	}
 	ret->status = (int)status;
 	ret->rate_limits = join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
 	ret->retry_after = get_header(t, "Retry-After");
 	ret->sentry_error = get_header(t, "X-Sentry-Error");
+	ret->body = t->body;
+	ret->body_size = t->body_size;
+	ret->location = get_header(t, "Location");
 	ret->retry_date_s = date_of(ret->retry_after);
 	ret->date_s = date_of(get_header(t, "Date"));
 }

@@ -6,6 +6,10 @@
  * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module
  * returns the server's answer, or the reason why there was none.
  *
+ * A status 2xx whose body begins with anything but a JSON object is no answer of a Sentry server,
+ * but a page that a firewall or a login shows in its place. An empty body is good, and so is the
+ * beginning of an object whose rest does not arrive: Relay answers {"id":"..."}, or {}.
+ *
  * Certificate and host name are always verified. Redirects are not followed, because they would
  * send the key to another server. The only protocols are http and https. A request ends without an
  * answer if libcurl has used 2 s of processor time for it, or when total_timeout_ms are over.
@@ -53,8 +57,12 @@ enum transport_fault {
 	TRANSPORT_FAULT_CONNECT, /* the name is not found, or no connection */
 	TRANSPORT_FAULT_PROXY,	 /* no connection to the proxy, or the proxy refuses */
 	TRANSPORT_FAULT_TLS,	 /* certificates, keys, versions of TLS */
+	TRANSPORT_FAULT_PAGE,	 /* a page of a firewall or a login, in the server's place */
 	TRANSPORT_FAULT_N
 };
+
+/* Longer than what a Sentry server says about an error. */
+#define TRANSPORT_BODY_MAX 4096
 
 /* The result of a request. Texts are valid until the next request or transport_free(). */
 struct transport_answer {
@@ -65,6 +73,10 @@ struct transport_answer {
 	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
 	const char *retry_after;  /* Retry-After */
 	const char *sentry_error; /* X-Sentry-Error */
+	const char *location;	  /* Location, of a redirect */
+	/* The first TRANSPORT_BODY_MAX bytes of the body, unchecked and without a NUL. */
+	const char *body;
+	size_t body_size;
 	/* Retry-After and Date as Unix time; 0: absent, or no date. */
 	int64_t retry_date_s, date_s;
 };
@@ -86,8 +98,8 @@ void transport_free(struct transport *t);
 /*
  * Sets the server of the next requests, and the compression that their bodies have. *dsn is copied.
  * With a DSN without a key (dsn_parse_url) requests have no X-Sentry-Auth and use no proxy, because
- * that server is on this machine or near it. Must not be called while busy. Returns 0, or -ENOMEM:
- * then call it again before transport_post().
+ * that server is on this machine or near it; and any body of its answers is good. Must not be
+ * called while busy. Returns 0, or -ENOMEM: then call it again before transport_post().
  */
 must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
 				    enum compression compression);

@@ -63,7 +63,7 @@ static void fail(struct host *h, uint64_t now_ns)
 	/* retry_failed() takes random modulo the longest wait plus 1, so this is the longest. */
 	if (h->rule == RULE_NO_RANDOM)
 		random = min_u64(RETRY_FIRST_NS << min_u64(h->retry.failures, 16), RETRY_MAX_NS);
-	retry_failed(&h->retry, now_ns, random);
+	retry_failed(&h->retry, now_ns, RETRY_MAX_NS, random);
 	if (h->rule == RULE_EVERY_SECOND)
 		h->retry.until_ns = now_ns + NS_PER_SEC;
 	h->next_ns = h->retry.until_ns;

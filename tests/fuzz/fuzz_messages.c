@@ -497,6 +497,7 @@ static const struct {
 	M(CHILD_SHIP, MSG_ENVELOPE_DONE, 0),
 	M(CHILD_SHIP, MSG_SPOOL, 0),
 	M(CHILD_SHIP, MSG_LIMITED, 0),
+	M(CHILD_SHIP, MSG_DENIED, 0),
 	M(CHILD_SHIP, MSG_CLOCK, 0),
 	M(CHILD_SHIP, MSG_PROBED, 0),
 	M(CHILD_SHIP, MSG_PONG, 0),
@@ -521,6 +522,7 @@ union any_message {
 	struct msg_spool spool;
 	struct msg_clock clock;
 	struct msg_probed probed;
+	struct msg_denied denied;
 	uint8_t bytes[1024];
 };
 
@@ -609,6 +611,9 @@ static void make_valid(union any_message *m, const struct child *child, uint8_t 
 		break;
 	case MSG_LIMITED:
 		m->number.n = arg == 0 ? 0 : now_ns + arg * NS_PER_SEC;
+		break;
+	case MSG_DENIED:
+		m->denied.status = arg % 2 * 403;
 		break;
 	case MSG_CLOCK:
 		m->clock.ahead_s = (int8_t)arg;

@@ -46,6 +46,7 @@ optional:
     {"do": "stall"}      does not answer until the client closes
     {"do": "garbage"}    answers with bytes that are not HTTP
     {"do": "endless"}    answers with endless headers without a status: 1xx
+    {"do": "page"}       answers with a firewall's page and the status 200
     {"do": "endless_head"}, {"do": "endless_body"}
                          answers with the status, and then endlessly
     {"do": "endless_extension"}
@@ -93,7 +94,7 @@ BODY_MAX = 50 * 1000 * 1000 + 4096
 AT_ONCE = struct.pack('ii', 1, 0)
 
 SILENT = ('close', 'reset', 'reset_body', 'reset_head', 'stall', 'garbage',
-          'endless')
+          'endless', 'page')
 
 
 def requests(directory):
@@ -203,6 +204,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.write_endlessly(b'HTTP/1.1 102 Processing\r\nX-No: end\r\n\r\n')
         if what == 'reset_head':
             self.wfile.write(b'HTTP/1.1 20')
+        if what == 'page':
+            self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n'
+                             b'<!DOCTYPE html>')
         if what in ('reset', 'reset_head'):
             self.reset()
         if what in SILENT:
@@ -229,7 +233,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.write_endlessly(b'X-No: end\r\n')
         if what == 'endless_body':
             self.end_headers()
-            self.write_endlessly(b'no end\n')
+            self.write_endlessly(b'{"no": "end"}\n')
         extra = 1000 if what == 'truncate' else 0
         self.send_header('Content-Length', str(len(body) + extra))
         self.end_headers()

@@ -8,7 +8,7 @@ import re
 import time
 
 import harness
-from account import Account
+from account import Account, of, spooled_ids
 from harness import check, wait_for
 
 harness.filters_kill()
@@ -53,10 +53,10 @@ class Play:
 
 def test_what_is_taken_and_what_is_refused(box):
     play = Play(box, targets=9)
-    statuses = [200, 400, 403, 413, 500, 503, 202, 404, 502]
+    statuses = [200, 400, 405, 413, 500, 503, 202, 404, 502]
     profd, requests = play.run([
         {'status': s, 'headers': {'X-Sentry-Error': f'odd {s}'}}
-        for s in statuses], '--debug')
+        for s in statuses], '--debug', '--retry-5xx=no')
     check([r['status'] for r in requests] == statuses, f'{requests}')
     a = play.account()
     check(len(a.taken) == 2 and len(a.refused) == 7 and not a.waiting and
@@ -66,6 +66,19 @@ def test_what_is_taken_and_what_is_refused(box):
               f'{status} is not told: {profd.stderr}')
     check('/42: the server answers with X-Sentry-Error: odd 400' in profd.stderr,
           profd.stderr)
+
+
+def test_5xx_wait_in_a_spool(box):
+    """By default 502 to 504 are no answers if there is a spool; without a spool, such a chunk is
+    lost."""
+    play = Play(box, targets=1)
+    for status in 502, 503, 504:
+        profd, _ = play.run([{'status': status}] * 99)
+        check(f'does not answer: HTTP status {status}' in profd.stderr and
+              set(of(profd)) <= spooled_ids(play.spool), profd.stderr)
+    play.server.tell(script=[{'status': 503}] * 9)
+    profd = box.profile(play.targets, '--dsn', play.server.dsn, env=play.server.env)
+    check(profd.stats['chunks']['discarded'] == {'send_error': 1}, f'{profd.stats["chunks"]}')
 
 
 def test_many_refusals_are_a_few_lines(box):
@@ -81,7 +94,7 @@ def test_an_answer_that_is_cut_off(box):
     """The client has read a status, so the server has the chunk."""
     play = Play(box, targets=6)
     script = [{'do': 'hang_up'}, {'do': 'truncate'}, {'do': 'endless_body'},
-              {'do': 'endless_head'}, {'body': 'x' * 100000}, {}]
+              {'do': 'endless_head'}, {'body': '{' + 'x' * 100000}, {}]
     _, requests = play.run(script)
     check(len({r['connection'] for r in requests}) == 6,
           f'a connection that was no good was used again: {requests}')
@@ -126,10 +139,12 @@ def test_redirects_are_not_followed(box):
     other = box.server()
     play = Play(box, targets=5)
     there = f'https://localhost:{other.port}/api/42/envelope/'
-    play.run([{'status': s, 'headers': {'Location': there}}
-              for s in (301, 302, 303, 307, 308)])
+    profd, _ = play.run([{'status': s, 'headers': {'Location': there}}
+                         for s in (301, 302, 303, 307, 308)])
     a = play.account()
     check(len(a.refused) == 5 and other.requests == [], f'{other.requests}')
+    check(f'status 307, a redirect, which is not followed, to {there}' in profd.stderr,
+          profd.stderr)
 
 
 def check_told(profd, seconds, passed):
@@ -147,7 +162,7 @@ def check_limits(box, cases):
     play = Play(box)
     for answer, seconds in cases:
         began = time.time()
-        profd, requests = play.run([answer])
+        profd, requests = play.run([answer], '--retry-5xx=no')
         check_told(profd, seconds, time.time() - began)
         check(len(requests) == (1 if seconds else 2),
               f'{answer}: {len(requests)} requests')

@@ -347,6 +347,17 @@ def test_servers(box):
     found = answered(box, env=dict(bad.env, SENTRY_DSN=bad.dsn))
     found.check('server', 'fault', '403.*key')
     check(key not in found.done.stdout + found.done.stderr, 'the key shows')
+    # A proxy whose server is being upgraded, and a server that has moved.
+    busy = Server(box, status=502)
+    found = answered(box, env=dict(busy.env, SENTRY_DSN=busy.dsn))
+    found.check('server', 'fault', 'answers 502: the server is overloaded or being upgraded')
+    moved = Server(box, script=[{'status': 302, 'headers': {
+        'Location': 'https://other.example/'}}] * 9)
+    found = answered(box, env=dict(moved.env, SENTRY_DSN=moved.dsn))
+    found.check('server', 'fault', 'answers 302, https://other.example/: redirects')
+    page = Server(box, script=[{'do': 'page'}] * 9)
+    found = Findings(box, env=dict(page.env, SENTRY_DSN=page.dsn))
+    found.check('server', 'fault', 'status 200 with a page.*firewall')
     # The certificate is from an unknown authority.
     found = Findings(box, env=harness.environment(SENTRY_DSN=good.dsn))
     found.check('server', 'fault', 'does not answer.*certificate')

@@ -212,7 +212,7 @@ def test_ipv6(box):
 def test_5xx_that_pass(box):
     spool = box.dir / 'spool'
     server = box.server(tls=False, script=[{'status': 503}, {'status': 502}])
-    run = profd(box, server.dsn, '--retry-5xx', '--spool', spool)
+    run = profd(box, server.dsn, '--spool', spool)
     wait_for(lambda: len(server.envelopes) >= 4 and not list(
         spool.glob('*.gz')), 'all arrive')
     run.interrupt()

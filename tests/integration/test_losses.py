@@ -153,12 +153,13 @@ def check_all_lost(box, lose, *args, **options):
 def test_all_is_lost_without_a_server(box):
     """Each has an exit status that a script can check."""
     stranger = box.server()
-    answers = box.server(tls=False, status=400)
+    answers, denies = (box.server(tls=False, status=s) for s in (400, 403))
     for name, dsn, env in (
             ('no such host', 'http://key@no-such-host.invalid/1', None),
             ('refused', f'http://key@127.0.0.1:{harness.free_port()}/1', None),
             ('another authority', stranger.dsn, box.server().env),
-            ('refuses the chunk', answers.dsn, None)):
+            ('refuses the chunk', answers.dsn, None),
+            ('refuses the DSN', denies.dsn, None)):
         chunks = check_all_lost(box, lambda _: None, '--dsn', dsn, output=False,
                                 env=env)
         check(chunks['made'] == sum(chunks['discarded'].values()) == 1,

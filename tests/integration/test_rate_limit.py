@@ -9,7 +9,7 @@ from email.utils import formatdate
 import control
 import harness
 import openmetrics
-from account import check_counts
+from account import check_counts, spooled_ids
 from harness import check, threads, tracer, wait_for
 
 # A limit that lasts longer than any test, and the shortest possible one.
@@ -69,6 +69,43 @@ def test_targets_are_let_go(box):
           f'ticks are missed: {profd.stats["missed"]}')
     check(profd.stderr.count('nothing is sampled') == 1,
           f'said more than once: {profd.stderr}')
+
+
+def has_chunk(request):
+    return any(i['type'] == 'profile_chunk' for i in request['items'])
+
+
+def test_a_server_that_refuses_the_dsn(box):
+    """Nothing is sampled, the chunks wait, and the server gets probes until it
+    accepts one."""
+    denied = {'status': 403, 'body': '{"detail": "no such key"}'}
+    run, spool = box.make_dir('run') / 'profd.sock', box.make_dir('kept') / 'spool'
+    server, target, profd = start(box, [denied] * 999, '--socket', run, '--spool', spool,
+                                  output=None)
+    wait_let_go(profd, target)
+    ctl = control.Control(box, run)
+    told, = ctl.status()['daemon']['servers']
+    check(told['refusal'] == {'status': 403, 'detail': 'no such key'}, f'{told}')
+    check('refuses the DSN (403, no such key)' in ctl.run('status').stdout, 'the table')
+    # Another ship knows of the refusal.
+    wait_for(lambda: len(server.requests) >= 3, 'probes')
+    ship, = profd.helpers()['ship']
+    os.kill(ship, signal.SIGKILL)
+    n = len(server.requests)
+    wait_for(lambda: len(server.requests) >= n + 3, 'its probes')
+    check([has_chunk(r) for r in server.requests] == [True] + [False] * (
+        len(server.requests) - 1), f'{server.requests}')
+    check(spooled_ids(spool) and let_go(target), 'the chunks wait')
+    check(profd.stderr.count('refuses the DSN with status 403, no such key (') == 1 and
+          profd.stderr.count('nothing is sampled') == 1, f'not one line: {profd.stderr}')
+    server.tell(script=[])
+    wait_for(lambda: not spooled_ids(spool), 'they are sent')
+    wait_for(lambda: not let_go(target), 'it is sampled again')
+    check(ctl.status()['daemon']['servers'][0]['refusal'] is None and
+          profd.stderr.count('accepts the DSN again') == 1, profd.stderr)
+    profd.interrupt()
+    check(not profd.stats['chunks']['discarded'] and
+          profd.stats['spool']['send_error'] == 0, f'{profd.stats["chunks"]}')
 
 
 def test_a_limit_on_duration(box):

@@ -155,6 +155,16 @@ def test_refused(box):
     check(taken(server) == [payloads[0], payloads[2]], 'others were taken')
 
 
+def test_a_refused_dsn(box):
+    """One request, and one line: the other chunks would be refused, too."""
+    server = box.server(for_files=True, script=[
+        {'status': 403, 'body': '{"detail": "no such key"}'}])
+    out, stderr = send(server, write(box, range(1, 4))[0], status=1)
+    check(out == '0 chunks sent, 1 refused by the server, 2 not sent\n', out)
+    check(stderr.count('the server refuses the DSN with status 403, no such key') == 1 and
+          len(server.requests) == 1, stderr)
+
+
 def test_a_proxy(box):
     """The proxy sees the host, and neither the key nor a chunk."""
     server = box.server(for_files=True)

@@ -152,7 +152,7 @@ def test_one_that_waits_arrives(box):
 
 
 def test_one_that_waits_is_refused(box):
-    server = box.server(status=403)
+    server = box.server(status=400)
     spool = kept(box, server)
     profd = chunks_with(box, server, spool)
     wait_for(lambda: not spooled_ids(spool), 'it is refused')

@@ -86,7 +86,9 @@ class Ledger:
 
     def settle(self, chunk, status):
         """The client has read the answer: it has sent another request on the
-        connection."""
+        connection. After these statuses it may send the chunk again."""
+        if status in (401, 403, 502, 503, 504):
+            return
         with self.lock:
             self.settled[chunk] = status
 

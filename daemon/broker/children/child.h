@@ -157,7 +157,8 @@ struct ship {
 	bool is_first;		    /* the ship of the options */
 	bool is_spotlight;	    /* children.spotlight; dsn is the URL of Spotlight */
 	struct limit limit;
-	int64_t clock_ahead_s; /* how far the server's clock is ahead: MSG_CLOCK */
+	struct msg_denied denial; /* the last one; status 0: the server does not refuse the DSN */
+	int64_t clock_ahead_s;	  /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
 	bool probe_awaited;		/* its process owes MSG_PROBED */

@@ -149,6 +149,23 @@ static int start_capture(struct child *child)
 	return r;
 }
 
+/*
+ * Sentry's own nginx answers so in each upgrade. A spool keeps the chunks until that is over; in
+ * memory they would make newer ones wait.
+ */
+static bool retries_5xx(const struct ship *s)
+{
+	switch (s->child.children->state->options.config.retry_5xx) {
+	case RETRY_5XX_SPOOL:
+		return ship_has_file(s, INIT_SPOOL);
+	case RETRY_5XX_YES:
+		return true;
+	case RETRY_5XX_NO:
+		break;
+	}
+	return false;
+}
+
 static int start_ship(struct child *child)
 {
 	struct children *c = child->children;
@@ -156,7 +173,8 @@ static int start_ship(struct child *child)
 	struct msg_dsn dsn = {
 		.h = MSG_HEADER(MSG_DSN),
 		.limited_until_ns = s->limit.until_ns,
-		.retry_5xx = c->state->options.config.retry_5xx,
+		.denial = s->denial.status,
+		.retry_5xx = retries_5xx(s),
 		.no_reports = !c->state->options.config.client_reports,
 		.compression = (uint32_t)c->state->options.config.compression,
 		.kind = c->state->options.transaction != NULL ? ENVELOPE_V1 : ENVELOPE_CHUNK,

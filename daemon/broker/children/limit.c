@@ -40,6 +40,27 @@ int limit_set(struct ship *s, uint64_t until_ns, bool has_files)
 	return 0;
 }
 
+int limit_deny(struct ship *s, const struct msg_denied *m, bool has_files)
+{
+	if (memchr(m->text, '\0', sizeof(m->text)) == NULL || m->status > INT32_MAX)
+		return -EPROTO;
+	if (m->status == s->denial.status && strcmp(m->text, s->denial.text) == 0)
+		return 0;
+	s->denial = *m;
+	if (m->status == 0)
+		log_warning("%s: the server accepts the DSN again", s->label);
+	else
+		log_warning("%s: the server refuses the DSN with status %u%s%s (%s): %s; the "
+			    "server is tried again at growing intervals, at most an hour, and at "
+			    "each reload",
+			    s->label, m->status, m->text[0] != '\0' ? ", " : "", m->text,
+			    LIMIT_DENIAL_ADVICE,
+			    goes_to_server_only(s, has_files)
+				    ? "nothing is sampled, and the chunks wait"
+				    : "the chunks wait");
+	return 0;
+}
+
 static void begin_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
 	l->stops_sampling = true;
@@ -64,8 +85,8 @@ void limit_check(struct children *c, bool has_files)
 		return;
 	for (size_t i = 0; i < c->n_ships; i++) {
 		struct limit *l = &c->ships[i]->limit;
-		const bool limited =
-			goes_to_server_only(c->ships[i], has_files) && boot_ns < l->until_ns;
+		const bool limited = goes_to_server_only(c->ships[i], has_files) &&
+				     (boot_ns < l->until_ns || c->ships[i]->denial.status != 0);
 
 		if (limited && !l->stops_sampling)
 			begin_pause(c->ships[i], l, now_ns);
@@ -88,6 +109,7 @@ static void add_limit(struct limit_sum *sum, const struct limit *l, uint64_t now
 		return;
 	sum->paused_ns += now_ns - l->since_ns;
 	sum->until_ns = max_u64(sum->until_ns, l->until_ns);
+	sum->is_paused = true;
 }
 
 void limit_add_gone(struct children *c, const struct ship *s)
@@ -135,6 +157,8 @@ size_t limit_servers(const struct children *c, struct limit_server ret[SHIPS_MAX
 		if (s->clock_ahead_s != 0)
 			ret[at].clock_ahead_s = s->clock_ahead_s;
 		ret[at].delivered_ns = max_u64(ret[at].delivered_ns, s->delivered_ns);
+		if (s->denial.status != 0)
+			ret[at].denial = &s->denial;
 		if (l->until_ns > boot_ns)
 			ret[at].limited_ns = max_u64(ret[at].limited_ns, l->until_ns - boot_ns);
 	}

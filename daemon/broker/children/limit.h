@@ -1,8 +1,8 @@
 /*
- * The rate limits of servers. While a server takes no profiles, no thread is stopped for samples
- * that could not be sent: the runs of the profiler for that DSN are stopped, and others are
- * started when the limit is over (instances_check). Such a time is called a pause here; pause.h is
- * about SIGTSTP.
+ * The rate limits of servers, and their refusals of a DSN (MSG_DENIED), which act as a limit
+ * without an end. While a server takes no profiles, no thread is stopped for samples that could not
+ * be sent: the runs of the profiler for that DSN are stopped, and others are started when the limit
+ * is over (instances_check). Such a time is called a pause here; pause.h is about SIGTSTP.
  *
  * If chunks are also written to files (has_files: --output), sampling goes on, and there are no
  * pauses.
@@ -25,6 +25,14 @@
  */
 must_check int limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 
+/* The advice to a user whose DSN is refused, also of doctor (daemon/broker/control/inspect.h). */
+#define LIMIT_DENIAL_ADVICE "the DSN's key is not one of that project (its settings show the DSN)"
+/*
+ * Handles MSG_DENIED: the ship's server refuses the DSN, or no longer. Logs a line if the reason
+ * has changed. Returns 0, or -EPROTO if the message is invalid.
+ */
+must_check int limit_deny(struct ship *s, const struct msg_denied *m, bool has_files);
+
 /* The ship is about to be freed: adds its pauses to c->limits_gone. */
 void limit_add_gone(struct children *c, const struct ship *s);
 
@@ -41,8 +49,9 @@ bool limit_stops_sampling(const struct ship *s);
 struct limit_sum {
 	uint64_t pauses;
 	uint64_t paused_ns;
-	uint64_t until_ns; /* when the last of the present pauses ends, by clock_boot_ns(); 0: none
-			    */
+	/* When the last of the present rate limits ends, by clock_boot_ns(); 0: none. */
+	uint64_t until_ns;
+	bool is_paused; /* at present, by a rate limit or a refusal */
 };
 /*
  * Sums the pauses of all DSNs, those of freed ships included. A pause that goes on counts up to
@@ -57,6 +66,7 @@ struct limit_server {
 	struct limit_sum sum;
 	int64_t clock_ahead_s; /* how far its clock is ahead of this host's, by its last answers */
 	uint64_t delivered_ns; /* when it last took a chunk, by clock_mono_ns(); 0: not yet */
+	const struct msg_denied *denial; /* of one of the ships; NULL: it refuses no DSN */
 };
 /*
  * Writes one entry for each server. Ships without a DSN and that of Spotlight have none. Returns

@@ -8,6 +8,7 @@
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
+#include "daemon/broker/children/limit.h"
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"
@@ -158,10 +159,27 @@ static void say_no_answer(struct inspection *i, const char *endpoint, const stru
 					  "ca_certs for an authority of the proxy's own",
 		[TRANSPORT_FAULT_TLS] = "set ca_certs for a certificate authority of your own, and "
 					"client_cert if the server asks for a certificate",
+		[TRANSPORT_FAULT_PAGE] = "a firewall, a login page or another server answers in "
+					 "its place: check the DSN's host, the proxy and the "
+					 "firewall",
 	};
 
 	SAY(i, FINDING_FAULT, "server", "%s does not answer: %s (%s)", endpoint, m->text,
 	    advice[m->fault]);
+}
+
+static const char *advice_of(int status)
+{
+	if (status < 400)
+		return "redirects are not followed, since they could lead the key to any host: put "
+		       "the server's own host into the DSN";
+	if (status == 401 || status == 403)
+		return LIMIT_DENIAL_ADVICE;
+	if (status >= 502 && status <= 504)
+		return "the server is overloaded or being upgraded, or a proxy does not reach it";
+	if (status >= 500)
+		return "an error of the server, which its log has";
+	return "the DSN is wrong, or a proxy leads to another server";
 }
 
 static void say_answer(struct inspection *i, const char *endpoint, const struct msg_probed *m)
@@ -179,11 +197,7 @@ static void say_answer(struct inspection *i, const char *endpoint, const struct 
 		    endpoint);
 	else
 		SAY(i, FINDING_FAULT, "server", "%s answers %d%s%s: %s", endpoint, m->status,
-		    m->text[0] != '\0' ? ", " : "", m->text,
-		    m->status == 401 || m->status == 403
-			    ? "the DSN's key is not one of that project (its "
-			      "settings show the DSN)"
-			    : "the DSN is wrong, or a proxy leads to another server");
+		    m->text[0] != '\0' ? ", " : "", m->text, advice_of(m->status));
 	say_clock(i, endpoint, m->clock_ahead_s);
 }
 

@@ -36,7 +36,7 @@ static bool is_limited(const struct parts *parts)
 	struct limit_sum sum;
 
 	limit_sum(&parts->children, &sum);
-	return sum.until_ns != 0;
+	return sum.is_paused;
 }
 
 static void report_status(struct notify *n, const struct parts *parts, size_t profiled,

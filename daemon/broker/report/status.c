@@ -225,6 +225,17 @@ static void put_restarts(FILE *out, const struct parts *parts)
 	fprintf(out, "}");
 }
 
+static void put_refusal(FILE *out, const struct msg_denied *m)
+{
+	if (m == NULL) {
+		fprintf(out, "null");
+		return;
+	}
+	fprintf(out, "{\"status\": %u, \"detail\": ", m->status);
+	put_string_or_null(out, m->text);
+	fprintf(out, "}");
+}
+
 static void put_servers(FILE *out, const struct parts *parts)
 {
 	struct limit_server servers[SHIPS_MAX];
@@ -234,6 +245,8 @@ static void put_servers(FILE *out, const struct parts *parts)
 	for (size_t i = 0; i < n; i++) {
 		fprintf(out, "%s{\"server\": ", i == 0 ? "" : ", ");
 		put_string(out, servers[i].name);
+		fprintf(out, ", \"refusal\": ");
+		put_refusal(out, servers[i].denial);
 		fprintf(out,
 			", \"rate_limited_s\": %.1f, \"clock_ahead_s\": %lld, "
 			"\"delivered_s\": ",

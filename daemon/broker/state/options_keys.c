@@ -55,8 +55,9 @@ const struct option_known options_known[] = {
 	 "(default: for root " SPOOL_DIR_DEFAULT ", else none)"},
 	{0, "--shutdown-timeout", "SECONDS", KEY("shutdown_timeout"), false,
 	 "time for sending the last chunks (default: 2)"},
-	{0, "--retry-5xx", NULL, KEY("retry_5xx"), false,
-	 "send a chunk again after the status 502, 503 or 504"},
+	{0, "--retry-5xx", "[=no]", KEY("retry_5xx"), false,
+	 "send a chunk again after the status 502, 503 or 504 (default: with a "
+	 "spool)"},
 	{0, "--compression", "C", KEY("compression"), false,
 	 "compression of what is sent: gzip (default) or zstd"},
 	{0, "--ca-certs", "FILE", KEY("ca_certs"), false,

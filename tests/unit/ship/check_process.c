@@ -110,6 +110,28 @@ static json_t *parse_line(char **at)
 	return line;
 }
 
+/* Returns the payload of an item of the n-th request, for the caller to free, or NULL. */
+static char *item_of_request(size_t n, const char *type)
+{
+	char name[32], *text, *at, *found = NULL;
+	size_t size;
+
+	(void)snprintf(name, sizeof(name), "%04zu.envelope", n + 1);
+	text = server_read_file(&server, name, &size);
+	at = strchr(text, '\n') + 1;
+	while (found == NULL && at < text + size) {
+		json_t *item = parse_line(&at);
+		size_t length = (size_t)json_integer_value(json_object_get(item, "length"));
+
+		if (strcmp(json_string_value(json_object_get(item, "type")), type) == 0)
+			found = strndup(at, length);
+		at += length + 1;
+		json_decref(item);
+	}
+	free(text);
+	return found;
+}
+
 FIXTURE(setup, teardown)
 
 /* Checks the limit of the last MSG_LIMITED; up to half of it may have passed. */
@@ -161,6 +183,25 @@ TEST(a_limit_that_the_broker_knows_is_obeyed)
 	ck_assert_uint_eq(count_requests(), 0);
 	send_limited_dsn(server.dsn, clock_boot_ns());
 	assert_sent(2, SHIP_DONE);
+	wait_ship(0);
+}
+
+TEST(a_denial_that_the_broker_knows_begins_with_a_probe)
+{
+	char *chunk;
+
+	start("{\"status\": 401, \"body\": \"{\\\"detail\\\": \\\"no such key\\\"}\"}\n", plain);
+	send_dsn_as((struct msg_dsn){.denial = 403}, server.dsn);
+	assert_sent(1, SHIP_DONE);
+	/* The first probe was denied, the second was not. */
+	chunk = item_of_request(2, "profile_chunk");
+	ck_assert_ptr_nonnull(chunk);
+	free(chunk);
+	for (size_t n = 0; n < 2; n++) {
+		assert_no_problems(n);
+		ck_assert_ptr_null(item_of_request(n, "profile_chunk"));
+	}
+	ck_assert_uint_eq(denied.status, 0);
 	wait_ship(0);
 }
 
@@ -273,28 +314,6 @@ TEST(envelopes_after_the_deadline_are_logged_in_one_line)
 	wait_ship(0);
 	assert_logged("3 chunks were not sent before the end");
 	close_fd(&listening);
-}
-
-/* Returns the payload of an item of the n-th request, for the caller to free, or NULL. */
-static char *item_of_request(size_t n, const char *type)
-{
-	char name[32], *text, *at, *found = NULL;
-	size_t size;
-
-	(void)snprintf(name, sizeof(name), "%04zu.envelope", n + 1);
-	text = server_read_file(&server, name, &size);
-	at = strchr(text, '\n') + 1;
-	while (found == NULL && at < text + size) {
-		json_t *item = parse_line(&at);
-		size_t length = (size_t)json_integer_value(json_object_get(item, "length"));
-
-		if (strcmp(json_string_value(json_object_get(item, "type")), type) == 0)
-			found = strndup(at, length);
-		at += length + 1;
-		json_decref(item);
-	}
-	free(text);
-	return found;
 }
 
 /* Checks that the n-th request has a report of this one reason. */

@@ -21,18 +21,18 @@ TEST(waits_double_up_to_the_maximum)
 	for (size_t n = 0; n < array_size(longest_s); n++) {
 		struct retry none = r, longest = r;
 
-		retry_failed(&none, NOW_NS, 0);
+		retry_failed(&none, NOW_NS, RETRY_MAX_NS, 0);
 		ck_assert(!retry_is_waiting(&none, NOW_NS));
-		retry_failed(&longest, NOW_NS, longest_s[n] * NS_PER_SEC);
+		retry_failed(&longest, NOW_NS, RETRY_MAX_NS, longest_s[n] * NS_PER_SEC);
 		ck_assert_uint_eq(longest.until_ns, NOW_NS + longest_s[n] * NS_PER_SEC);
 		ck_assert(retry_is_waiting(&longest, longest.until_ns - 1));
 		ck_assert(!retry_is_waiting(&longest, longest.until_ns));
 		/* A random value one above the longest wait wraps to no wait. */
-		retry_failed(&r, NOW_NS, longest_s[n] * NS_PER_SEC + 1);
+		retry_failed(&r, NOW_NS, RETRY_MAX_NS, longest_s[n] * NS_PER_SEC + 1);
 		ck_assert_uint_eq(r.until_ns, NOW_NS);
 	}
 	retry_succeeded(&r);
-	retry_failed(&r, NOW_NS, NS_PER_SEC);
+	retry_failed(&r, NOW_NS, RETRY_MAX_NS, NS_PER_SEC);
 	ck_assert_uint_eq(r.until_ns, NOW_NS + NS_PER_SEC);
 }
 
@@ -60,7 +60,7 @@ TEST(the_count_does_not_overflow)
 	uint64_t random = 1;
 
 	for (int n = 0; n < 1000; n++) {
-		retry_failed(&r, NOW_NS, random_next(&random));
+		retry_failed(&r, NOW_NS, RETRY_MAX_NS, random_next(&random));
 		ck_assert_uint_ge(r.until_ns, NOW_NS);
 		ck_assert_uint_le(r.until_ns, NOW_NS + RETRY_MAX_NS);
 	}
@@ -76,7 +76,7 @@ TEST(waits_are_spread_evenly)
 	for (int n = 0; n < 10000; n++) {
 		struct retry r = {.failures = 20};
 
-		retry_failed(&r, 0, random_next(&random));
+		retry_failed(&r, 0, RETRY_MAX_NS, random_next(&random));
 		tenths[r.until_ns / (RETRY_MAX_NS / 10)]++;
 	}
 	for (int i = 0; i < 10; i++) {

@@ -245,12 +245,38 @@ TEST(a_status_without_its_body_is_an_answer)
 	char script[100 * 1024];
 	int n;
 
-	n = snprintf(script, sizeof(script), "{\"do\": \"truncate\"}\n{\"body\": \"%090000d\"}\n",
+	n = snprintf(script, sizeof(script), "{\"do\": \"truncate\"}\n{\"body\": \"{%090000d\"}\n",
 		     0);
 	ck_assert_int_lt(n, (int)sizeof(script));
 	start(script, plain);
 	assert_status(200);
 	assert_status(200);
+	assert_status(200);
+}
+
+TEST(a_page_in_place_of_the_server_is_no_answer)
+{
+	start("{\"body\": \"<html>\"}\n{\"body\": \" \\n[]\"}\n{\"body\": \"{}\"}\n"
+	      "{\"body\": \"\"}\n{\"body\": \" \\n{\"}\n{\"status\": 400, \"body\": \"no\"}\n",
+	      plain);
+	assert_none("status 200 with a page");
+	assert_none("status 200 with a page");
+	assert_status(200);
+	assert_status(200);
+	assert_status(200);
+	assert_status(400);
+}
+
+TEST(a_server_without_a_key_may_answer_with_any_body)
+{
+	static const char *const spotlight[] = {"--spotlight", NULL};
+	char url[64];
+	struct dsn dsn;
+
+	start("{\"status\": 200, \"body\": \"<html>\"}\n", spotlight);
+	(void)snprintf(url, sizeof(url), "http://localhost:%d/stream", server.port);
+	ck_assert_int_eq(dsn_parse_url(&dsn, url), DSN_OK);
+	OK(transport_set_target(transport, &dsn, COMPRESSION_GZIP));
 	assert_status(200);
 }
 

@@ -36,6 +36,7 @@ static pid_t ship;
 static int ship_fd = -1;
 static int log_fd = -1;
 static uint64_t limited_until_ns; /* of the last MSG_LIMITED */
+static struct msg_denied denied;  /* the last MSG_DENIED */
 
 /*
  * The path of ship: in the directory BUILD of the environment, else three levels above this
@@ -227,8 +228,8 @@ static inline void send_envelope(uint64_t seq, int file, bool to_server)
 }
 
 /*
- * Receives the next message, which must have this type and size. MSG_LIMITED may come in between
- * and is noted.
+ * Receives the next message, which must have this type and size. MSG_LIMITED and MSG_DENIED may
+ * come in between and are noted.
  */
 static inline void receive(uint32_t type, void *ret, size_t size)
 {
@@ -241,7 +242,13 @@ static inline void receive(uint32_t type, void *ret, size_t size)
 			wait_ship(-1);
 		ck_assert_uint_eq(m.n_fds, 0);
 		memcpy(&header, m.bytes, sizeof(header));
-		if (header.type != MSG_LIMITED || type == MSG_LIMITED)
+		if (header.type == type)
+			break;
+		if (header.type == MSG_DENIED) {
+			memcpy(&denied, m.bytes, sizeof(denied));
+			continue;
+		}
+		if (header.type != MSG_LIMITED)
 			break;
 		memcpy(&limited, m.bytes, sizeof(limited));
 		limited_until_ns = limited.n;

@@ -64,7 +64,7 @@ TEST(all_keys_are_read)
 		  "min_age_seconds = 60\n");
 	resolve();
 	expect("");
-	ck_assert(config.has_dsn && config.retry_5xx && !config.client_reports);
+	ck_assert(config.has_dsn && config.retry_5xx == RETRY_5XX_YES && !config.client_reports);
 	ck_assert(config.compression == COMPRESSION_ZSTD);
 	ck_assert_str_eq(config.dsn, DSN);
 	ck_assert_str_eq(config.environment, "staging");
@@ -124,7 +124,7 @@ static const struct {
 	 "f:5: chunk_seconds: not a number from 1 to 60"},
 	{"[sentry]\nretry_5xx = maybe\nca_certs = x.pem\nrelease =\n"
 	 "dsn = ftp://key@h/1\nshutdown_timeout = inf\n",
-	 "f:2: retry_5xx: neither yes nor no: 'maybe'\n"
+	 "f:2: retry_5xx: neither spool, yes nor no: 'maybe'\n"
 	 "f:3: ca_certs: not an absolute path: 'x.pem'\n"
 	 "f:4: release: empty: ''\n"
 	 "f:5: dsn: the DSN\n"

@@ -123,6 +123,17 @@ TEST(rate_limits_of_servers)
 	LACKS(text, "a server");
 }
 
+TEST(servers_that_refuse_the_dsn)
+{
+	OK(print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", \"refusal\": "
+		 "{\"status\": 403, \"detail\": \"no\\u001b key\"}}, {\"server\": \"b:443/1\", "
+		 "\"refusal\": {\"status\": 401, \"detail\": null}}, {\"server\": "
+		 "\"c:443/1\", \"refusal\": null}]}, \"targets\": []}"));
+	HAS(text, "\na:443/1 refuses the DSN (403, no? key): its targets are not sampled");
+	HAS(text, "\nb:443/1 refuses the DSN (401): its");
+	LACKS(text, "c:443/1");
+}
+
 TEST(rates_that_the_budget_has_lowered)
 {
 	OK(print("{\"daemon\": {\"profiling\": 40, "

@@ -69,7 +69,7 @@ static void set_up(void)
 	ck_assert_int_eq(dsn_parse(&dsn, text), DSN_OK);
 	OK(transport_new(&transport, &options));
 	outbox_init(&outbox, transport, on_done);
-	outbox_set_dsn(&outbox, &dsn, 0);
+	outbox_set_dsn(&outbox, &dsn, 0, 0);
 	memset(results, 0, sizeof(results));
 }
 
@@ -308,6 +308,68 @@ TESTS(losses_are_counted_by_kind, ENVELOPE_KIND_N)
 	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_SEND_ERROR), 3);
 	for (int i = 0; i < CLIENT_REPORT_REASON_N; i++)
 		ck_assert_uint_eq(lost(other, (enum client_report_reason)i), 0);
+}
+
+static unsigned int probes;
+
+static void count_probe(const struct transport_answer *a)
+{
+	ck_assert_int_eq(a->status, 403);
+	probes++;
+}
+
+/* A server that refuses the DSN gets probes, and no envelope, until it accepts one. */
+TEST(envelopes_wait_while_the_server_refuses_the_dsn)
+{
+	open_spool(0);
+	spool(ENVELOPE_CHUNK, 1);
+	for (unsigned int n = 0; n < 3; n++)
+		(void)snprintf(sink.answers[n], sizeof(sink.answers[n]), "403 Forbidden\r\n");
+	bring_up();
+	while (outbox.destination.denial == 0)
+		turn();
+	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
+	outbox.destination.reports.last_ns = 0;
+	/* The wait after a denial is not over. */
+	outbox.destination.retry.until_ns = clock_boot_ns() + 3600 * NS_PER_SEC;
+	add(ENVELOPE_CHUNK, 2);
+	turn_until_idle();
+	ck_assert_uint_eq(sink_n(&sink), 1);
+	ck_assert_uint_eq(spooled(), 2);
+	ck_assert_int_gt(outbox_wait_ms(&outbox), 1000);
+	/* doctor does not wait. */
+	outbox_probe(&outbox, count_probe);
+	while (probes == 0)
+		turn();
+	while (spooled() > 0) {
+		outbox.destination.retry.until_ns = 0;
+		ck_assert_int_eq(transport_busy(transport) || outbox_wait_ms(&outbox) <= 1000, 1);
+		turn();
+	}
+	/* Denied: envelope 1, and two probes. Accepted: a probe, the report, the envelopes. */
+	ck_assert_uint_eq(arrived(0), 1);
+	for (unsigned int n = 1; n <= 4; n++)
+		ck_assert(arrived(n) != 1 && arrived(n) != 2);
+	ck_assert(sink.shared->arrivals[4].has_report);
+	ck_assert_uint_eq(arrived(5), 1);
+	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_CACHE_OVERFLOW), 0);
+	ck_assert_uint_eq(outbox.spooler.counts.refused, 0);
+}
+
+/* Without a spool they are lost at the end, for this reason. */
+TEST(envelopes_that_wait_for_a_denial_are_refused_at_the_end)
+{
+	for (unsigned int n = 0; n < SINK_ANSWERS_MAX; n++)
+		(void)snprintf(sink.answers[n], sizeof(sink.answers[n]), "401 Unauthorized\r\n");
+	bring_up();
+	add(ENVELOPE_CHUNK, 1);
+	add(ENVELOPE_CHUNK, 2);
+	while (outbox.destination.denial == 0)
+		turn();
+	ck_assert_uint_eq(outbox.queue.n, 2);
+	outbox_set_deadline(&outbox, 3600 * NS_PER_SEC);
+	turn_until_idle();
+	ck_assert_uint_eq(results[DISCARD_SEND_ERROR], 2);
 }
 
 /* Envelopes that do not fit into the queue are counted as lost. */

@@ -5,6 +5,7 @@
 #include "proto/ratelimit.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/suspended.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -53,6 +54,26 @@ TEST(pauses_in_a_row_last)
 	ships[0].limit.full_ns = 0;
 	limit_check(&b.parts.children, false);
 	ck_assert(!limit_stops_sampling(&ships[0]));
+}
+
+TEST(a_refusal_stops_sampling_until_it_ends)
+{
+	struct msg_denied m = {.status = 403, .text = "no such key"};
+
+	log_capture_begin();
+	OK(limit_deny(&ships[0], &m, false));
+	OK(limit_deny(&ships[0], &m, false));
+	memcpy(m.text, "other", sizeof("other"));
+	OK(limit_deny(&ships[0], &m, false));
+	ck_assert_uint_eq(log_capture_end("refuses the DSN with status 403, "), 2);
+	limit_check(&b.parts.children, false);
+	ck_assert(limit_stops_sampling(&ships[0]) && !limit_stops_sampling(&ships[1]));
+	m = (struct msg_denied){.status = 0};
+	OK(limit_deny(&ships[0], &m, false));
+	limit_check(&b.parts.children, false);
+	ck_assert(!limit_stops_sampling(&ships[0]));
+	memset(m.text, 'x', sizeof(m.text));
+	ck_assert_int_eq(limit_deny(&ships[0], &m, false), -EPROTO);
 }
 
 TEST(a_limit_does_not_stop_sampling_for_files)
