@@ -43,7 +43,6 @@ struct destination {
 	struct ratelimit limits;
 	int64_t request_start_s; /* Unix time at which the last request began */
 	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
-	bool warned_clock;
 	struct retry retry;
 	struct reports reports;
 	struct reports_item item; /* the last report that destination_report() has made */

@@ -115,6 +115,19 @@ TEST(rate_limits_of_servers)
 	LACKS(text, "a server");
 }
 
+TEST(degraded_states)
+{
+	OK(print("{\"daemon\": {\"degraded\": [{\"kind\": \"spool\", \"what\": \"no spool\", "
+		 "\"since_s\": 7.2, \"reason\": \"it is \\u001baway\", \"effect\": \"chunks "
+		 "wait\", \"remedy\": \"restart\"}, {\"what\": \"no CAP_KILL\", "
+		 "\"since_s\": 60, \"reason\": null, \"effect\": \"it hangs\", \"remedy\": "
+		 "\"add it\"}]}, \"targets\": []}"));
+	HAS(text, "\ndegraded for 7 s: no spool, because it is ?away: chunks wait (restart)\n"
+		  "degraded for 60 s: no CAP_KILL: it hangs (add it)\n");
+	OK(print("{\"daemon\": {\"degraded\": null}, \"targets\": []}"));
+	LACKS(text, "degraded");
+}
+
 TEST(rates_that_the_budget_has_lowered)
 {
 	OK(print("{\"daemon\": {\"profiling\": 40, "
