@@ -21,6 +21,7 @@ static int open_spool(struct children *c)
 	const char *given = c->state->options.config.spool, *path = given;
 	uint32_t uid = PRIVILEGES_KEEP_ID, gid = PRIVILEGES_KEEP_ID;
 	char what[SPOOL_DIR_FAULT_MAX];
+	uint32_t former;
 	int r;
 
 	if (given[0] == '\0')
@@ -29,7 +30,11 @@ static int open_spool(struct children *c)
 		return 0;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
-	r = spool_dir_open(path, uid, gid, &c->ship_fds[INIT_SPOOL]);
+	r = spool_dir_open(path, uid, gid, &c->ship_fds[INIT_SPOOL], &former);
+	if (r == 0 && former != (uid == PRIVILEGES_KEEP_ID ? geteuid() : uid))
+		log_warning("the spool in %s belonged to uid %u: it and its files belong to uid %u "
+			    "now",
+			    path, former, uid);
 	if (r == -EWOULDBLOCK) {
 		degraded_begin(&c->state->degraded, LIMITATION_SPOOL,
 			       "another sentry-profd has the spool in %s", path);
