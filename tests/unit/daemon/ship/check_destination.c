@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/daemon/suspended.h"
 #include "tests/unit/suite.h"
 
