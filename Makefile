@@ -92,8 +92,7 @@ EXES = sentry-profd $(addprefix sentry-profd-,capture unwind ship oracle metrics
 # The programs. Each is one folder of daemon/ with everything below it, and links what it calls of
 # the shared folders and of lib/. docs/ARCHITECTURE.md lists the external libraries.
 sentry-profd_DIR = daemon/broker
-sentry-profd_LIB = config process common msg capture unwind proto base
-sentry-profd_PKG =
+sentry-profd_LIB = config process common msg ship capture unwind proto base
 sentry-profd-capture_DIR = daemon/capture
 sentry-profd-capture_LIB = process common msg capture base
 sentry-profd-unwind_DIR = daemon/unwind

@@ -22,6 +22,7 @@
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/finish.h"
+#include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/running.h"
@@ -30,7 +31,6 @@
 #include "daemon/broker/turn.h"
 #include "daemon/broker/wiring.h"
 #include "daemon/common/finding.h"
-#include "daemon/common/limitation.h"
 #include "daemon/common/log.h"
 #include "daemon/common/log_output.h"
 #include "daemon/common/privileges.h"
@@ -164,26 +164,6 @@ static bool write_stats(struct broker *b)
 		log_error("cannot write the statistics to %s: %s", b->parts.state.options.stats,
 			  strerror(-r));
 	return r >= 0;
-}
-
-static void log_limitations(struct broker *b)
-{
-	struct limitation limitations[LIMITATIONS_MAX];
-	size_t n;
-
-	limitation_facts_read(&b->parts.limitation_facts);
-	if (geteuid() == 0) {
-		b->parts.limitation_facts.no_connector =
-			b->parts.discovery != NULL && !discovery_has_connector(b->parts.discovery);
-	} else {
-		/* Profiling the user's own processes needs no capabilities. */
-		b->parts.limitation_facts.have = ~UINT64_C(0);
-		b->parts.limitation_facts.in_user_namespace = false;
-	}
-	n = limitation_find(&b->parts.limitation_facts, limitations);
-	for (size_t i = 0; i < n; i++)
-		log_warning("no %s: %s (%s)", limitations[i].name, limitations[i].effect,
-			    limitations[i].remedy);
 }
 
 /*
@@ -416,7 +396,7 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = requests_open(&b->requests);
 	if (r < 0)
 		return r;
-	log_limitations(b);
+	health_start(&b->parts);
 	command_warn(&b->command, &b->parts.state.options);
 	raise_priority(b);
 	r = limit_privileges(b);
@@ -542,6 +522,7 @@ int main(int argc, char **argv)
 	service_stops(&b->notify);
 	finish_sampling(b);
 	finish_delivery(b);
+	health_check(&b->parts);
 	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.start_failed &&
 	    b->parts.discovery == NULL)
 		finish_print_tables(b);

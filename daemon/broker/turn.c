@@ -14,6 +14,7 @@
 #include "daemon/broker/idle.h"
 #include "daemon/broker/overdue.h"
 #include "daemon/broker/pause.h"
+#include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/governor.h"
@@ -43,6 +44,7 @@ static void each_second(struct broker *b)
 	loop_resume(b->parts.state.loop);
 	overdue_check(b);
 	owners_check_all(&b->parts.targets);
+	health_check(&b->parts);
 	if (b->parts.state.phase == PHASE_PROFILING) {
 		idle_check_unwinds(b, now_ns);
 		if (b->parts.discovery != NULL)

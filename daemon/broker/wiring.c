@@ -20,6 +20,19 @@ static void on_started(void *ctx, struct child *child)
 	targets_check(&b->parts.targets);
 }
 
+static void count_death(struct broker *b, const struct unwind *u, int status)
+{
+	const struct quarantine_file *f =
+		quarantine_unwind_died(&b->parts.quarantine, &u->key, u->reading, status);
+
+	if (f != NULL)
+		degraded_begin(&b->parts.state.degraded, LIMITATION_FILES,
+			       "sentry-profd-unwind has died %u times at %s for processes of uid "
+			       "%u (files so far: %zu)",
+			       QUARANTINE_DEATHS, f->file.name, u->key.uid,
+			       quarantine_count_files(&b->parts.quarantine));
+}
+
 static void on_died(void *ctx, struct child *child, int status)
 {
 	struct broker *b = ctx;
@@ -32,7 +45,7 @@ static void on_died(void *ctx, struct child *child, int status)
 			targets_capture_died(&b->parts.targets, 0);
 		break;
 	case CHILD_UNWIND:
-		quarantine_unwind_died(&b->parts.quarantine, &u->key, u->reading, status);
+		count_death(b, u, status);
 		files_forget(b->parts.files, child);
 		targets_unwind_died(&b->parts.targets, u);
 		break;

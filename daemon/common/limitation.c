@@ -15,94 +15,113 @@
 
 #define CAP(name) CAPABILITY(CAP_##name)
 
-enum when {
-	ALWAYS,
-	WITH_OTHER_USERS, /* only if the daemon can change to other users */
+/* Capabilities that have an effect in the initial user namespace only. */
+#define ROOTLESS "; a rootless container cannot have it"
+
+const struct limitation limitations[LIMITATION_N] = {
+	[LIMITATION_VERSION] = {"version", "executables of different versions",
+				"the processes of the named executable are not started again",
+				"install all of one version, and restart sentry-profd"},
+	[LIMITATION_SERVER] = {"server", "a server refuses profiles",
+			       "profiles for it are not delivered",
+			       "see the answer of the server: the DSN, its key, or a quota"},
+	[LIMITATION_SPOOL] = {"spool", "no spool",
+			      "chunks wait in memory, and those that no server has taken at the "
+			      "end are lost",
+			      "a directory that belongs to the account of sentry-profd-ship or "
+			      "does not exist yet, then restart sentry-profd; \"spool\" in "
+			      "sentry-profd(8)"},
+	[LIMITATION_SECTION] = {"section", "a section of the configuration cannot be used",
+				"its processes are not profiled, or by its former settings",
+				"correct the section, and reload"},
+	[LIMITATION_SYS_PTRACE] = {"CAP_SYS_PTRACE", "no CAP_SYS_PTRACE",
+				   "only processes of root are profiled, and of these only those "
+				   "without more capabilities",
+				   "a container: --cap-add SYS_PTRACE"},
+	[LIMITATION_READ_SEARCH] = {"CAP_DAC_READ_SEARCH", "no CAP_DAC_READ_SEARCH",
+				    "only processes of root are profiled",
+				    "a container: --cap-add DAC_READ_SEARCH"},
+	[LIMITATION_SETUID] = {"CAP_SETUID", "no CAP_SETUID",
+			       "the processes that parse data of targets and servers stay root, "
+			       "without capabilities; without CAP_CHECKPOINT_RESTORE, functions of "
+			       "processes of other users have no names",
+			       "a container: --cap-add SETUID", true},
+	[LIMITATION_SETGID] = {"CAP_SETGID", "no CAP_SETGID",
+			       "the processes that parse data of targets and servers stay in "
+			       "root's group; without CAP_CHECKPOINT_RESTORE, functions of "
+			       "processes of other users have no names",
+			       "a container: --cap-add SETGID", true},
+	[LIMITATION_CHECKPOINT_RESTORE] = {"CAP_CHECKPOINT_RESTORE", "no CAP_CHECKPOINT_RESTORE",
+					   "functions of files that were deleted or replaced, or "
+					   "that the process's user may not read, have no names",
+					   "a container: --cap-add CHECKPOINT_RESTORE" ROOTLESS},
+	[LIMITATION_KILL] = {"CAP_KILL", "no CAP_KILL",
+			     "a process of sentry-profd that hangs is not ended",
+			     "a container: --cap-add KILL", true},
+	[LIMITATION_SYS_NICE] = {"CAP_SYS_NICE", "no CAP_SYS_NICE",
+				 "samples come late when the processors are busy",
+				 "a container: --cap-add SYS_NICE" ROOTLESS},
+	[LIMITATION_FIFO] = {"SCHED_FIFO", "no SCHED_FIFO",
+			     "samples come late when the processors are busy",
+			     "give the control group real-time time (cpu.rt_runtime_us), or the "
+			     "service RestrictRealtime=no"},
+	[LIMITATION_SCHEDSTAT] = {"schedstat", "no run times of threads (/proc/PID/schedstat)",
+				  "threads that had to wait for a processor count as running",
+				  "a kernel with CONFIG_SCHED_INFO"},
+	[LIMITATION_GETFD] = {"pidfd_getfd", "no pidfd_getfd(2)",
+			      "calls on sockets that are interrupted by a sample may return less "
+			      "than they were asked for, and their timeouts (SO_RCVTIMEO, "
+			      "SO_SNDTIMEO) begin anew",
+			      "systemd-nspawn: --system-call-filter=pidfd_getfd", true},
+	[LIMITATION_CONNECTOR] = {"connector", "no proc connector",
+				  "new processes are found by reading /proc once a second",
+				  "it takes the machine's own network and pid namespaces, and "
+				  "CAP_NET_ADMIN before Linux 6.6"},
+	[LIMITATION_CLOCK] = {"clock", "the clock differs from a server's",
+			      "profiles have the times of this host, which the server does not "
+			      "correct",
+			      "set the clock"},
+	[LIMITATION_FILES] = {"files", "files that are not read any more",
+			      "functions of these files have no names, and stacks end there",
+			      "sentry-profctl reload reads them again"},
+	[LIMITATION_LOG] = {"log", "lines of the log are lost", "the log is not complete",
+			    "repair the reader of standard error"},
 };
 
+/* The rules for capabilities: any of the set suffices. */
 static const struct {
-	capability_set any_of; /* one of these suffices */
-	enum when when;
-	bool initial; /* has an effect in the initial user namespace only */
-	const char *name, *effect, *remedy;
-	bool breaks_promise;
-} table[] = {
-	{CAP(SYS_PTRACE), ALWAYS, false, "CAP_SYS_PTRACE",
-	 "only processes of root are profiled, and of these only those without "
-	 "more capabilities",
-	 "a container: --cap-add SYS_PTRACE", false},
-	{CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), ALWAYS, false, "CAP_DAC_READ_SEARCH",
-	 "only processes of root are profiled", "a container: --cap-add DAC_READ_SEARCH", false},
-	{CAP(SETUID), ALWAYS, false, "CAP_SETUID",
-	 "the processes that parse data of targets and servers stay root, without capabilities; "
-	 "without CAP_CHECKPOINT_RESTORE, functions of processes of other users have no names",
-	 "a container: --cap-add SETUID", true},
-	{CAP(SETGID), ALWAYS, false, "CAP_SETGID",
-	 "the processes that parse data of targets and servers stay in root's group; without "
-	 "CAP_CHECKPOINT_RESTORE, functions of processes of other users have no names",
-	 "a container: --cap-add SETGID", true},
-	{CAP(CHECKPOINT_RESTORE), ALWAYS, true, "CAP_CHECKPOINT_RESTORE",
-	 "functions of files that were deleted or replaced, or that the "
-	 "process's user may not read, have no names",
-	 "a container: --cap-add CHECKPOINT_RESTORE", false},
-	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL",
-	 "a process of sentry-profd that hangs is not ended", "a container: --cap-add KILL", true},
-	{CAP(SYS_NICE), ALWAYS, true, "CAP_SYS_NICE",
-	 "samples come late when the processors are busy", "a container: --cap-add SYS_NICE",
-	 false},
+	enum limitation_kind kind;
+	capability_set any_of;
+	bool is_initial; /* has an effect in the initial user namespace only */
+} needed[] = {
+	{LIMITATION_SYS_PTRACE, CAP(SYS_PTRACE), false},
+	{LIMITATION_READ_SEARCH, CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), false},
+	{LIMITATION_SETUID, CAP(SETUID), false},
+	{LIMITATION_SETGID, CAP(SETGID), false},
+	{LIMITATION_CHECKPOINT_RESTORE, CAP(CHECKPOINT_RESTORE), true},
+	{LIMITATION_KILL, CAP(KILL), false},
+	{LIMITATION_SYS_NICE, CAP(SYS_NICE), true},
 };
 
-static const struct limitation no_getfd = {
-	"pidfd_getfd(2)",
-	"calls on sockets that are interrupted by a sample may return less than they were asked "
-	"for, and their timeouts (SO_RCVTIMEO, SO_SNDTIMEO) begin anew",
-	"systemd-nspawn: --system-call-filter=pidfd_getfd",
-	true,
-};
-
-static const struct limitation no_connector = {
-	"proc connector",
-	"new processes are found by reading /proc once a second",
-	"it takes the machine's own network and pid namespaces, and "
-	"CAP_NET_ADMIN before Linux 6.6",
-	false,
-};
-
-static const char initial_namespace_only[] =
-	"a user namespace, as of a rootless container, cannot have it";
-
-_Static_assert(array_size(table) + 2 == LIMITATIONS_MAX, "the room for all");
-
-static bool applies(enum when when, const struct limitation_facts *facts)
+/* A daemon that cannot change to other users can signal all of its children. */
+static bool applies(enum limitation_kind kind, const struct limitation_facts *facts)
 {
-	switch (when) {
-	case ALWAYS:
-		return true;
-	case WITH_OTHER_USERS:
-		return (facts->have & CAP(SETUID)) != 0;
-	}
-	return true;
+	return kind != LIMITATION_KILL || (facts->have & CAP(SETUID)) != 0;
 }
 
-size_t limitation_find(const struct limitation_facts *facts, struct limitation ret[LIMITATIONS_MAX])
+size_t limitation_find(const struct limitation_facts *facts, enum limitation_kind ret[LIMITATION_N])
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < array_size(table); i++) {
-		const bool is_impossible = table[i].initial && facts->in_user_namespace;
-
-		if (!applies(table[i].when, facts) ||
-		    (!is_impossible && (facts->have & table[i].any_of) != 0))
-			continue;
-		ret[n++] = (struct limitation){table[i].name, table[i].effect,
-					       is_impossible ? initial_namespace_only
-							     : table[i].remedy,
-					       table[i].breaks_promise};
-	}
+	for (size_t i = 0; i < array_size(needed); i++)
+		if (applies(needed[i].kind, facts) &&
+		    ((facts->have & needed[i].any_of) == 0 ||
+		     (needed[i].is_initial && facts->in_user_namespace)))
+			ret[n++] = needed[i].kind;
+	if (facts->no_schedstat)
+		ret[n++] = LIMITATION_SCHEDSTAT;
 	if (facts->no_getfd)
-		ret[n++] = no_getfd;
-	if (facts->no_connector)
-		ret[n++] = no_connector;
+		ret[n++] = LIMITATION_GETFD;
 	return n;
 }
 
@@ -130,11 +149,25 @@ static bool getfd_is_refused(void)
 	return refused;
 }
 
+/*
+ * A kernel without CONFIG_SCHED_INFO has no such file, or zeros in it. The third number, of the
+ * time slices, is never 0 in a process that runs; the run time of a new process can be.
+ */
+static bool has_no_schedstat(void)
+{
+	unsigned long long slices;
+	char text[80];
+
+	return small_file_read(AT_FDCWD, "/proc/self/schedstat", text, sizeof(text)) < 0 ||
+	       sscanf(text, "%*u %*u %llu", &slices) != 1 || slices == 0;
+}
+
 void limitation_facts_read(struct limitation_facts *ret)
 {
 	*ret = (struct limitation_facts){
 		.in_user_namespace = is_in_user_namespace(),
 		.no_getfd = getfd_is_refused(),
+		.no_schedstat = has_no_schedstat(),
 	};
 	(void)!privileges_permitted(&ret->have);
 }

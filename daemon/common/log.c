@@ -124,6 +124,11 @@ void log_report_suppressed(void)
 	(void)say_lost();
 }
 
+bool log_has_lost_lines(void)
+{
+	return n_lost > 0;
+}
+
 /* Logs the suppressed lines of all kinds, as if the time windows of all of them were over. */
 static void log_suppressed_at_exit(void)
 {

@@ -68,4 +68,7 @@ bool log_relay(const char *name, const char *line);
  */
 void log_report_suppressed(void);
 
+/* Returns true while the number of lost lines could not be written: stderr still has no room. */
+bool log_has_lost_lines(void);
+
 #endif

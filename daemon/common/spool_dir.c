@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/common/privileges.h"
+#include "daemon/common/spool_owner.h"
 
 /* The parent directory of path; "." if path has no slash. */
 static int parent_of(const char *path, char ret[PATH_MAX])
@@ -42,11 +43,16 @@ static int make_parent(const char *path)
 	return -errno;
 }
 
+static bool is_default(const char *path)
+{
+	return strcmp(path, SPOOL_DIR_DEFAULT) == 0;
+}
+
 /*
  * Makes uid the directory's owner and removes all rights of others. The directory can belong to
  * root so far, if the broker has made it.
  */
-static int take_over(int fd, uint32_t uid, uint32_t gid)
+static int take_over(int fd, const char *path, uint32_t uid, uint32_t gid, uint32_t *ret_former)
 {
 	struct stat st;
 
@@ -54,8 +60,11 @@ static int take_over(int fd, uint32_t uid, uint32_t gid)
 		return -errno;
 	if (uid == PRIVILEGES_KEEP_ID)
 		uid = geteuid();
-	if (st.st_uid != uid && st.st_uid != geteuid())
-		return -EPERM;
+	*ret_former = uid;
+	if (st.st_uid != uid && st.st_uid != geteuid()) {
+		*ret_former = st.st_uid;
+		return spool_owner_change(fd, is_default(path), uid, gid);
+	}
 	if (gid == PRIVILEGES_KEEP_ID)
 		gid = st.st_gid;
 	/* Changes only what differs: an unprivileged process cannot change the owner. */
@@ -105,10 +114,13 @@ int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MA
 		close_fd(&fd);
 		return r;
 	}
-	close_fd(&fd);
 	if (uid == PRIVILEGES_KEEP_ID)
 		uid = geteuid();
-	if (st.st_uid != uid && st.st_uid != geteuid()) {
+	r = st.st_uid == uid || st.st_uid == geteuid()
+		    ? 0
+		    : spool_owner_check(fd, is_default(path), uid);
+	close_fd(&fd);
+	if (r < 0) {
 		(void)snprintf(what, SPOOL_DIR_FAULT_MAX,
 			       "belongs to uid %u, but uid %u has to write to it", st.st_uid, uid);
 		return -EPERM;
@@ -116,7 +128,7 @@ int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MA
 	return fs.f_flag & ST_RDONLY ? fault(what, EROFS, "") : 0;
 }
 
-int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd)
+int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd, uint32_t *ret_former)
 {
 	int fd, r;
 
@@ -128,9 +140,7 @@ int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = take_over(fd, uid, gid);
-	if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-		r = -errno;
+	r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : take_over(fd, path, uid, gid, ret_former);
 	if (r < 0) {
 		close_fd(&fd);
 		return r;

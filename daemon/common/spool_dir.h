@@ -25,11 +25,14 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
 
 /*
  * Opens the directory path; makes it, and its parent directory, if they do not exist. The
- * directory gets the owner uid and gid (PRIVILEGES_KEEP_ID: no change) and mode 0700. The
- * caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
- * use a spool. Returns 0 or -errno: -EPERM if the directory exists and belongs neither to uid nor
- * to the effective user of this process, -EWOULDBLOCK if another daemon has locked it.
+ * directory gets the owner uid and gid (PRIVILEGES_KEEP_ID: no change) and mode 0700; so do the
+ * files of one that belongs to another user, if spool_owner.h permits. *ret_former: the owner so
+ * far, if the directory was taken over from another user; else the present one. The caller closes
+ * *ret_fd. The descriptor and its copies hold a lock, since only one daemon can use a spool.
+ * Returns 0 or -errno: -EPERM if the directory exists, belongs neither to uid nor to the effective
+ * user of this process, and may not be taken over; -EWOULDBLOCK if another daemon has locked it.
  */
-must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd);
+must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd,
+			      uint32_t *ret_former);
 
 #endif

@@ -30,7 +30,7 @@ bool healthy_judge(const char *json, size_t size, char ret_fault[HEALTHY_FAULT_S
 	json_t *root = json_loadb(json, size, 0, NULL);
 	const json_t *daemon = json_object_get(root, "daemon");
 	const json_t *capture_pid = json_object_get(daemon, "capture_pid");
-	const json_t *missing = json_object_get(daemon, "missing"), *one;
+	const json_t *degraded = json_object_get(daemon, "degraded"), *one;
 	char fault[HEALTHY_FAULT_SIZE] = "";
 	size_t i;
 
@@ -40,10 +40,10 @@ bool healthy_judge(const char *json, size_t size, char ret_fault[HEALTHY_FAULT_S
 		(void)snprintf(fault, sizeof(fault),
 			       "sentry-profd-capture does not run, so nothing is sampled (the log "
 			       "says why)");
-	json_array_foreach(missing, i, one)
+	json_array_foreach(degraded, i, one)
 	{
 		if (fault[0] == '\0' && json_is_true(json_object_get(one, "breaks_promise")))
-			(void)snprintf(fault, sizeof(fault), "no %s: %s (%s)", text_of(one, "name"),
+			(void)snprintf(fault, sizeof(fault), "%s: %s (%s)", text_of(one, "what"),
 				       text_of(one, "effect"), text_of(one, "remedy"));
 	}
 	json_decref(root);

@@ -323,28 +323,29 @@ static void print_left_out(FILE *out, const json_t *files)
 	}
 }
 
-/* Prints a text member as plain_copy() has it, and what stands before it. */
-static void print_text(FILE *out, const char *before, const json_t *object, const char *key)
+/* Prints the degraded states: texts that the daemon has made. */
+static void print_degraded(FILE *out, const json_t *degraded)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-	char *plain = plain_copy(text == NULL ? "-" : text);
-
-	(void)fprintf(out, "%s%s", before, plain == NULL ? "-" : plain);
-	free(plain);
-}
-
-/* Prints what the daemon lacks, such as capabilities, as the log does (daemon/broker/main.c). */
-static void print_missing(FILE *out, const json_t *missing)
-{
-	const json_t *one;
+	const json_t *state;
 	size_t i;
 
-	json_array_foreach(missing, i, one)
+	json_array_foreach(degraded, i, state)
 	{
-		print_text(out, "no ", one, "name");
-		print_text(out, ": ", one, "effect");
-		print_text(out, " (", one, "remedy");
-		(void)fprintf(out, ")\n");
+		static const char *const keys[] = {"what", "reason", "effect", "remedy"};
+		char *text[array_size(keys)];
+
+		for (size_t k = 0; k < array_size(keys); k++) {
+			const char *value = json_string_value(json_object_get(state, keys[k]));
+
+			text[k] = plain_copy(value == NULL ? "" : value);
+		}
+		if (text[0] != NULL && text[1] != NULL && text[2] != NULL && text[3] != NULL)
+			(void)fprintf(out, "degraded for %.0f s: %s%s%s: %s (%s)\n",
+				      number_of(state, "since_s"), text[0],
+				      text[1][0] != '\0' ? ", because " : "", text[1], text[2],
+				      text[3]);
+		for (size_t k = 0; k < array_size(keys); k++)
+			free(text[k]);
 	}
 }
 
@@ -357,7 +358,7 @@ int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
-		print_missing(out, json_object_get(daemon, "missing"));
+		print_degraded(out, json_object_get(daemon, "degraded"));
 		print_sections(out, json_object_get(daemon, "sections"));
 		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) == 0

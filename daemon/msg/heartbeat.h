@@ -14,6 +14,7 @@
 
 /* The scheduling of capture's tracing thread: the strongest that the kernel permitted. */
 enum heartbeat_scheduler {
+	SCHEDULER_UNSET, /* the thread does not run yet */
 	SCHEDULER_NORMAL,
 	SCHEDULER_NICE,
 	SCHEDULER_FIFO,

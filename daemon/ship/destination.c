@@ -42,7 +42,6 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 	d->denial_text[0] = '\0';
 	d->on_trial = false;
 	d->clock_ahead_s = 0;
-	d->warned_clock = false;
 }
 
 static int64_t wall_s(void)
@@ -63,7 +62,6 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 {
 	const int64_t now_s = wall_s();
 	int64_t server_ahead_s = 0;
-	bool differ;
 
 	if (date_s == 0)
 		return;
@@ -72,19 +70,6 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 	else if (date_s < d->request_start_s)
 		server_ahead_s = date_s - d->request_start_s;
 	d->clock_ahead_s = server_ahead_s;
-	differ = server_ahead_s > MSG_CLOCK_MAX_S || server_ahead_s < -MSG_CLOCK_MAX_S;
-	if (differ == d->warned_clock)
-		return;
-	d->warned_clock = differ;
-	if (differ)
-		log_warning("the clock of this host is %lld s %s the server's: profiles have the "
-			    "times of this host, which the server does not correct (set the "
-			    "clock)",
-			    (long long)(server_ahead_s < 0 ? -server_ahead_s : server_ahead_s),
-			    server_ahead_s < 0 ? "ahead of" : "behind");
-	else
-		log_warning("the clock of this host agrees with the server's "
-			    "again");
 }
 
 static void handle_headers(struct destination *d, const struct transport_answer *a)

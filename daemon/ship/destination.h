@@ -48,7 +48,6 @@ struct destination {
 	struct ratelimit limits;
 	int64_t request_start_s; /* Unix time at which the last request began */
 	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
-	bool warned_clock;
 	struct retry retry;
 	/* Why it did not answer the last time, as logged; "": it answered. */
 	char silence[DESTINATION_REASON_MAX];

@@ -12,9 +12,6 @@
 #include "lib/base/array.h"
 #include "lib/base/digits.h"
 
-/* The suffix that a file gets when it is set aside. */
-#define ASIDE ".bad"
-
 static const char *const suffixes[ENVELOPE_KIND_N] = {
 	[ENVELOPE_CHUNK] = ".gz",
 	[ENVELOPE_V1] = ".v1.gz",
@@ -118,7 +115,7 @@ static void report_event(const struct spool_options *o, enum spool_event event, 
 static void set_aside(const struct spool_options *o, const char *name, int error)
 {
 	char aside[NAME_MAX + 1];
-	int n = snprintf(aside, sizeof(aside), "%s" ASIDE, name);
+	int n = snprintf(aside, sizeof(aside), "%s" SPOOL_ASIDE, name);
 
 	if (n < 0 || (size_t)n >= sizeof(aside) || renameat(o->dir_fd, name, o->dir_fd, aside) < 0)
 		report_event(o, SPOOL_IGNORED, name, error);
@@ -130,7 +127,7 @@ static bool is_aside(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > strlen(ASIDE) && strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
+	return n > strlen(SPOOL_ASIDE) && strcmp(name + n - strlen(SPOOL_ASIDE), SPOOL_ASIDE) == 0;
 }
 
 /*

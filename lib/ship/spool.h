@@ -41,6 +41,9 @@
 /* Size of the longest name, with the NUL. */
 #define SPOOL_NAME_SIZE (16 + 1 + 2 * SPOOL_ID_BYTES + 1 + 16 + 6 + 1)
 
+/* The suffix that a file gets when it is set aside. */
+#define SPOOL_ASIDE ".bad"
+
 struct spool_entry {
 	/*
 	 * Unix time at which the envelope was added. A time that was in the future when spool_new()

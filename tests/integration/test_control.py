@@ -84,7 +84,7 @@ def test_members_of_the_status(box):
     profd, ctl = with_server(box)
     ctl.run('attach', sleeper(box).pid)
     # Other tests have these: test_left_out_files, test_containers, test_rate_limit, test_discovery.
-    absent = ('daemon.files_left_out[].', 'daemon.missing[].', 'targets[].last_error',
+    absent = ('daemon.files_left_out[].', 'daemon.degraded[].', 'targets[].last_error',
               'daemon.servers[].refusal', 'daemon.sections[].defect')
 
     def missing():

@@ -22,7 +22,7 @@ def probe(ctl):
 def test_a_daemon_that_works_and_one_that_has_ended(box):
     profd, ctl = listening(box, [sleeper(box)])
     profd.wait_attached()
-    lacks = [one for one in ctl.status()['daemon']['missing'] if one['breaks_promise']]
+    lacks = [one for one in ctl.status()['daemon']['degraded'] if one['breaks_promise']]
     check(probe(ctl)[0] == bool(lacks), f'{lacks}')
     profd.interrupt()
     status, why = probe(ctl)

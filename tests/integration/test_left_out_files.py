@@ -20,9 +20,9 @@ from test_broker import check_sums, message_types, take_over
 
 HERE = pathlib.Path(__file__).parent
 
-LEFT_OUT = re.compile(r'sentry-profd: warning: sentry-profd-unwind has died 3 '
-                      r'times at (.*): this file is not read any more for '
-                      r'processes of uid (\d+)\n')
+LEFT_OUT = re.compile(r'sentry-profd: warning: degraded: files that are not read any more, '
+                      r'because sentry-profd-unwind has died 3 times at (.*) for processes of '
+                      r'uid (\d+) \(files so far: \d+\): .*\n')
 
 # The number of checks while a process reads the files of a program, which it
 # does most of that time.

@@ -102,6 +102,10 @@ def test_a_reader_that_does_not_read(box):
     service.wait_profiled(target.pid)
     wait_for(lambda: ctl.target(target.pid)['samples_taken'] > 50, 'samples')
     ctl.run('reload')
+
+    def kinds():
+        return [row['kind'] for row in ctl.status()['daemon']['degraded']]
+    wait_for(lambda: 'log' in kinds(), 'the degraded state')
     service.profd.wait_chunks(2)
     check(os.get_blocking(writer), 'the description of the other writers is as it was')
     read_all(reader)
@@ -114,6 +118,7 @@ def test_a_reader_that_does_not_read(box):
     wait_for(has_number, 'the number of lost lines')
     check(re.match(r'sentry-profd: warning: \d+ lines of the log are missing here', text), text)
     check(text.count('missing here') == 1, text)
+    wait_for(lambda: 'log' not in kinds(), 'the end of the state')
     fill(writer)
     service.stop()
 

@@ -123,7 +123,7 @@ def test_a_host_whose_clock_is_wrong(box):
     dated = {'headers': {'Date': formatdate(time.time() + 3600, usegmt=True)}}
     run = box.make_dir('run') / 'profd.sock'
     _, _, profd = start(box, [dated] * 999, '--socket', run)
-    wait_for(lambda: 's behind the server\'s: profiles have the times' in
+    wait_for(lambda: 'degraded: the clock differs from a server' in
              profd.stderr, 'the line')
     ctl = control.Control(box, run)
     told, = wait_for(lambda: [s for s in ctl.status()['daemon']['servers']

@@ -129,10 +129,13 @@ static void restart_or_end(struct child *child, int status)
 		return;
 	}
 	restarts_count(&child->children->restarts, child, status);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_OTHER_VERSION)
-		child->restart_ns = 0; /* another process would say the same */
-	else
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != CHILD_OTHER_VERSION) {
 		child_failed(child, what);
+		return;
+	}
+	child->restart_ns = 0; /* another process would say the same */
+	degraded_begin(&child->children->state->degraded, LIMITATION_VERSION,
+		       "%s is not of the version of sentry-profd", child->type->name);
 }
 
 void child_died(struct child *child, int status, const struct rusage *usage)

@@ -1,5 +1,6 @@
 #include "daemon/broker/children/ship.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ static int open_spool(struct children *c)
 {
 	const char *given = c->state->options.config.spool, *path = given;
 	uint32_t uid = PRIVILEGES_KEEP_ID, gid = PRIVILEGES_KEEP_ID;
+	char what[SPOOL_DIR_FAULT_MAX];
+	uint32_t former;
 	int r;
 
 	if (given[0] == '\0')
@@ -27,22 +30,25 @@ static int open_spool(struct children *c)
 		return 0;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
-	r = spool_dir_open(path, uid, gid, &c->ship_fds[INIT_SPOOL]);
+	r = spool_dir_open(path, uid, gid, &c->ship_fds[INIT_SPOOL], &former);
+	if (r == 0 && former != (uid == PRIVILEGES_KEEP_ID ? geteuid() : uid))
+		log_warning("the spool in %s belonged to uid %u: it and its files belong to uid %u "
+			    "now",
+			    path, former, uid);
 	if (r == -EWOULDBLOCK) {
-		log_warning("another sentry-profd has the spool in %s: chunks wait in memory, and "
-			    "those that no server has taken at the end are lost (spool, --spool: "
-			    "give each sentry-profd its own)",
-			    path);
+		degraded_begin(&c->state->degraded, LIMITATION_SPOOL,
+			       "another sentry-profd has the spool in %s", path);
 		return 0;
 	}
+	if (r < 0 && spool_dir_check(path, uid, what) == 0)
+		(void)snprintf(what, sizeof(what), "%s", strerror(-r));
 	if (r < 0 && given[0] == '\0') {
-		log_warning("the spool in %s cannot be used: %s: chunks wait in memory, and those "
-			    "that no server has taken at the end are lost",
-			    path, strerror(-r));
+		degraded_begin(&c->state->degraded, LIMITATION_SPOOL, "%s cannot be used: %s", path,
+			       what);
 		return 0;
 	}
 	if (r < 0)
-		log_error("the spool in %s cannot be used: %s", path, strerror(-r));
+		log_error("the spool in %s cannot be used: %s", path, what);
 	return r;
 }
 

@@ -6,7 +6,6 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
-#include "daemon/common/log.h"
 #include "daemon/msg/page.h"
 
 void quarantine_init(struct quarantine *q)
@@ -165,29 +164,22 @@ static bool is_own_fault(int status)
 	return false;
 }
 
-static void log_quarantined(const struct quarantine *q, const struct owner_key *owner,
-			    uint32_t number)
+const struct quarantine_file *quarantine_unwind_died(struct quarantine *q,
+						     const struct owner_key *owner,
+						     const uint32_t *page, int status)
 {
 	const struct quarantine_file *f = NULL;
-
-	while ((f = quarantine_next(q, f)) != NULL)
-		if (owner_key_equal(&f->owner, owner) && f->number == number)
-			log_warning("sentry-profd-unwind has died %u times at "
-				    "%s: this file is not read any more for "
-				    "processes of uid %u",
-				    QUARANTINE_DEATHS, f->file.name, owner->uid);
-}
-
-void quarantine_unwind_died(struct quarantine *q, const struct owner_key *owner,
-			    const uint32_t *page, int status)
-{
 	uint32_t number;
 
 	if (page == NULL || !is_own_fault(status))
-		return;
+		return NULL;
 	number = __atomic_load_n(page, __ATOMIC_RELAXED);
-	if (number != 0 && quarantine_count_death(q, owner, number))
-		log_quarantined(q, owner, number);
+	if (number == 0 || !quarantine_count_death(q, owner, number))
+		return NULL;
+	while ((f = quarantine_next(q, f)) != NULL)
+		if (owner_key_equal(&f->owner, owner) && f->number == number)
+			return f;
+	return NULL;
 }
 
 /* Only these kinds are compiled files; others are text and have no number. */

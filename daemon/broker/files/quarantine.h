@@ -71,11 +71,12 @@ void quarantine_page_free(const uint32_t **page);
 /*
  * Handles the end of an unwind process of owner: counts a death for the number in its page, if
  * status, the status of wait(2), shows a fault of the process: an exit status other than 0, or
- * one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Logs a line when
- * this death quarantines a file. If page is NULL, counts nothing.
+ * one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Returns the file
+ * that this death quarantines, valid until the next call, or NULL. If page is NULL, counts nothing.
  */
-void quarantine_unwind_died(struct quarantine *q, const struct owner_key *owner,
-			    const uint32_t *page, int status);
+const struct quarantine_file *quarantine_unwind_died(struct quarantine *q,
+						     const struct owner_key *owner,
+						     const uint32_t *page, int status);
 
 /*
  * Checks a file that is about to be sent to an unwind process of owner, and calculates its number

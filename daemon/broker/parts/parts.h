@@ -15,12 +15,9 @@
 #include "daemon/broker/state/state.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/targets.h"
-#include "daemon/common/limitation.h"
 
 struct parts {
 	struct state state;
-	/* Which capabilities and kernel features the broker has. */
-	struct limitation_facts limitation_facts;
 	struct files *files;
 	struct quarantine quarantine;
 	struct children children;

@@ -328,6 +328,14 @@ static void put_own(const struct text *t, const struct parts *parts)
 		labeled(t, "resident_bytes", "process", names[i], of[i].rss_bytes);
 }
 
+static void put_degraded(const struct text *t, const struct degraded *d)
+{
+	family(t, "degraded", GAUGE, NULL,
+	       "1 while sentry-profd does not keep a promise, by the kind of the state.");
+	for (size_t k = 0; k < LIMITATION_N; k++)
+		labeled(t, "degraded", "kind", limitations[k].id, d->v[k].since_ns != 0);
+}
+
 static void put_restarts(const struct text *t, const struct parts *parts)
 {
 	family(t, "restarts", COUNTER, NULL,
@@ -415,6 +423,7 @@ static void put_inside(const struct text *t, struct parts *parts)
 {
 	if (parts->discovery != NULL)
 		put_sections(t, parts);
+	put_degraded(t, &parts->state.degraded);
 	family(t, "files_left_out", GAUGE, NULL,
 	       "Files that are no longer read because sentry-profd-unwind died at them.");
 	plain(t, "files_left_out", quarantine_count_files(&parts->quarantine));

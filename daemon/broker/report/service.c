@@ -1,5 +1,6 @@
 #include "daemon/broker/report/service.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/broker/children/limit.h"
@@ -39,18 +40,35 @@ static bool is_limited(const struct parts *parts)
 	return sum.is_paused;
 }
 
+/* Writes the gravest degraded state and the number of the others. */
+static const char *degraded_text(const struct degraded *d, char *ret, size_t size)
+{
+	const size_t n = degraded_count(d);
+	const char *name = n > 0 ? limitations[degraded_next(d, 0)].name : "";
+
+	ret[0] = '\0';
+	if (n == 1)
+		(void)snprintf(ret, size, "; degraded: %s", name);
+	else if (n > 1)
+		(void)snprintf(ret, size, "; degraded: %s and %zu more", name, n - 1);
+	return ret;
+}
+
 static void report_status(struct notify *n, const struct parts *parts, size_t profiled,
 			  size_t waiting)
 {
+	char text[NOTIFY_STATUS_MAX];
+	const char *degraded = degraded_text(&parts->state.degraded, text, sizeof(text));
+
 	if (parts->state.phase >= PHASE_STOPPING)
-		notify_status(n, "the last chunks are delivered");
+		notify_status(n, "the last chunks are delivered%s", degraded);
 	else if (waiting == 0 && profiled == 0 && is_limited(parts))
-		notify_status(n, "nothing is sampled: the server "
-				 "takes no profiles");
+		notify_status(n, "nothing is sampled: the server takes no profiles%s", degraded);
 	else if (waiting > 0)
-		notify_status(n, "%zu processes profiled, %zu wait", profiled, waiting);
+		notify_status(n, "%zu processes profiled, %zu wait%s", profiled, waiting, degraded);
 	else
-		notify_status(n, "%zu process%s profiled", profiled, profiled == 1 ? "" : "es");
+		notify_status(n, "%zu process%s profiled%s", profiled, profiled == 1 ? "" : "es",
+			      degraded);
 }
 
 void service_check(struct notify *n, struct parts *parts)

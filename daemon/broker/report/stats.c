@@ -218,6 +218,7 @@ static const char *scheduler_name(const struct heartbeat *heartbeat)
 	case SCHEDULER_NICE:
 		return "nice";
 	case SCHEDULER_NORMAL:
+	case SCHEDULER_UNSET:
 		break;
 	}
 	return "normal";

@@ -285,19 +285,29 @@ static void put_sections(FILE *out, const struct parts *parts)
 	fprintf(out, "]");
 }
 
-/* Writes the limitations, as logged at the start. */
-static void put_missing(FILE *out, const struct parts *parts)
+/* Writes the degraded states, the gravest first. */
+static void put_degraded(FILE *out, const struct parts *parts)
 {
-	struct limitation limitations[LIMITATIONS_MAX];
-	const size_t n = limitation_find(&parts->limitation_facts, limitations);
+	const struct degraded *d = &parts->state.degraded;
+	const uint64_t now_ns = clock_mono_ns();
+	bool first = true;
 
-	fprintf(out, "\"missing\": [");
-	for (size_t i = 0; i < n; i++)
+	fprintf(out, "\"degraded\": [");
+	for (enum limitation_kind k = degraded_next(d, 0); k < LIMITATION_N;
+	     k = degraded_next(d, k + 1)) {
 		fprintf(out,
-			"%s{\"name\": \"%s\", \"effect\": \"%s\", \"remedy\": \"%s\", "
-			"\"breaks_promise\": %s}",
-			i == 0 ? "" : ", ", limitations[i].name, limitations[i].effect,
-			limitations[i].remedy, limitations[i].breaks_promise ? "true" : "false");
+			"%s{\"kind\": \"%s\", \"what\": \"%s\", \"since_s\": %.1f, \"reason\": ",
+			first ? "" : ", ", limitations[k].id, limitations[k].name,
+			(double)(now_ns - d->v[k].since_ns) / 1e9);
+		put_string_or_null(out, d->v[k].reason);
+		fprintf(out, ", \"effect\": ");
+		put_string(out, limitations[k].effect);
+		fprintf(out, ", \"remedy\": ");
+		put_string(out, limitations[k].remedy);
+		fprintf(out, ", \"breaks_promise\": %s}",
+			limitations[k].breaks_promise ? "true" : "false");
+		first = false;
+	}
 	fprintf(out, "], ");
 }
 
@@ -318,7 +328,7 @@ static void put_inside(FILE *out, const struct parts *parts)
 	else
 		fprintf(out, "null");
 	fprintf(out, ", ");
-	put_missing(out, parts);
+	put_degraded(out, parts);
 	put_servers(out, parts);
 	fprintf(out, ", ");
 	put_sections(out, parts);
@@ -350,7 +360,7 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
 			     "\"cpu_quota_percent\": null, \"polls\": null, "
-			     "\"capabilities\": null, \"missing\": null, "
+			     "\"capabilities\": null, \"degraded\": null, "
 			     "\"servers\": null, \"sections\": null, "
 			     "\"restarts\": null");
 	fprintf(out, "}");

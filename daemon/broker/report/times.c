@@ -142,10 +142,6 @@ void times_log(const struct times *t, const struct capture_counters *c, uint32_t
 		log_warning("running times are not right: where no sample is missing, the profile "
 			    "tells %.1f s and the kernel counts %.1f s",
 			    seconds(c->compared_running_ns), seconds(c->compared_cpu_ns));
-	/* A thread that was killed at its stop has no times either. */
-	if (c->without_schedstat > c->stops / 2)
-		log_warning("the kernel counts no run times of threads (/proc/PID/schedstat), so "
-			    "threads that had to wait for a processor count as running");
 	if (!is_quiet)
 		log_ready(t, c);
 }

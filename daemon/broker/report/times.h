@@ -33,7 +33,7 @@ struct times {
 void times_begin(struct times *t, int32_t pid);
 
 /*
- * Logs at most one line for each of the two questions, and one if run times were not known.
+ * Logs at most one line for each of the two questions.
  * rate_hz: the lowest rate of the run. is_quiet: only what makes the times wrong is logged.
  */
 void times_log(const struct times *t, const struct capture_counters *c, uint32_t rate_hz,

@@ -1,8 +1,8 @@
 /*
- * The state that all parts of the broker read: options, event loop, phase and clock. The
- * functions here call no other part of the broker. The broker's root (main.c, finish.c, pause.c)
- * changes the phase and suspended_ns; children/reap.h may end the broker, if a child cannot be
- * started.
+ * The state that all parts of the broker read: options, event loop, phase, clock and degraded
+ * states. The functions here call no other part of the broker. The broker's root (main.c, finish.c,
+ * pause.c) changes the phase and suspended_ns; children/reap.h may end the broker, if a child
+ * cannot be started.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.
  */
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/broker/state/degraded.h"
 #include "daemon/broker/state/options.h"
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
@@ -44,6 +45,7 @@ struct state {
 	bool pause_requested; /* SIGTSTP has come, and no SIGCONT since */
 	bool is_paused;	      /* capture has to end, and is not restarted before SIGCONT */
 
+	struct degraded degraded;
 	struct state_clocks clocks;
 	uint32_t timer_hz; /* ticks of capture per second; constant */
 	uint64_t period_ns;

@@ -30,6 +30,8 @@ struct doctor {
 	 */
 	bool has_capabilities;
 	capability_set capabilities;
+	/* The daemon has reported its degraded states, missing capabilities among them. */
+	bool has_degraded;
 	/* The daemon sends its own findings here, for doctor_delivery(); -1: not asked. */
 	int findings_fd;
 };

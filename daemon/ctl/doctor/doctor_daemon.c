@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/common/control_client.h"
+#include "daemon/common/limitation.h"
 #include "daemon/config/config.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/buf.h"
@@ -98,6 +99,32 @@ static void check_scheduler(struct doctor *d, const json_t *daemon)
 			   (long long)quota);
 }
 
+/* Each state is a finding, but the scheduling: check_scheduler() has that. */
+static void check_degraded(struct doctor *d, const json_t *daemon)
+{
+	const json_t *degraded = json_object_get(daemon, "degraded"), *state;
+	size_t i;
+
+	d->has_degraded = json_is_array(degraded);
+	json_array_foreach(degraded, i, state)
+	{
+		const char *kind = text_of(state, "kind"), *reason = text_of(state, "reason");
+
+		if (strcmp(kind, limitations[LIMITATION_FIFO].id) == 0)
+			continue;
+		doctor_say(d,
+			   strcmp(kind, limitations[LIMITATION_SYS_PTRACE].id) == 0
+				   ? FINDING_FAULT
+				   : FINDING_WARNING,
+			   "degraded", "for %.0f s: %s%s%s: %s (%s)",
+			   json_number_value(json_object_get(state, "since_s")),
+			   text_of(state, "what"), reason[0] != '\0' ? ", because " : "", reason,
+			   text_of(state, "effect"), text_of(state, "remedy"));
+	}
+	if (d->has_degraded && json_array_size(degraded) == 0)
+		doctor_say(d, FINDING_OK, "degraded", "the daemon keeps all that it promises");
+}
+
 /* The daemon reports these only to users who may operate it. */
 static void check_rights(struct doctor *d, const json_t *daemon)
 {
@@ -106,6 +133,7 @@ static void check_rights(struct doctor *d, const json_t *daemon)
 
 	d->capabilities = strtoull(hex, &end, 16);
 	d->has_capabilities = *hex != '\0' && *end == '\0';
+	check_degraded(d, daemon);
 	check_scheduler(d, daemon);
 }
 

@@ -65,7 +65,7 @@ static capability_set capabilities_of(const struct doctor *d)
 static void check_capabilities(struct doctor *d)
 {
 	struct limitation_facts facts;
-	struct limitation limitations[LIMITATIONS_MAX];
+	enum limitation_kind found[LIMITATION_N];
 	const char *who = d->has_capabilities ? "the daemon" : "you";
 	const capability_set own = capabilities_of(d);
 	size_t n;
@@ -85,13 +85,11 @@ static void check_capabilities(struct doctor *d)
 	}
 	limitation_facts_read(&facts);
 	facts.have = own;
-	n = limitation_find(&facts, limitations);
-	for (size_t i = 0; i < n; i++)
-		doctor_say(d,
-			   strcmp(limitations[i].name, "CAP_SYS_PTRACE") == 0 ? FINDING_FAULT
-									      : FINDING_WARNING,
-			   "capabilities", "no %s for %s: %s (%s)", limitations[i].name, who,
-			   limitations[i].effect, limitations[i].remedy);
+	n = limitation_find(&facts, found);
+	for (size_t i = 0; i < n && !d->has_degraded; i++)
+		doctor_say(d, found[i] == LIMITATION_SYS_PTRACE ? FINDING_FAULT : FINDING_WARNING,
+			   "capabilities", "%s for %s: %s (%s)", limitations[found[i]].name, who,
+			   limitations[found[i]].effect, limitations[found[i]].remedy);
 	if (n == 0)
 		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s%s", who,
 			   d->has_capabilities ? " has them"

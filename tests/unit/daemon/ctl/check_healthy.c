@@ -11,10 +11,10 @@ static bool judge(const char *json)
 	return healthy_judge(json, strlen(json), fault);
 }
 
-#define LACKING(name, breaks)                                                         \
-	"{\"name\": \"" name "\", \"effect\": \"it stays\", \"remedy\": \"add it\", " \
+#define LACKING(name, breaks)                                                            \
+	"{\"what\": \"no " name "\", \"effect\": \"it stays\", \"remedy\": \"add it\", " \
 	"\"breaks_promise\": " breaks "}"
-#define RUNS(missing) "{\"daemon\": {\"capture_pid\": 7, \"missing\": " missing "}}"
+#define RUNS(degraded) "{\"daemon\": {\"capture_pid\": 7, \"degraded\": " degraded "}}"
 
 TEST(a_daemon_that_samples_is_healthy)
 {
@@ -27,7 +27,7 @@ TEST(a_daemon_that_samples_is_healthy)
 
 TEST(without_capture_it_is_not)
 {
-	ck_assert(!judge("{\"daemon\": {\"capture_pid\": 0, \"missing\": []}}"));
+	ck_assert(!judge("{\"daemon\": {\"capture_pid\": 0, \"degraded\": []}}"));
 	HAS(fault, "sentry-profd-capture does not run");
 }
 
@@ -47,6 +47,6 @@ TEST(what_is_no_status_is_a_fault)
 	ck_assert(!judge("{\"daemon\": {\"capture_pid\": \"7\"}}"));
 	ck_assert(!judge("[]"));
 	/* Members of other types. */
-	ck_assert(!judge(RUNS("[{\"breaks_promise\": true, \"name\": 5}]")));
-	ck_assert_str_eq(fault, "no -: - (-)");
+	ck_assert(!judge(RUNS("[{\"breaks_promise\": true, \"what\": 5}]")));
+	ck_assert_str_eq(fault, "-: - (-)");
 }

@@ -94,14 +94,6 @@ TEST(missing_values_are_dashes)
 	LACKS(text, "NAME");
 }
 
-TEST(what_the_daemon_lacks_is_a_line)
-{
-	OK(print("{\"daemon\": {\"missing\": [{\"name\": \"CAP_KILL\", \"effect\": "
-		 "\"it \\u001b stays\", \"remedy\": \"add it\", \"breaks_promise\": "
-		 "true}, {}]}, \"targets\": []}"));
-	HAS(text, "\nno CAP_KILL: it ? stays (add it)\nno -: - (-)\n");
-}
-
 #define LIMITED(servers) "{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
 
 TEST(rate_limits_of_servers)
@@ -132,6 +124,19 @@ TEST(servers_that_refuse_the_dsn)
 	HAS(text, "\na:443/1 refuses the DSN (403, no? key): its targets are not sampled");
 	HAS(text, "\nb:443/1 refuses the DSN (401): its");
 	LACKS(text, "c:443/1");
+}
+
+TEST(degraded_states)
+{
+	OK(print("{\"daemon\": {\"degraded\": [{\"kind\": \"spool\", \"what\": \"no spool\", "
+		 "\"since_s\": 7.2, \"reason\": \"it is \\u001baway\", \"effect\": \"chunks "
+		 "wait\", \"remedy\": \"restart\"}, {\"what\": \"no CAP_KILL\", "
+		 "\"since_s\": 60, \"reason\": null, \"effect\": \"it hangs\", \"remedy\": "
+		 "\"add it\"}]}, \"targets\": []}"));
+	HAS(text, "\ndegraded for 7 s: no spool, because it is ?away: chunks wait (restart)\n"
+		  "degraded for 60 s: no CAP_KILL: it hangs (add it)\n");
+	OK(print("{\"daemon\": {\"degraded\": null}, \"targets\": []}"));
+	LACKS(text, "degraded");
 }
 
 TEST(rates_that_the_budget_has_lowered)

@@ -181,28 +181,21 @@ static void answer_dated(int after_s)
 	(void)destination_handle_answer(&to, &a, false);
 }
 
-TEST(a_clock_difference_is_logged_once)
+TEST(the_dates_of_answers_tell_the_clock_difference)
 {
 	struct transport_answer a = {.status = 200};
 
-	log_capture_begin();
 	answer_dated(0);
 	ck_assert_int_eq(to.clock_ahead_s, 0);
-	answer_dated(3);
-	(void)destination_handle_answer(&to, &a, false);
-	ck_assert_uint_eq(log_capture_end("clock"), 0);
-	log_capture_begin();
 	answer_dated(100);
-	answer_dated(101);
+	(void)destination_handle_answer(&to, &a, false);
 	ck_assert_int_ge(to.clock_ahead_s, 100);
 	ck_assert_int_le(to.clock_ahead_s, 101);
-	ck_assert_uint_eq(log_capture_end("s behind the server's: profiles have"), 1);
-	log_capture_begin();
 	answer_dated(0);
+	ck_assert_int_eq(to.clock_ahead_s, 0);
 	answer_dated(-3600);
 	ck_assert_int_ge(to.clock_ahead_s, -3601);
 	ck_assert_int_le(to.clock_ahead_s, -3599);
-	ck_assert_uint_eq(log_capture_end("s ahead of the server's: profiles have"), 1);
 	/* A new server has another clock. */
 	destination_set_dsn(&to, NULL, 0, 0);
 	ck_assert_int_eq(to.clock_ahead_s, 0);

@@ -1,0 +1,120 @@
+#include "daemon/broker/report/health.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/common/log.h"
+#include "daemon/msg/msg_ship.h"
+
+void health_start(struct parts *parts)
+{
+	enum limitation_kind found[LIMITATION_N];
+	struct limitation_facts facts;
+	size_t n;
+
+	limitation_facts_read(&facts);
+	if (geteuid() != 0) {
+		/* Profiling the user's own processes needs no capabilities. */
+		facts.have = ~UINT64_C(0);
+		facts.in_user_namespace = false;
+	}
+	n = limitation_find(&facts, found);
+	for (size_t i = 0; i < n; i++)
+		degraded_begin(&parts->state.degraded, found[i], "%s", "");
+}
+
+/* An ordinary user has neither the proc connector nor SCHED_FIFO, and is promised neither. */
+static void check_kernel(struct parts *parts)
+{
+	struct degraded *d = &parts->state.degraded;
+	const struct children *c = &parts->children;
+
+	if (geteuid() != 0)
+		return;
+	if (parts->discovery != NULL && !discovery_has_connector(parts->discovery))
+		degraded_begin(d, LIMITATION_CONNECTOR, "%s", "");
+	/* Without CAP_SYS_NICE there is no SCHED_FIFO: one row tells both. */
+	if (d->v[LIMITATION_SYS_NICE].since_ns != 0 || c->heartbeat == NULL)
+		return;
+	if (c->heartbeat->scheduler == SCHEDULER_FIFO)
+		degraded_end(d, LIMITATION_FIFO);
+	else if (c->heartbeat->scheduler != SCHEDULER_UNSET)
+		degraded_begin(d, LIMITATION_FIFO, "the kernel refuses it");
+}
+
+/* ship_fds has the directory itself, which a new one of the same name does not replace. */
+static void check_spool(struct parts *parts)
+{
+	const int fd = parts->children.ship_fds[INIT_SPOOL];
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 0)
+		degraded_begin(&parts->state.degraded, LIMITATION_SPOOL,
+			       "its directory was removed");
+}
+
+static void check_clocks(struct parts *parts)
+{
+	const struct ship *wrong = NULL;
+
+	for (size_t i = 0; i < parts->children.n_ships && wrong == NULL; i++) {
+		const struct ship *s = parts->children.ships[i];
+
+		if (s->clock_ahead_s > MSG_CLOCK_MAX_S || s->clock_ahead_s < -MSG_CLOCK_MAX_S)
+			wrong = s;
+	}
+	if (wrong == NULL)
+		degraded_end(&parts->state.degraded, LIMITATION_CLOCK);
+	else
+		degraded_begin(&parts->state.degraded, LIMITATION_CLOCK,
+			       "that of %s is %s of this host's", wrong->label,
+			       wrong->clock_ahead_s > 0 ? "ahead" : "behind");
+}
+
+/* One row for all servers that refuse: the reason names the first of them. */
+static void check_servers(struct parts *parts)
+{
+	const struct ship *refused = NULL;
+
+	for (size_t i = 0; i < parts->children.n_ships && refused == NULL; i++)
+		if (parts->children.ships[i]->denial.status != 0)
+			refused = parts->children.ships[i];
+	if (refused == NULL)
+		degraded_end(&parts->state.degraded, LIMITATION_SERVER);
+	else
+		degraded_begin(&parts->state.degraded, LIMITATION_SERVER,
+			       "%s answers with status %u", refused->label, refused->denial.status);
+}
+
+static void check_sections(struct parts *parts)
+{
+	const struct config *c = &parts->state.options.config;
+	const struct target_config *bad = NULL;
+
+	for (size_t i = 0; i < c->n_targets && bad == NULL; i++)
+		if (c->targets[i].defect[0] != '\0')
+			bad = &c->targets[i];
+	if (bad == NULL)
+		degraded_end(&parts->state.degraded, LIMITATION_SECTION);
+	else
+		degraded_begin(&parts->state.degraded, LIMITATION_SECTION, "[target \"%s\"]: %s",
+			       bad->name, bad->defect);
+}
+
+void health_check(struct parts *parts)
+{
+	struct degraded *d = &parts->state.degraded;
+
+	check_kernel(parts);
+	check_spool(parts);
+	check_clocks(parts);
+	check_servers(parts);
+	check_sections(parts);
+	if (quarantine_count_files(&parts->quarantine) == 0)
+		degraded_end(d, LIMITATION_FILES);
+	if (log_has_lost_lines())
+		degraded_begin(d, LIMITATION_LOG, "the reader of standard error does not read");
+	else
+		degraded_end(d, LIMITATION_LOG);
+}
