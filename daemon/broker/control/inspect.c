@@ -154,7 +154,8 @@ static void say_no_answer(struct inspection *i, const char *endpoint, const stru
 	static const char *const advice[TRANSPORT_FAULT_N] = {
 		[TRANSPORT_FAULT_OTHER] = "set https_proxy if the host needs a proxy, and ca_certs "
 					  "for a certificate authority of your own",
-		[TRANSPORT_FAULT_CONNECT] = "set https_proxy if the host needs a proxy",
+		[TRANSPORT_FAULT_CONNECT] = "set https_proxy if the host needs a proxy; only DNS "
+					    "and /etc/hosts are asked for names",
 		[TRANSPORT_FAULT_PROXY] = "check https_proxy, http_proxy and no_proxy; set "
 					  "ca_certs for an authority of the proxy's own",
 		[TRANSPORT_FAULT_TLS] = "set ca_certs for a certificate authority of your own, and "
