@@ -248,6 +248,11 @@ void log_report_suppressed(void)
 {
 }
 
+bool log_has_lost_lines(void)
+{
+	return false;
+}
+
 /* The broker, from its start to its end. */
 
 static void make_subjects(void)
