@@ -296,7 +296,7 @@ def test_wrong_places(box):
     path = box.make_dir('config') / 'profd.conf'
     path.write_text('[profiler]\nmetrics_listen = 127.0.0.1:80\n')
     path.chmod(0o600)
-    profd = box.profd([box.napper()], '--config', path)
+    profd = box.start([BUILD / 'sentry-profd', '--check-config', '--config', path])
     check(profd.wait() == 2 and
           f'{path}:2: metrics_listen is no key any more: '
           'sentry-profd-metrics --listen' in profd.stderr, profd.stderr)
