@@ -21,26 +21,27 @@
 const struct limitation limitations[LIMITATION_N] = {
 	[LIMITATION_VERSION] = {"version", "executables of different versions",
 				"the processes of the named executable are not started again",
-				"install all of one version, and restart sentry-profd"},
+				"install all of one version, and restart sentry-profd", false},
 	[LIMITATION_SERVER] = {"server", "a server refuses profiles",
 			       "profiles for it are not delivered",
-			       "see the answer of the server: the DSN, its key, or a quota"},
+			       "see the answer of the server: the DSN, its key, or a quota", false},
 	[LIMITATION_SPOOL] = {"spool", "no spool",
 			      "chunks wait in memory, and those that no server has taken at the "
 			      "end are lost",
 			      "a directory that belongs to the account of sentry-profd-ship or "
 			      "does not exist yet, then restart sentry-profd; \"spool\" in "
-			      "sentry-profd(8)"},
+			      "sentry-profd(8)",
+			      false},
 	[LIMITATION_SECTION] = {"section", "a section of the configuration cannot be used",
 				"its processes are not profiled, or by its former settings",
-				"correct the section, and reload"},
+				"correct the section, and reload", false},
 	[LIMITATION_SYS_PTRACE] = {"CAP_SYS_PTRACE", "no CAP_SYS_PTRACE",
 				   "only processes of root are profiled, and of these only those "
 				   "without more capabilities",
-				   "a container: --cap-add SYS_PTRACE"},
+				   "a container: --cap-add SYS_PTRACE", false},
 	[LIMITATION_READ_SEARCH] = {"CAP_DAC_READ_SEARCH", "no CAP_DAC_READ_SEARCH",
 				    "only processes of root are profiled",
-				    "a container: --cap-add DAC_READ_SEARCH"},
+				    "a container: --cap-add DAC_READ_SEARCH", false},
 	[LIMITATION_SETUID] = {"CAP_SETUID", "no CAP_SETUID",
 			       "the processes that parse data of targets and servers stay root, "
 			       "without capabilities; without CAP_CHECKPOINT_RESTORE, functions of "
@@ -54,20 +55,22 @@ const struct limitation limitations[LIMITATION_N] = {
 	[LIMITATION_CHECKPOINT_RESTORE] = {"CAP_CHECKPOINT_RESTORE", "no CAP_CHECKPOINT_RESTORE",
 					   "functions of files that were deleted or replaced, or "
 					   "that the process's user may not read, have no names",
-					   "a container: --cap-add CHECKPOINT_RESTORE" ROOTLESS},
+					   "a container: --cap-add CHECKPOINT_RESTORE" ROOTLESS,
+					   false},
 	[LIMITATION_KILL] = {"CAP_KILL", "no CAP_KILL",
 			     "a process of sentry-profd that hangs is not ended",
 			     "a container: --cap-add KILL", true},
 	[LIMITATION_SYS_NICE] = {"CAP_SYS_NICE", "no CAP_SYS_NICE",
 				 "samples come late when the processors are busy",
-				 "a container: --cap-add SYS_NICE" ROOTLESS},
+				 "a container: --cap-add SYS_NICE" ROOTLESS, false},
 	[LIMITATION_FIFO] = {"SCHED_FIFO", "no SCHED_FIFO",
 			     "samples come late when the processors are busy",
 			     "give the control group real-time time (cpu.rt_runtime_us), or the "
-			     "service RestrictRealtime=no"},
+			     "service RestrictRealtime=no",
+			     false},
 	[LIMITATION_SCHEDSTAT] = {"schedstat", "no run times of threads (/proc/PID/schedstat)",
 				  "threads that had to wait for a processor count as running",
-				  "a kernel with CONFIG_SCHED_INFO"},
+				  "a kernel with CONFIG_SCHED_INFO", false},
 	[LIMITATION_GETFD] = {"pidfd_getfd", "no pidfd_getfd(2)",
 			      "calls on sockets that are interrupted by a sample may return less "
 			      "than they were asked for, and their timeouts (SO_RCVTIMEO, "
@@ -76,16 +79,17 @@ const struct limitation limitations[LIMITATION_N] = {
 	[LIMITATION_CONNECTOR] = {"connector", "no proc connector",
 				  "new processes are found by reading /proc once a second",
 				  "it takes the machine's own network and pid namespaces, and "
-				  "CAP_NET_ADMIN before Linux 6.6"},
+				  "CAP_NET_ADMIN before Linux 6.6",
+				  false},
 	[LIMITATION_CLOCK] = {"clock", "the clock differs from a server's",
 			      "profiles have the times of this host, which the server does not "
 			      "correct",
-			      "set the clock"},
+			      "set the clock", false},
 	[LIMITATION_FILES] = {"files", "files that are not read any more",
 			      "functions of these files have no names, and stacks end there",
-			      "sentry-profctl reload reads them again"},
+			      "sentry-profctl reload reads them again", false},
 	[LIMITATION_LOG] = {"log", "lines of the log are lost", "the log is not complete",
-			    "repair the reader of standard error"},
+			    "repair the reader of standard error", false},
 };
 
 /* The rules for capabilities: any of the set suffices. */
