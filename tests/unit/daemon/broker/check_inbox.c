@@ -53,12 +53,15 @@ static pid_t make_sleeper(void)
 	return pid;
 }
 
+static struct heartbeat beats;
+
 /* A capture, and an unwind process with one target. */
 static void set_up(void)
 {
 	build_broker(&b);
 	OK(loop_new(&b.parts.state.loop));
 	children_init(&b.parts.children);
+	b.parts.children.heartbeat = &beats;
 	b.parts.children.capture.pid = make_sleeper();
 	b.parts.children.capture.state = CHILD_READY;
 	unwind = calloc(1, sizeof(*unwind));
@@ -359,6 +362,8 @@ static void inspect(bool to_end)
 {
 	static const struct config_faults none;
 
+	/* Of the last inspection; the daemon makes at most one for its options. */
+	free(b.requests.inspector.current);
 	OK(inspect_options(&b.requests.inspector, &none));
 	later_s += to_end ? 1000 : 0;
 	inspect_check(&b.requests.inspector);

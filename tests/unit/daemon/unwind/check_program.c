@@ -71,8 +71,10 @@ TEST(a_release_of_the_user_stays_without_the_early_files)
 static void set_up_maps(void)
 {
 	static const struct unwind_cache_options options = {.hash_seed = 1};
-	struct unwind_cache *cache;
+	static struct unwind_cache *cache;
 
+	unwind_space_free(p.space);
+	unwind_cache_free(cache);
 	p = (struct program){
 		.has_maps = true,
 		.maps_read_ns = READ_NS,
