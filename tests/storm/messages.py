@@ -16,14 +16,15 @@ Message = collections.namedtuple(
     'Message', 'name type sender receiver size fds fields')
 
 WIDTHS = {'uint32_t': 4, 'int32_t': 4, 'uint64_t': 8, 'int64_t': 8, 'char': 1}
-HEADERS = ('sizes', 'msg', 'msg_capture', 'msg_unwind', 'msg_ship')
+HEADERS = ('daemon/msg/sizes', 'daemon/msg/msg', 'daemon/msg/msg_capture', 'daemon/msg/msg_unwind',
+           'daemon/msg/msg_ship', 'lib/base/watch_part')
 
 # The comments in MSG_LIST, each before the messages of one direction.
 DIRECTION = re.compile(r'/\* ([\w-]+(?: [\w-]+)*) -> ([^*,]+?)(?:,[^*]*)? *\*/')
 
 
 def read():
-    text = ''.join((ROOT / f'daemon/msg/{name}.h').read_text()
+    text = ''.join((ROOT / f'{name}.h').read_text()
                    for name in HEADERS)
     return text.replace('\\\n', '\n')
 
@@ -31,7 +32,7 @@ def read():
 def numbers(text):
     """The constants that are plain numbers."""
     return {name: int(n) for name, n in
-            re.findall(r'#define (MSG_\w+)\s+(\d+)\b', text)}
+            re.findall(r'#define ((?:MSG|WATCH)_\w+)\s+(\d+)\b', text)}
 
 
 def structs(text):
