@@ -343,3 +343,14 @@ uint64_t dsn_hash(const struct dsn *dsn)
 			hash = (hash ^ (uint8_t)parts[i][n]) * UINT64_C(0x100000001b3);
 	return hash;
 }
+
+uint64_t dsn_hash_of_text(const char *text)
+{
+	uint64_t hash = 0;
+	struct dsn dsn;
+
+	if (dsn_parse(&dsn, text) == DSN_OK)
+		hash = dsn_hash(&dsn);
+	explicit_bzero(&dsn, sizeof(dsn));
+	return hash;
+}

@@ -109,5 +109,7 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
  * any more.
  */
 uint64_t dsn_hash(const struct dsn *dsn);
+/* Returns the hash of the DSN that a text names: several texts can name the same one. 0: none. */
+uint64_t dsn_hash_of_text(const char *text);
 
 #endif

@@ -303,29 +303,20 @@ static void check_proxies(const struct config *c, config_env_fn get, struct conf
 	}
 }
 
-/* As in the broker, where two texts of one DSN have one ship; 0: no DSN. */
-static uint64_t number_of(const char *text)
-{
-	uint64_t number = 0;
-	struct dsn dsn;
-
-	if (dsn_parse(&dsn, text) == DSN_OK)
-		number = dsn_hash(&dsn);
-	explicit_bzero(&dsn, sizeof(dsn));
-	return number;
-}
-
-/* In the order of the file, so that the same sections are off each time. */
+/*
+ * As in the broker, where two texts of one DSN have one ship. In the order of the file, so that the
+ * same sections are off each time.
+ */
 static void check_ships(struct config *c, struct config_faults *faults)
 {
 	const size_t most = CONFIG_SHIPS_MAX - (c->spotlight[0] != '\0');
 	uint64_t numbers[CONFIG_SHIPS_MAX];
 	size_t n = 0;
 
-	numbers[n++] = number_of(c->dsn);
+	numbers[n++] = dsn_hash_of_text(c->dsn);
 	for (size_t i = 0; i < c->n_targets; i++) {
 		struct target_config *t = &c->targets[i];
-		const uint64_t number = number_of(t->dsn);
+		const uint64_t number = dsn_hash_of_text(t->dsn);
 		size_t at = 0;
 
 		while (at < n && numbers[at] != number)

@@ -273,17 +273,24 @@ def test_recorded_and_not_sent(box):
     check(len({c['profiler_id'] for c in profd.chunks}) == 1, 'the sleeper alone')
 
 
-def test_unwind_sends_what_is_recorded(box):
-    """An unwind process that was taken over sends a chunk of a process that is only
-    recorded: Sentry does not get it."""
-    target = box.target('shares')
+def with_hostile_unwind(box, attack):
+    """Returns a daemon whose unwind process makes this attack of hostile.py, its Control, and the
+    directory of the executables."""
     directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
-    (directory / 'attack').write_text('chunk')
+    (directory / 'attack').write_text(attack)
     path = box.make_dir('etc') / 'profd.conf'
     path.write_text('[profiler]\nleak_check = attach\n')
     profd, ctl = listening(box, [], '--config', path, '--shutdown-timeout', '2',
                            exe=directory / 'sentry-profd')
+    return profd, ctl, directory
+
+
+def test_unwind_sends_what_is_recorded(box):
+    """An unwind process that was taken over sends a chunk of a process that is only
+    recorded: Sentry does not get it."""
+    target = box.target('shares')
+    profd, ctl, _ = with_hostile_unwind(box, 'chunk')
     recording = Recording(ctl.path, target.pid)
     wait_for(lambda: 'sends a chunk of a process that is only recorded' in profd.stderr,
              'the unwind process to be ended')
@@ -297,13 +304,7 @@ def test_a_recording_that_ends_after_its_target(box):
     """unwind reports the end of the recording when the broker has freed the target: the process
     lives on, and so does the recording, in the next run."""
     target = box.target('shares')
-    directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
-    (directory / 'types').write_text('\n'.join(message_types()))
-    (directory / 'attack').write_text('late end')
-    path = box.make_dir('etc') / 'profd.conf'
-    path.write_text('[profiler]\nleak_check = attach\n')
-    profd, ctl = listening(box, [], '--config', path, '--shutdown-timeout', '2',
-                           exe=directory / 'sentry-profd')
+    profd, ctl, directory = with_hostile_unwind(box, 'late end')
     recording = Recording(ctl.path, target.pid)
     wait_for((directory / 'sent').exists, 'the recording to be opened again')
     check(recording.finish() == ([], DONE), 'its end')

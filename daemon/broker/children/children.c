@@ -235,17 +235,6 @@ void children_init(struct children *c)
 	c->capture = new_child(c, CHILD_CAPTURE);
 }
 
-static uint64_t number_of_dsn(const char *text)
-{
-	uint64_t number = 0;
-	struct dsn dsn;
-
-	if (dsn_parse(&dsn, text) == DSN_OK)
-		number = dsn_hash(&dsn);
-	explicit_bzero(&dsn, sizeof(dsn));
-	return number;
-}
-
 /* Two texts can name the same DSN. Two ships for it would share one part of the spool. */
 static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 {
@@ -255,7 +244,7 @@ static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 
 bool ship_is_for(const struct ship *s, const char *dsn)
 {
-	return is_for(s, dsn, number_of_dsn(dsn));
+	return is_for(s, dsn, dsn_hash_of_text(dsn));
 }
 
 static int new_ship(struct children *c, const char *dsn, struct ship **ret)
@@ -305,7 +294,7 @@ static void start_or_retry(struct child *child)
 
 int children_get_ship(struct children *c, const char *dsn, struct ship **ret)
 {
-	const uint64_t number = number_of_dsn(dsn);
+	const uint64_t number = dsn_hash_of_text(dsn);
 	bool any_leaves = false;
 	int r;
 

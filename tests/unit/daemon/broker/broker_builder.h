@@ -6,7 +6,10 @@
 #ifndef TESTS_UNIT_DAEMON_BROKER_BROKER_BUILDER_H
 #define TESTS_UNIT_DAEMON_BROKER_BROKER_BUILDER_H
 
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/child.h"
@@ -23,6 +26,20 @@ static inline void build_broker(struct broker *b)
 	b->parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
 	b->parts.children.capture.fd = -1;
 	b->parts.delivery.output.dir_fd = -1;
+}
+
+/* Returns the pid of a process that never sends a message, and that the broker may kill. */
+static inline pid_t make_sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	ck_assert_int_gt(pid, 0);
+	return pid;
 }
 
 /* Adds an unwind process that is ready. Returns the other end of its socket. */

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -37,20 +36,6 @@ int clock_gettime(clockid_t id, struct timespec *ret)
 
 	ret->tv_sec += later_s;
 	return r;
-}
-
-/* Returns the pid of a process that the broker may kill. */
-static pid_t make_sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			(void)pause();
-	}
-	ck_assert_int_gt(pid, 0);
-	return pid;
 }
 
 static struct heartbeat beats;

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,20 +18,6 @@ static struct unwind unwind;
 static struct instance instance;
 static struct target *target;
 static int end;
-
-/* Returns a process that never sends a message. */
-static pid_t make_sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			(void)pause();
-	}
-	ck_assert_int_gt(pid, 0);
-	return pid;
-}
 
 /* Such a process is the unwind process of a target. */
 static void set_up(void)

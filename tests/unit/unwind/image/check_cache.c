@@ -206,14 +206,15 @@ static uint32_t last_number(void *ctx)
 	return numbered.last;
 }
 
+static const struct unwind_files all_numbered = {
+	.image = numbered_image,
+	.debug = no_debug,
+	.number = last_number,
+};
+
 /* During a request no file is marked. */
 TEST(the_mark_names_the_file_that_is_read)
 {
-	static const struct unwind_files numbering = {
-		.image = numbered_image,
-		.debug = no_debug,
-		.number = last_number,
-	};
 	const struct unwind_cache_options options = {
 		.max_bytes = SIZE_MAX,
 		.cpu_ns = check_mark,
@@ -234,7 +235,7 @@ TEST(the_mark_names_the_file_that_is_read)
 	numbered.target = &t;
 	maps = target_maps_text(&t);
 	OK(unwind_cache_new(&options, &cache));
-	OK(unwind_space_new(cache, &numbering, NULL, &space));
+	OK(unwind_space_new(cache, &all_numbered, NULL, &space));
 	unwind_space_set_symbols(space, UNWIND_SYMBOLS_LINES);
 	OK(unwind_space_set_maps(space, maps, strlen(maps)));
 	/* Two files: the one looked up last is marked. */
@@ -291,11 +292,6 @@ static int (*const parts[])(struct unwind_cache *c, struct image *i,
 /* Also if the file is still open, and another one was read since. */
 TESTS(each_part_is_read_with_the_mark_of_its_file, 2 * array_size(parts))
 {
-	static const struct unwind_files numbering = {
-		.image = numbered_image,
-		.debug = no_debug,
-		.number = last_number,
-	};
 	const struct unwind_cache_options options = {
 		.max_bytes = SIZE_MAX,
 		.cpu_ns = mark_of_clock,
@@ -314,7 +310,7 @@ TESTS(each_part_is_read_with_the_mark_of_its_file, 2 * array_size(parts))
 	numbered.target = &t;
 	maps = target_maps_text(&t);
 	OK(unwind_cache_new(&options, &cache));
-	OK(unwind_space_new(cache, &numbering, NULL, &space));
+	OK(unwind_space_new(cache, &all_numbered, NULL, &space));
 	unwind_space_set_symbols(space, UNWIND_SYMBOLS_NONE);
 	OK(unwind_space_set_maps(space, maps, strlen(maps)));
 	cache_begin(cache);
