@@ -91,7 +91,8 @@ class Guide:
         self.config.chmod(0o600)
 
     def target(self):
-        return str(self.box.target('naps', 2, 500, 20000).pid)
+        # It runs a fifth of the time, so a recording of a second has some of that.
+        return str(self.box.target('naps', 2, 5000, 20000).pid)
 
     def filled_in(self, words):
         """Returns the command with a process, a server and files in place of

@@ -77,7 +77,7 @@ class Examples(Guide):
                 words[i:i + 1] = ['view', '--no-open']
         argv = super().filled_in(words)
         if '--name' in words:
-            self.box.start([self.dir / self.name, '2', '500', '20000']).wait_line(
+            self.box.start([self.dir / self.name, '2', '5000', '20000']).wait_line(
                 'ready')
         return argv
 

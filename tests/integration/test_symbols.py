@@ -78,10 +78,11 @@ def check_plt(box, directory, flags):
 
 
 def check_stubs(box, path, flags):
-    _, _, leaves = profile(box, path)
+    # Some 25 of 700 samples are in the stub.
+    _, _, leaves = profile(box, path, '--rate', '997')
     names = {leaf[0] for leaf in leaves}
     check(not names & {'_init', '_fini', '_start'}, f'{flags}: {names}')
-    check(share(leaves, 'tiny@plt') > 0.02, f'{flags}: {leaves}')
+    check(share(leaves, 'tiny@plt') > 0.005, f'{flags}: {names}')
 
 
 def test_plt_of_functions_that_are_chosen_at_the_start(box):
