@@ -223,15 +223,15 @@ static void repeat_later(struct traced_process *t)
 {
 	t->scan.held_up_ticks = t->scan.held_up_ticks == 0 ? 1 : 2 * t->scan.held_up_ticks;
 	t->scan.held_up_ticks = min_u64(t->scan.held_up_ticks, HELD_UP_TICKS_MAX);
-	t->scan.tick = t->ticks.last + t->scan.held_up_ticks;
+	t->scan.tick = t->ticks.span.last + t->scan.held_up_ticks;
 }
 
 /* The pass goes on after a pause. */
 static void go_on_later(struct traced_process *t)
 {
 	t->scan.held_up_ticks = 1;
-	t->scan.tick = t->ticks.last + 1;
-	t->scan.not_before = t->ticks.last_ns + SCAN_PAUSE_NS;
+	t->scan.tick = t->ticks.span.last + 1;
+	t->scan.not_before = t->ticks.span.last_ns + SCAN_PAUSE_NS;
 }
 
 int attach_scan(struct traced_process *t)

@@ -15,7 +15,7 @@
 
 static int64_t ticks_ns(const struct thread *th, uint64_t ticks)
 {
-	return (int64_t)(ticks * th->target->ticks.length_ns);
+	return (int64_t)(ticks * th->target->ticks.span.length_ns);
 }
 
 static void halve(struct process_time *sum)
@@ -49,7 +49,7 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 	own->lack_ns += lack_ns;
 	sum->lack_ns += lack_ns;
 	sum->counted_ns += counted_ns;
-	sum->looks += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.due);
+	sum->looks += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.span.due);
 	sum->lacks = sum->lack_ns > 0 && (sum->lacks || differs_more_than_chance(th, sum));
 	sum->has_surplus =
 		sum->lack_ns < 0 && (sum->has_surplus || differs_more_than_chance(th, sum));
@@ -61,7 +61,7 @@ static void add_differences(struct thread *th)
 	struct thread_balance *own = &th->balance;
 	const struct activity_mark *now = &th->look.mark;
 
-	sums->ticks_ns += (uint64_t)ticks_ns(th, th->target->ticks.due);
+	sums->ticks_ns += (uint64_t)ticks_ns(th, th->target->ticks.span.due);
 	add_difference(th, &own->run, &sums->run, now->run_ns - own->mark.run_ns);
 	add_difference(th, &own->ready, &sums->ready, now->wait_ns - own->mark.wait_ns);
 	if (sums->ticks_ns > (uint64_t)ticks_ns(th, MEMORY_TICKS) * th->target->threads.n) {
@@ -110,7 +110,7 @@ void balance_read_clock(struct traced_process *t)
 	struct process_balance *b = &t->balance;
 	const uint64_t before_ns = b->clock_ns;
 
-	if (t->ticks.last_ns < b->clock_due_ns ||
+	if (t->ticks.span.last_ns < b->clock_due_ns ||
 	    t->capture->options.process_ns(t->pid, &b->clock_ns) < 0)
 		return;
 	if (b->clock_due_ns != 0) {
@@ -118,7 +118,7 @@ void balance_read_clock(struct traced_process *t)
 		counters->compared_running_ns += counters->running_ns - b->clock_running_ns;
 	}
 	b->clock_running_ns = counters->running_ns;
-	b->clock_due_ns = t->ticks.last_ns + CLOCK_NS;
+	b->clock_due_ns = t->ticks.span.last_ns + CLOCK_NS;
 }
 
 static bool lacks(const struct thread_time *own, const struct process_time *sum, int64_t ns)

@@ -289,8 +289,8 @@ static void end(struct traced_process *t)
 	tracees_give_up_samples(t, MISSED_NOT_STOPPED);
 	tracees_forget_all(t);
 	/* All samples are written, so the reader can end its chunk here. */
-	(void)record_tick(t, t->ticks.last, t->ticks.last_ns);
-	(void)record_event(t, RECORD_RESET, 0, t->ticks.last, record_time(t));
+	(void)record_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
+	(void)record_event(t, RECORD_RESET, 0, t->ticks.span.last, record_time(t));
 	targets_end(t);
 	if (leaves)
 		return;

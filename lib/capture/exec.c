@@ -175,7 +175,7 @@ void exec_happened(struct traced_process *t)
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;
 	t->sink->execs++;
-	(void)record_event(t, RECORD_EXEC, (uint32_t)t->pid, t->ticks.last, record_time(t));
+	(void)record_event(t, RECORD_EXEC, (uint32_t)t->pid, t->ticks.span.last, record_time(t));
 	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
 	if (!has_rights)
 		t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_OTHER_RIGHTS);

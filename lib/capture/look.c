@@ -363,7 +363,7 @@ void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_tick
 	const struct traced_process *t = th->target;
 
 	if (th->due == DUE_SAMPLE)
-		look_at_pending(th, ticks, t->ticks.last, t->ticks.last_ns);
+		look_at_pending(th, ticks, t->ticks.span.last, t->ticks.span.last_ns);
 	else
 		look_at(th, ticks, covered);
 }

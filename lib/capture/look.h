@@ -10,9 +10,9 @@
 #include "lib/capture/state.h"
 
 /*
- * Looks at an awake thread (sleepers.h) at the tick under way (t->ticks.last). ticks: the number of
- * ticks since the thread's last look, this one included, at least covered->before + covered->ticks.
- * Further ticks count as missed, since the tracer was late for them.
+ * Looks at an awake thread (sleepers.h) at the tick under way (t->ticks.span.last). ticks: the
+ * number of ticks since the thread's last look, this one included, at least covered->before +
+ * covered->ticks. Further ticks count as missed, since the tracer was late for them.
  */
 void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_ticks *covered);
 

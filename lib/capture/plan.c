@@ -35,7 +35,42 @@ static uint64_t own_ticks(const struct traced_process *t, uint64_t tick)
 
 uint64_t plan_ticks_due(const struct traced_process *t, uint64_t tick)
 {
-	return own_ticks(t, tick) - own_ticks(t, t->ticks.last);
+	return own_ticks(t, tick) - own_ticks(t, t->ticks.span.last);
+}
+
+struct tick_span plan_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns)
+{
+	const struct tick_span *before = &t->ticks.span;
+	const uint64_t due = plan_ticks_due(t, tick);
+	/* An event may have brought the look forward (plan_at_once). */
+	const uint64_t planned = min_u64(t->plan.slept_tick, tick);
+	struct tick_span span = {
+		.last = tick,
+		.last_ns = time_ns,
+		.previous = before->last,
+		.due = due,
+		.length_ns = before->last_ns == 0 ? 0 : (time_ns - before->last_ns) / due,
+		.slept = t->plan.next_tick > before->last,
+	};
+
+	if (t->plan.slept_tick > before->last)
+		span.left_out = min_u64(plan_ticks_due(t, planned - 1), due - 1);
+	return span;
+}
+
+struct covered_ticks plan_covered(const struct tick_span *span, uint64_t awake_ns)
+{
+	uint64_t back = 0;
+
+	if (span->slept)
+		back = span->left_out -
+		       min_u64(span->left_out, awake_ns / max_u64(span->length_ns, 1));
+	return (struct covered_ticks){
+		.ticks = 1 + back,
+		.tick = span->last - (span->last - span->previous) * back / span->due,
+		.time_ns = span->last_ns - span->length_ns * back,
+		.before = span->left_out - back,
+	};
 }
 
 static uint64_t divide_up(uint64_t a, uint64_t b)
@@ -51,7 +86,7 @@ static uint64_t next_tick(const struct traced_process *t)
 {
 	const struct capture *c = t->capture;
 	const struct share share = share_of(t);
-	const uint64_t number = own_ticks(t, t->ticks.last) + 1;
+	const uint64_t number = own_ticks(t, t->ticks.span.last) + 1;
 	const uint64_t due = divide_up(divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
 				       c->wake_ticks);
 

@@ -24,7 +24,7 @@ void plan_all(struct capture *c);
  * Enters the next look of a process into the list: at the next tick of its rate, but not before
  * tick t->plan.next_tick, which plan_after_tick and plan_at_once set. A process without threads, or
  * whose phase is not TRACED_SAMPLED, is looked at by the very next tick. Call this after a change
- * of phase, threads.n or ticks.last.
+ * of phase, threads.n or ticks.span.last.
  */
 void plan_target(struct traced_process *t);
 
@@ -33,6 +33,25 @@ void plan_at_once(struct traced_process *t);
 
 /* Returns the number of ticks of the process since its last look, up to and including tick. */
 uint64_t plan_ticks_due(const struct traced_process *t, uint64_t tick);
+
+/*
+ * Returns the span of a look at this tick, at which plan_ticks_due() is above 0. Reads t, and
+ * changes nothing. time_ns: the begin of the tick's period.
+ */
+struct tick_span plan_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/*
+ * Returns the ticks of a span that the look covers for a thread that has been awake for awake_ns
+ * since it slept; UINT64_MAX: it was awake at the look before. If the look was not planned for this
+ * tick, an event has caused it; then the thread is awake because of that event, and the look covers
+ * no tick that was left out.
+ *
+ * Example: a process has ticks of 10 ms and has slept for long, so it is looked at at tick 80, and
+ * next at 88; 81 to 87 are left out. The look at 88 finds that a thread has been awake for 25 ms,
+ * two whole ticks. So it covers five of the seven ticks that were left out, and its own: 83 to 88.
+ * At 81 and 82, `before`, the thread counts as asleep. That is right on average (plan.c).
+ */
+struct covered_ticks plan_covered(const struct tick_span *span, uint64_t awake_ns);
 
 /* Call this at the end of a tick: decides how many looks are left out if all threads sleep. */
 void plan_after_tick(struct traced_process *t, uint64_t tick);

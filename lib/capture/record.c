@@ -102,7 +102,7 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 		return false;
 	record->h = head(t, 0, tick, time_ns);
 	record->settled_ns = settled_ns(t, time_ns);
-	record->due = t->ticks.due;
+	record->due = t->ticks.span.due;
 	ring_commit(&t->sink->ring, RECORD_TICK, sizeof(*record));
 	return true;
 }
@@ -420,6 +420,6 @@ uint64_t record_time(const struct traced_process *t)
 
 	/* Before the first tick there is no period. */
 	if (now_ns < tick->begin_ns + tick->period_ns || tick->period_ns == 0)
-		return max_u64(now_ns, t->ticks.last_ns);
+		return max_u64(now_ns, t->ticks.span.last_ns);
 	return now_ns - (now_ns - tick->begin_ns) % tick->period_ns;
 }

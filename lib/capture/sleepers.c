@@ -89,7 +89,7 @@ void sleepers_wake(struct thread *th)
 	t->threads.n_asleep--;
 	t->threads.asleep_ns -= th->sleep.mark.run_ns;
 	t->reader.names_tick = min_u64(t->reader.names_tick, th->reader.name_tick);
-	t->plan.awake_tick = t->ticks.last;
+	t->plan.awake_tick = t->ticks.span.last;
 	th->asleep = false;
 	th->look.own_processor = false;
 	plan_at_once(t);
@@ -177,7 +177,7 @@ static bool read_awake_times(struct traced_process *t, uint64_t *sum_ns)
 }
 
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
-				      uint64_t *ret_woke_ns)
+				      uint64_t *ret_awake_ns)
 {
 	while (t->threads.next_asleep != NULL && *checks > 0) {
 		struct thread *th = t->threads.next_asleep;
@@ -191,12 +191,12 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *ch
 		sleepers_wake(th);
 		t->threads.n_passed--;
 		if (!th->look.known) {
-			*ret_woke_ns = 0;
+			*ret_awake_ns = 0;
 			return th;
 		}
 		ran_ns = th->look.mark.run_ns - th->sleep.mark.run_ns;
 		waited_ns = th->look.mark.wait_ns - th->sleep.mark.wait_ns;
-		*ret_woke_ns = ran_ns + waited_ns;
+		*ret_awake_ns = ran_ns + waited_ns;
 		t->threads.ended_now_ns -= ran_ns;
 		/*
 		 * No other thread has run. A thread that runs at this moment is found at the next

@@ -22,14 +22,29 @@
 #include "lib/capture/thread.h"
 
 /*
- * The ticks that one look at a thread stands for. There are several if ticks before the look were
- * skipped because all threads slept (plan.h). The record of the look carries the first of them.
+ * The ticks of a process from the one after its last look up to that of this look (plan.h). Ticks
+ * in between had no look because all threads slept, or because the tracer was late.
+ */
+struct tick_span {
+	uint64_t last, last_ns; /* the tick of this look: its number, the begin of its period */
+	uint64_t previous;	/* number of the tick of the look before */
+	uint64_t due;	    /* ticks of the process in the span, this one included; at least 1 */
+	uint64_t length_ns; /* from one of them to the next; 0 in the first span */
+	uint64_t left_out;  /* of them, those that were left out because all threads slept */
+	bool slept;	    /* all threads slept until the planned time of this look */
+};
+
+/*
+ * The ticks of a span that the look at one thread stands for. There are several if ticks before the
+ * look were left out. The record of the look carries the first of them.
  */
 struct covered_ticks {
 	uint64_t ticks;	  /* number of these ticks, at least 1 */
 	uint64_t tick;	  /* number of the first of them */
 	uint64_t time_ns; /* begin of the period of that first tick */
-	/* Skipped ticks before the first one: the thread counts as unchanged since the last look.
+	/*
+	 * Ticks that were left out before the first one: the thread counts as unchanged since the
+	 * last look.
 	 */
 	uint64_t before;
 };
@@ -44,19 +59,11 @@ enum traced_phase {
 
 /* tick.h: the ticks of one process, and the tick under way. */
 struct traced_ticks {
-	uint64_t last; /* number of the last tick at which the process was looked at */
-	uint64_t last_ns;
-	uint64_t first_ns;  /* time of its first tick; 0: there was none */
+	struct tick_span span; /* up to the last look at the process */
+	uint64_t first_ns;     /* time of its first tick; 0: there was none */
 	uint64_t late_ns;   /* threads that are not looked at by this time wait for the next tick */
 	uint64_t n_visited; /* threads looked at in this tick */
-	uint64_t due;	    /* ticks since the look before, this one included */
 	bool checking;	    /* sleeping threads are still to be checked: have they run? */
-
-	/* Between the look before and this one. */
-	uint64_t previous;  /* number of that look's tick */
-	uint64_t length_ns; /* from one tick of the process to the next */
-	uint64_t left_out;  /* looks left out because all threads slept */
-	bool slept;	    /* all threads slept until the planned time of this look */
 };
 
 /* plan.h: when the process is looked at next. */

@@ -1,5 +1,6 @@
 #include "lib/capture/stop.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/ptrace.h>
 
@@ -24,15 +25,49 @@ void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how)
 	(void)ptrace((enum __ptrace_request)how, tid, NULL, tracee_delivery(status, signal));
 }
 
+/* What a stop is, and whose. */
+enum stop_kind {
+	STOP_INTERRUPT, /* an interrupt of capture */
+	STOP_NOTICE, /* a trap without such an interrupt: a SIGCONT, or the end of a group-stop */
+	STOP_SIGNAL, /* before the delivery of a signal */
+	STOP_GROUP,  /* a stop signal has stopped the process */
+	STOP_CALL,   /* the begin or the end of a resumed call */
+	STOP_EVENT,  /* the thread has made a thread or a process */
+};
+
+static enum stop_kind kind_of(enum tracee_status status, enum thread_due due)
+{
+	switch (status) {
+	case TRACEE_TRAP:
+		return due != DUE_NOTHING ? STOP_INTERRUPT : STOP_NOTICE;
+	case TRACEE_SIGNAL:
+		return STOP_SIGNAL;
+	case TRACEE_GROUP_STOP:
+		return STOP_GROUP;
+	case TRACEE_CALL:
+		return STOP_CALL;
+	case TRACEE_CLONE:
+	case TRACEE_OTHER:
+		return STOP_EVENT;
+	/* reap.c handles these. */
+	case TRACEE_DEAD:
+	case TRACEE_EXEC:
+	case TRACEE_EXIT:
+		break;
+	}
+	assert(false);
+	return STOP_EVENT;
+}
+
 /*
  * Returns true if capture may have caused the interruption of a system call. The causes are: an
  * interrupt of its own; the notice of a SIGCONT, which wakes every traced thread, stopped or not; a
  * signal, because a traced thread is woken even by signals that it ignores. A group-stop interrupts
  * calls without a tracer, too, and so does what follows it until the thread has left the kernel.
  */
-static bool may_be_by_capture(const struct thread *th, enum tracee_status status)
+static bool may_have_cut_a_call(const struct thread *th, enum stop_kind kind)
 {
-	return (status == TRACEE_TRAP || status == TRACEE_SIGNAL) &&
+	return (kind == STOP_INTERRUPT || kind == STOP_NOTICE || kind == STOP_SIGNAL) &&
 	       th->group_stop == GROUP_STOP_NONE;
 }
 
@@ -66,7 +101,7 @@ static bool stop_again(const struct thread *th)
 }
 
 static void handle_interrupted_call(struct thread *th, struct user_regs_struct *raw,
-				    enum tracee_status status, int signal, uint64_t now_ns)
+				    enum stop_kind kind, int signal, uint64_t now_ns)
 {
 	struct resume_stop stop = {
 		.pid = th->target->pid,
@@ -76,9 +111,9 @@ static void handle_interrupted_call(struct thread *th, struct user_regs_struct *
 		.signal = signal,
 		.now_ns = now_ns,
 		.since_ns = call_timeouts_since(th, raw, now_ns),
-		.at_call = status == TRACEE_CALL,
+		.at_call = kind == STOP_CALL,
 		.interrupted = th->due != DUE_NOTHING,
-		.goes_on = (status == TRACEE_CALL || status == TRACEE_TRAP) &&
+		.goes_on = (kind == STOP_CALL || kind == STOP_INTERRUPT || kind == STOP_NOTICE) &&
 			   !state_is_cut(th->target),
 	};
 	/* A call that must not be disturbed has no interrupt under way. */
@@ -94,7 +129,7 @@ static void handle_interrupted_call(struct thread *th, struct user_regs_struct *
 	 * resumed.interrupted.
 	 */
 	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
-	if (th->resumed.state == RESUME_NONE && (may_be_by_capture(th, status) || cut_short))
+	if (th->resumed.state == RESUME_NONE && (may_have_cut_a_call(th, kind) || cut_short))
 		repair_or_resume(th, raw, &stop);
 	th->ended_resumed = was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted &&
 			    stop_again(th);
@@ -182,12 +217,12 @@ static uint32_t flags_of_state(struct thread *th, enum activity_at_tick state)
  * it could lack the interrupted stack, if that is neither the handler's nor the thread's own: Go
  * preempts goroutines by signals.
  */
-static void note_code(struct thread *th, const struct user_regs_struct *raw,
-		      enum tracee_status status, int signal)
+static void note_code(struct thread *th, const struct user_regs_struct *raw, enum stop_kind kind,
+		      int signal)
 {
 	if (th->stop.signal == 0 || !arch_enters_handler(raw, th->stop.signal))
 		arch_to_dwarf(raw, th->stop.code);
-	th->stop.signal = status == TRACEE_SIGNAL ? signal : 0;
+	th->stop.signal = kind == STOP_SIGNAL ? signal : 0;
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
@@ -274,55 +309,81 @@ static void end_stop(struct thread *th, enum tracee_status status, int signal)
 		th->held = (struct thread_held){.is = true, .status = status, .signal = signal};
 }
 
+/* Counts the stop, which began at this time and is over. */
+static void count_stop(struct capture_counters *counters, enum stop_kind kind, uint64_t pause_ns)
+{
+	if (kind != STOP_INTERRUPT) {
+		counters->event_stops++;
+		return;
+	}
+	counters->stops++;
+	counters_pause(counters, pause_ns);
+}
+
+/* Notes what a stop of this kind says about the stops and calls that follow. */
+static void note_kind(struct thread *th, enum stop_kind kind, int signal)
+{
+	/* A thread that stops is not writing a core. */
+	th->may_dump = false;
+	switch (kind) {
+	case STOP_GROUP:
+		th->group_stop = GROUP_STOP_IN;
+		return;
+	case STOP_INTERRUPT:
+	case STOP_NOTICE:
+		if (th->group_stop != GROUP_STOP_NONE)
+			th->group_stop = GROUP_STOP_AFTER;
+		return;
+	case STOP_SIGNAL:
+		th->may_dump = tracee_signal_dumps(signal);
+		th->group_stop = GROUP_STOP_NONE;
+		return;
+	case STOP_CALL:
+	case STOP_EVENT:
+		th->group_stop = GROUP_STOP_NONE;
+		return;
+	}
+}
+
 void stop_handle(struct thread *th, enum tracee_status status, int signal)
 {
 	struct traced_process *t = th->target;
 	const struct capture_options *options = &t->capture->options;
-	uint64_t since = options->now_ns();
-	const bool pending = th->due == DUE_SAMPLE;
-	const bool ours = status == TRACEE_TRAP && th->due != DUE_NOTHING;
-	bool broken = may_be_by_capture(th, status) || th->resumed.state != RESUME_NONE ||
-		      th->ended_resumed;
+	const uint64_t since_ns = options->now_ns();
+	const enum stop_kind kind = kind_of(status, th->due);
+	const bool owes_sample = th->due == DUE_SAMPLE;
+	const bool owes_repair = may_have_cut_a_call(th, kind) ||
+				 th->resumed.state != RESUME_NONE || th->ended_resumed;
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
 	int r = 0;
 
-	th->stop.ns = since;
+	th->stop.ns = since_ns;
 	options->beat->touching = t->id;
-	/* Every stop consumes a pending interrupt (kernel/signal.c). */
-	if (pending || broken)
+	if (owes_sample || owes_repair)
 		r = arch_get_regs(th->tid, &raw);
-	if (r == 0 && broken)
-		handle_interrupted_call(th, &raw, status, signal, since);
+	if (r == 0 && owes_repair)
+		handle_interrupted_call(th, &raw, kind, signal, since_ns);
 	call_timeouts_watch(th);
 	/* The arguments of the resumed call were read from the thread's memory. */
 	if (th->resumed.state != RESUME_NONE)
-		slow_memory_was_read(t, since, 0);
-	if (r == 0 && (pending || broken))
-		note_code(th, &raw, status, signal);
+		slow_memory_was_read(t, since_ns, 0);
+	if (r == 0 && (owes_sample || owes_repair))
+		note_code(th, &raw, kind, signal);
 	else
 		th->stop.signal = 0;
-	if (r == 0 && pending)
+	if (r == 0 && owes_sample)
 		r = take_sample(th, &raw, &record, &size);
 	end_stop(th, status, signal);
-	if (ours) {
-		counters_pause(t->counters, options->now_ns() - since);
-		t->counters->stops++;
-	} else {
-		t->counters->event_stops++;
-	}
-	if (pending)
+	count_stop(t->counters, kind, options->now_ns() - since_ns);
+	if (owes_sample)
 		finish_sample(th, r, record, size);
+	/* Every stop consumes a pending interrupt (kernel/signal.c). */
 	tracees_clear_pending(th);
 	th->due = th->ended_resumed ? DUE_STOP : DUE_NOTHING;
 	sleepers_wake(th);
-	/* A thread that stops is not writing a core. */
-	th->may_dump = status == TRACEE_SIGNAL && tracee_signal_dumps(signal);
-	if (status == TRACEE_GROUP_STOP)
-		th->group_stop = GROUP_STOP_IN;
-	else if (th->group_stop != GROUP_STOP_NONE)
-		th->group_stop = status == TRACEE_TRAP ? GROUP_STOP_AFTER : GROUP_STOP_NONE;
-	t->counters->cost_ns += options->now_ns() - since;
+	note_kind(th, kind, signal);
+	t->counters->cost_ns += options->now_ns() - since_ns;
 	options->beat->touching = 0;
 }

@@ -35,7 +35,7 @@ int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 				     .proc_fd = -1,
 				     .task_fd = -1,
 				     .pagemap_fd = -1,
-				     .ticks.last = tick,
+				     .ticks.span.last = tick,
 				     .plan.rate_ticks = 1,
 				     .plan.rate_of = 1};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
@@ -137,8 +137,8 @@ static bool write_end(struct traced_process *t)
 {
 	if (t->end == TRACED_END_CRASH)
 		return true;
-	record_exits(t, t->ticks.last, record_time(t));
-	return record_event(t, RECORD_END, 0, t->ticks.last, record_time(t));
+	record_exits(t, t->ticks.span.last, record_time(t));
+	return record_event(t, RECORD_END, 0, t->ticks.span.last, record_time(t));
 }
 
 static void report_end(const struct traced_process *t)
@@ -175,6 +175,6 @@ void targets_finish(struct traced_process *t)
 {
 	tracees_give_up_samples(t, MISSED_NOT_STOPPED);
 	/* All samples are written, so the reader can end its chunk here. */
-	(void)record_tick(t, t->ticks.last, t->ticks.last_ns);
+	(void)record_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
 	targets_end(t);
 }

@@ -80,34 +80,13 @@ static void scan_for_threads(struct traced_process *t, uint64_t tick, uint64_t t
 static void count_sleepers(struct traced_process *t)
 {
 	struct capture_counters *counters = t->counters;
-	const uint64_t n = t->ticks.due * t->threads.n_passed;
+	const uint64_t n = t->ticks.span.due * t->threads.n_passed;
 
 	counters->expected += n;
 	if (t->reader.needs_reset || t->sink->reader_is_gone)
 		counters->missed[record_no_room_reason(t)] += n;
 	else
 		counters->repeated += n;
-}
-
-/*
- * Returns the ticks that the look covers for a thread that has been awake for so long since it
- * slept. If the look was not planned for this tick, an event has caused it; then the thread is
- * awake because of that event, and the look covers no skipped ticks.
- */
-static struct covered_ticks covered_by_look(const struct traced_process *t, uint64_t woke_ns)
-{
-	const struct traced_ticks *ticks = &t->ticks;
-	uint64_t back = 0;
-
-	if (ticks->slept)
-		back = ticks->left_out -
-		       min_u64(ticks->left_out, woke_ns / max_u64(ticks->length_ns, 1));
-	return (struct covered_ticks){
-		.ticks = 1 + back,
-		.tick = ticks->last - (ticks->last - ticks->previous) * back / ticks->due,
-		.time_ns = ticks->last_ns - ticks->length_ns * back,
-		.before = ticks->left_out - back,
-	};
 }
 
 /* Returns false if the thread existed before capture attached, and must wait for its turn. */
@@ -145,9 +124,9 @@ static void end_tick(struct traced_process *t)
 	t->capture->options.beat->touching = 0;
 	if (t->phase == TRACED_ENDED)
 		return;
-	(void)record_tick(t, t->ticks.last, t->ticks.last_ns);
+	(void)record_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
 	t->counters->threads = t->threads.n;
-	plan_after_tick(t, t->ticks.last);
+	plan_after_tick(t, t->ticks.span.last);
 }
 
 /*
@@ -170,11 +149,15 @@ static void end_checks(struct traced_process *t)
 	count_sleepers(t);
 }
 
-/* Looks for an exec that no stop has reported, new threads, and the end of the process. */
-static void check_threads(struct traced_process *t, uint64_t tick, uint64_t last_tick,
-			  uint64_t time_ns)
+/*
+ * Looks for an exec that no stop has reported, new threads, and the end of the process. previous:
+ * number of the tick before.
+ */
+static void check_threads(struct traced_process *t, uint64_t previous, uint64_t time_ns)
 {
-	if (t->exec.doubt || tick / DOUBT_TICKS != last_tick / DOUBT_TICKS) {
+	const uint64_t tick = t->ticks.span.last;
+
+	if (t->exec.doubt || tick / DOUBT_TICKS != previous / DOUBT_TICKS) {
 		t->exec.doubt = false;
 		exec_check(t);
 	}
@@ -184,84 +167,61 @@ static void check_threads(struct traced_process *t, uint64_t tick, uint64_t last
 	}
 }
 
+/* Writes what the reader has to know before the samples of this tick. */
+static void begin_records(struct traced_process *t)
+{
+	const struct tick_span *span = &t->ticks.span;
+
+	if (!t->reader.needs_reset)
+		record_exits(t, span->last, span->last_ns);
+	if (t->reader.needs_reset)
+		record_reset(t, span->last, span->last_ns);
+}
+
+/* Counts the ticks, and those of threads that are not attached to. */
+static void count_ticks(const struct traced_process *t)
+{
+	struct capture_counters *counters = t->counters;
+	const uint64_t n = t->ticks.span.due * t->scan.n_refused;
+
+	counters->ticks += t->ticks.span.due;
+	counters->refused = t->scan.n_refused;
+	counters->refused_error = (uint64_t)-t->scan.refused_error;
+	counters->expected += n;
+	counters->missed[MISSED_NOT_ATTACHED] += n;
+}
+
 /*
  * A tick of a withheld process (capture_withhold). All threads are moved to the awake list: their
  * marks grow old, and the first tick that is sampled again looks at each thread.
  */
-static void miss_tick(struct traced_process *t, uint64_t ticks)
+static void miss_tick(struct traced_process *t)
 {
+	const struct tick_span *span = &t->ticks.span;
+
 	while (t->threads.asleep != NULL)
 		sleepers_wake(t->threads.asleep);
 	t->threads.ended_known = false;
 	t->threads.next_awake = NULL;
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
-		const uint64_t n = th->life == THREAD_SEEN ? ticks : 1;
+		const uint64_t n = th->life == THREAD_SEEN ? span->due : 1;
 
 		if (th->life == THREAD_DEAD)
 			continue;
 		t->counters->expected += n;
-		record_missed(th, MISSED_BUDGET, n, t->ticks.last, t->ticks.last_ns);
+		record_missed(th, MISSED_BUDGET, n, span->last, span->last_ns);
 	}
 	end_tick(t);
 	charge(t);
 }
 
-bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
+/* Begins to look at the threads. Returns false if none has to be looked at: the tick is over. */
+static bool begin_looks(struct traced_process *t)
 {
-	struct capture_counters *counters = t->counters;
-	const struct capture *c = t->capture;
-	/*
-	 * Ticks may have been skipped since then, because of the rate or because all threads slept.
-	 */
-	const uint64_t last_tick = t->ticks.last, last_ns = t->ticks.last_ns;
-	const bool slept = t->plan.next_tick > last_tick;
-	uint64_t ticks, since, left_out = 0;
-	struct covered_ticks covered;
+	const struct covered_ticks covered = plan_covered(&t->ticks.span, 0);
+	bool more;
 
-	if (tick <= last_tick || tick < t->plan.next_tick)
-		return false;
-	if (t->phase == TRACED_AWAITS_EXEC) {
-		t->ticks.last = tick;
-		check_threads(t, tick, last_tick, time_ns);
-		return false;
-	}
-	if (t->phase != TRACED_SAMPLED)
-		return false;
-	ticks = plan_ticks_due(t, tick);
-	if (ticks == 0)
-		return false;
-	since = c->charged_ns;
-	if (t->plan.slept_tick > last_tick)
-		left_out = min_u64(plan_ticks_due(t, min_u64(t->plan.slept_tick, tick) - 1),
-				   ticks - 1);
-	t->ticks.last = tick;
-	t->ticks.last_ns = time_ns;
-	if (t->ticks.first_ns == 0)
-		t->ticks.first_ns = time_ns;
-	t->ticks.due = ticks;
-	t->ticks.previous = last_tick;
-	t->ticks.length_ns = last_ns == 0 ? 0 : (time_ns - last_ns) / ticks;
-	t->ticks.left_out = left_out;
-	t->ticks.slept = slept;
-	if (t->slow_until_ns < since)
-		t->slow_until_ns = 0;
-	counters->ticks += ticks;
-	t->capture->options.beat->touching = t->id;
-	if (!t->reader.needs_reset)
-		record_exits(t, tick, time_ns);
-	if (t->reader.needs_reset)
-		record_reset(t, tick, time_ns);
-	check_threads(t, tick, last_tick, time_ns);
-	counters->refused = t->scan.n_refused;
-	counters->refused_error = (uint64_t)-t->scan.refused_error;
-	counters->expected += ticks * t->scan.n_refused;
-	counters->missed[MISSED_NOT_ATTACHED] += ticks * t->scan.n_refused;
-	if (t->is_withheld) {
-		miss_tick(t, ticks);
-		return false;
-	}
-	watch_tick(t, tick, time_ns);
-	covered = covered_by_look(t, 0);
+	watch_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
 	record_rename_all(t, covered.tick, covered.time_ns);
 	balance_read_clock(t);
 	sleepers_begin_tick(t);
@@ -270,25 +230,56 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	t->ticks.checking = t->threads.next_asleep != NULL;
 	if (!t->ticks.checking)
 		end_checks(t);
-	if (!t->ticks.checking && t->threads.awake == NULL)
+	more = t->ticks.checking || t->threads.awake != NULL;
+	if (!more)
 		end_tick(t);
 	charge(t);
-	t->ticks.late_ns = c->charged_ns + LOOK_NS;
-	return t->ticks.checking || t->threads.awake != NULL;
+	t->ticks.late_ns = t->capture->charged_ns + LOOK_NS;
+	return more;
 }
 
-static void visit(struct thread *th, bool late, uint64_t woke_ns)
+bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
+{
+	const uint64_t previous = t->ticks.span.last;
+
+	if (tick <= previous || tick < t->plan.next_tick)
+		return false;
+	if (t->phase == TRACED_AWAITS_EXEC) {
+		t->ticks.span.last = tick;
+		check_threads(t, previous, time_ns);
+		return false;
+	}
+	if (t->phase != TRACED_SAMPLED || plan_ticks_due(t, tick) == 0)
+		return false;
+	t->ticks.span = plan_span(t, tick, time_ns);
+	if (t->ticks.first_ns == 0)
+		t->ticks.first_ns = time_ns;
+	if (t->slow_until_ns < t->capture->charged_ns)
+		t->slow_until_ns = 0;
+	t->capture->options.beat->touching = t->id;
+	begin_records(t);
+	check_threads(t, previous, time_ns);
+	count_ticks(t);
+	if (t->is_withheld) {
+		miss_tick(t);
+		return false;
+	}
+	return begin_looks(t);
+}
+
+/* awake_ns: as of plan_covered(). */
+static void visit(struct thread *th, bool late, uint64_t awake_ns)
 {
 	struct traced_process *t = th->target;
-	struct covered_ticks covered = {
-		.ticks = 1, .tick = t->ticks.last, .time_ns = t->ticks.last_ns};
+	const struct tick_span *span = &t->ticks.span;
+	struct covered_ticks covered = {.ticks = 1, .tick = span->last, .time_ns = span->last_ns};
 	uint64_t ticks = 1;
 
-	if (th->life == THREAD_DEAD || !has_its_turn(th, t->ticks.last_ns))
+	if (th->life == THREAD_DEAD || !has_its_turn(th, span->last_ns))
 		return;
 	if (th->life == THREAD_SEEN) {
-		covered = covered_by_look(t, woke_ns);
-		ticks = t->ticks.due;
+		covered = plan_covered(span, awake_ns);
+		ticks = span->due;
 	}
 	/* record_rename_all may have skipped the thread while it slept. */
 	record_rename(th, covered.tick, covered.time_ns);
@@ -301,7 +292,7 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 	th->life = THREAD_SEEN;
 	t->counters->expected += ticks;
 	if (late && th->due != DUE_SAMPLE)
-		record_missed(th, MISSED_LATE, ticks, t->ticks.last, t->ticks.last_ns);
+		record_missed(th, MISSED_LATE, ticks, span->last, span->last_ns);
 	else
 		look_at_thread(th, ticks, &covered);
 }
@@ -313,12 +304,12 @@ static void visit_asleep(struct traced_process *t, bool late, uint64_t *left)
 {
 	unsigned int checks = PORTION_CHECKS;
 	struct thread *th;
-	uint64_t woke_ns;
+	uint64_t awake_ns;
 
-	while (*left > 0 && (th = sleepers_next_that_ran(t, &checks, &woke_ns)) != NULL) {
+	while (*left > 0 && (th = sleepers_next_that_ran(t, &checks, &awake_ns)) != NULL) {
 		--*left;
 		t->ticks.n_visited++;
-		visit(th, late, woke_ns);
+		visit(th, late, awake_ns);
 	}
 	if (t->threads.next_asleep == NULL)
 		end_checks(t);

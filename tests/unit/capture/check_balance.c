@@ -25,7 +25,7 @@ static void set_up(void)
 	capture = (struct capture){.options.process_ns = read_cpu_ns};
 	process = (struct traced_process){.capture = &capture,
 					  .counters = &counters,
-					  .ticks = {.length_ns = TICK_NS, .due = 1},
+					  .ticks.span = {.length_ns = TICK_NS, .due = 1},
 					  .threads = {.n = 2}};
 	a = b = (struct thread){
 		.target = &process,
@@ -232,7 +232,7 @@ static void read_clock(unsigned int n, uint64_t ran_ns)
 	for (unsigned int i = 0; i < n; i++) {
 		balance_tell_running(&a, i % 2);
 		cpu_ns += ran_ns;
-		process.ticks.last_ns += TICK_NS;
+		process.ticks.span.last_ns += TICK_NS;
 		balance_read_clock(&process);
 	}
 }
