@@ -437,6 +437,7 @@ static int on_spool(void *ctx, struct ipc_message *message)
 	if (m->counts.sent > s->spool_now.sent)
 		s->delivered_ns = clock_mono_ns();
 	s->spool_now = m->counts;
+	s->spool_error = (int)m->error;
 	return 0;
 }
 

@@ -137,10 +137,13 @@ struct spool_counts {
 	uint64_t expired;   /* removed because they were too old */
 	uint64_t set_aside; /* damaged, or not written by the daemon */
 };
-/* MSG_SPOOL: the counters of the spool. Sent when a counter has changed. */
+/* MSG_SPOOL: the state of the spool. Sent when a member has changed. */
 struct msg_spool {
 	struct msg_header h;
 	struct spool_counts counts;
+	/* Why nothing can be written to it now, so that chunks wait in memory: an errno, or 0. */
+	uint32_t error;
+	uint32_t reserved;
 };
 
 /*
@@ -190,7 +193,8 @@ struct msg_probed {
 	int32_t status;	       /* of HTTP; 0: no answer */
 	uint32_t fault;	       /* enum transport_fault, with status 0 */
 	int64_t clock_ahead_s; /* as in MSG_CLOCK */
-	/* Location or X-Sentry-Error of the server, or the message of libcurl */
+	/* Location, the reason of a denial or X-Sentry-Error, of the server; or libcurl's message
+	 */
 	char text[MSG_TEXT_MAX];
 };
 

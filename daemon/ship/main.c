@@ -66,11 +66,12 @@ static void report_spool(void)
 	const struct msg_spool m = {
 		.h = MSG_HEADER(MSG_SPOOL),
 		.counts = s->counts,
+		.error = (uint32_t)s->disk_error,
 	};
 
-	if (!s->counts_changed)
+	if (!s->changed)
 		return;
-	s->counts_changed = false;
+	s->changed = false;
 	send_message(&m, sizeof(m));
 }
 
@@ -313,14 +314,16 @@ static int take_finish(void *ctx, struct ipc_message *message)
 /* Reports the answer to a probe, or its absence. */
 static void report_probe(const struct transport_answer *a)
 {
+	const struct destination *d = &outbox.destination;
 	const char *text = a->status == 0	 ? a->error
 			   : a->location != NULL ? a->location
+			   : d->denial != 0	 ? d->denial_text
 						 : a->sentry_error;
 	struct msg_probed m = {
 		.h = MSG_HEADER(MSG_PROBED),
 		.status = a->status,
 		.fault = (uint32_t)a->fault,
-		.clock_ahead_s = outbox.destination.clock_ahead_s,
+		.clock_ahead_s = d->clock_ahead_s,
 	};
 
 	(void)snprintf(m.text, sizeof(m.text), "%s", text != NULL ? text : "");

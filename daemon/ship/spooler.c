@@ -12,8 +12,8 @@
 #include "lib/ship/retry.h"
 
 /* Waits after an error: until a full disk may have room, and until memory may be free. */
-#define PUT_PAUSE_NS (10 * NS_PER_SEC)
-#define GET_PAUSE_NS (1 * NS_PER_SEC)
+#define DISK_PAUSE_NS (10 * NS_PER_SEC)
+#define GET_PAUSE_NS  (1 * NS_PER_SEC)
 
 /* Time between two searches for envelopes that are too old. */
 #define CHECK_PAUSE_NS (60 * NS_PER_SEC)
@@ -38,7 +38,7 @@ static void update_counts(struct spooler *s)
 {
 	s->counts.count = spool_count(s->spool);
 	s->counts.bytes = spool_bytes(s->spool);
-	s->counts_changed = true;
+	s->changed = true;
 }
 
 /* Counts a removed envelope for the client report. name: of its file. */
@@ -54,7 +54,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name, int er
 {
 	struct spooler *s = ctx;
 
-	s->counts_changed = true;
+	s->changed = true;
 	switch (event) {
 	case SPOOL_OVERFLOW:
 		s->counts.overflow++;
@@ -124,11 +124,23 @@ void spooler_set_dsn(struct spooler *s, const struct dsn *dsn)
 			    others, others == 1 ? " waits" : "s wait");
 }
 
+static void set_disk_error(struct spooler *s, int error)
+{
+	s->changed |= error != s->disk_error;
+	s->disk_error = error;
+	s->disk_retry_ns = error == 0 ? 0 : clock_boot_ns() + DISK_PAUSE_NS;
+}
+
 void spooler_check(struct spooler *s)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
-	if (s->spool == NULL || now_ns < s->check_ns)
+	if (s->spool == NULL)
+		return;
+	/* After E2BIG only a smaller envelope can be written. */
+	if (s->disk_error != 0 && s->disk_error != E2BIG && now_ns >= s->disk_retry_ns)
+		set_disk_error(s, -spool_try(s->spool, s->disk_size));
+	if (now_ns < s->check_ns)
 		return;
 	s->check_ns = now_ns + CHECK_PAUSE_NS;
 	spool_expire(s->spool, wall_ms());
@@ -155,9 +167,11 @@ static int put(struct spooler *s, const struct queue_item *item)
 	r = spool_id_parse(item->chunk_id, id);
 	if (r == 0)
 		r = package_compress(&item->package, ENVELOPE_NOT_SENT, NULL, &body);
-	if (r == 0)
+	if (r == 0) {
 		r = spool_add(s->spool, id, s->dsn, package_kind(&item->package), body.data,
 			      body.len, wall_ms());
+		s->disk_size = body.len;
+	}
 	buf_fini(&body);
 	return r;
 }
@@ -169,15 +183,9 @@ bool spooler_put(struct spooler *s, const struct queue_item *item)
 	if (s->spool == NULL || clock_boot_ns() < s->disk_retry_ns)
 		return false;
 	r = put(s, item);
-	if (r < 0) {
-		if (s->disk_retry_ns == 0)
-			log_warning("writing to the spool failed: %s: chunks wait in memory, and "
-				    "sentry-profd-ship tries again after %llu s",
-				    strerror(-r), (unsigned long long)(PUT_PAUSE_NS / NS_PER_SEC));
-		s->disk_retry_ns = clock_boot_ns() + PUT_PAUSE_NS;
+	set_disk_error(s, -r);
+	if (r < 0)
 		return false;
-	}
-	s->disk_retry_ns = 0;
 	update_counts(s);
 	log_debug("chunk %s is put into the spool", item->chunk_id);
 	return true;
@@ -185,7 +193,7 @@ bool spooler_put(struct spooler *s, const struct queue_item *item)
 
 void spooler_retry_disk(struct spooler *s)
 {
-	s->disk_retry_ns = min_u64(s->disk_retry_ns, 1);
+	s->disk_retry_ns = 0;
 }
 
 uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind)

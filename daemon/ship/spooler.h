@@ -35,7 +35,12 @@ struct spooler {
 	uint64_t dsn;	   /* dsn_hash() of the DSN whose envelopes this ship stores and sends */
 	uint64_t next_ns;  /* when the next envelope may be sent */
 	uint64_t check_ns; /* when to look for envelopes that are too old */
-	/* After an error of the disk: when to write again. Else 0 or past. */
+	/*
+	 * Why the last envelope could not be written to the disk, an errno, since when chunks wait
+	 * in memory; its size, and when the disk is tried again. 0: the disk works.
+	 */
+	int disk_error;
+	size_t disk_size;
 	uint64_t disk_retry_ns;
 	/* The envelope that is being sent. */
 	bool sending;
@@ -43,7 +48,7 @@ struct spooler {
 	enum envelope_kind sending_kind;
 	bool warned_overflow;
 	struct spool_counts counts;
-	bool counts_changed; /* set by this module, reset by the caller */
+	bool changed; /* counts or disk_error; set by this module, reset by the caller */
 };
 
 /* Initialises a spooler without a spool. It counts lost envelopes in reports. */
@@ -62,7 +67,10 @@ void spooler_fini(struct spooler *s);
 /* Sets the DSN. Logs the number of envelopes in the spool that are for other DSNs. */
 void spooler_set_dsn(struct spooler *s, const struct dsn *dsn);
 
-/* Removes envelopes that are too old, of all DSNs. Call it at each turn of the loop. */
+/*
+ * Removes envelopes that are too old, of all DSNs, and tries a disk that has failed. Call it at
+ * each turn of the loop.
+ */
 void spooler_check(struct spooler *s);
 
 /* Returns true if the chunk is in the spool. */

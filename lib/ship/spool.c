@@ -349,16 +349,19 @@ void spool_free(struct spool *s)
 	free(s);
 }
 
-/* Writes the file under its name with a dot in front, then renames it. */
-static int create_file(const struct spool *s, const struct spool_entry *e, const void *bytes)
+/*
+ * Writes the file of an entry under its name with a dot in front, which a later start removes if
+ * this process ends before it renames the file.
+ */
+static int write_file(const struct spool *s, const struct spool_entry *e, const void *bytes,
+		      char ret_name[1 + SPOOL_NAME_SIZE])
 {
 	const int dir = s->options.dir_fd;
-	char name[1 + SPOOL_NAME_SIZE];
 	int fd, r;
 
-	name[0] = '.';
-	spool_name_format(e, name + 1);
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ret_name[0] = '.';
+	spool_name_format(e, ret_name + 1);
+	fd = openat(dir, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = write_all(fd, bytes, e->size);
@@ -367,9 +370,37 @@ static int create_file(const struct spool *s, const struct spool_entry *e, const
 	/* NFS, for one, reports write errors at close(2). */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
-	if (r == 0 && renameat(dir, name, dir, name + 1) < 0)
+	if (r < 0)
+		(void)unlinkat(dir, ret_name, 0);
+	return r;
+}
+
+int spool_try(const struct spool *s, size_t size)
+{
+	const struct spool_entry e = {.size = size};
+	char name[1 + SPOOL_NAME_SIZE];
+	void *bytes = calloc(1, size);
+	int r;
+
+	if (bytes == NULL)
+		return -ENOMEM;
+	r = write_file(s, &e, bytes, name);
+	if (r == 0)
+		(void)unlinkat(s->options.dir_fd, name, 0);
+	free(bytes);
+	return r;
+}
+
+static int create_file(const struct spool *s, const struct spool_entry *e, const void *bytes)
+{
+	const int dir = s->options.dir_fd;
+	char name[1 + SPOOL_NAME_SIZE];
+	int r = write_file(s, e, bytes, name);
+
+	if (r < 0)
+		return r;
+	if (renameat(dir, name, dir, name + 1) < 0) {
 		r = -errno;
-	if (r < 0) {
 		(void)unlinkat(dir, name, 0);
 		return r;
 	}

@@ -116,6 +116,12 @@ void spool_free(struct spool *s);
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
 
+/*
+ * Finds out whether the disk can be written: writes a file of this size and removes it. Returns 0,
+ * -ENOMEM, or an error of open(2), write(2) or fsync(2).
+ */
+must_check int spool_try(const struct spool *s, size_t size);
+
 /* Returns the oldest envelope of a kind for a DSN, or NULL. */
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
 				       enum envelope_kind kind);

@@ -338,7 +338,8 @@ def answered(box, *args, **options):
 
 
 def test_servers(box):
-    good, bad = Server(box), Server(box, status=403)
+    good = Server(box)
+    bad = Server(box, script=[{'status': 403, 'body': '{"detail": "no such key"}'}] * 9)
     down = f'http://k@127.0.0.1:{harness.free_port()}/1'
     env = dict(good.env, SENTRY_DSN=good.dsn)
     answered(box, env=env).check('server', 'ok', 'accepts us')
@@ -346,7 +347,7 @@ def test_servers(box):
     check(sum(good.reported.values()) == 0, 'nothing is told to be lost')
     key = re.search('//([^@]+)@', good.dsn)[1]
     found = answered(box, env=dict(bad.env, SENTRY_DSN=bad.dsn))
-    found.check('server', 'fault', '403.*key')
+    found.check('server', 'fault', 'answers 403, no such key: .*key')
     check(key not in found.done.stdout + found.done.stderr, 'the key shows')
     # A proxy whose server is being upgraded, and a server that has moved.
     busy = Server(box, status=502)

@@ -165,6 +165,7 @@ struct ship {
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;
+	int spool_error; /* why nothing can be written to the spool (struct msg_spool); or 0 */
 	struct client_report unreported; /* losses not reported to its process yet */
 	uint32_t ping_checks;		 /* checks of overdue.c since the last MSG_PONG */
 	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */

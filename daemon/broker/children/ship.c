@@ -187,6 +187,7 @@ void ship_died(struct ship *s)
 	};
 
 	s->probe_awaited = false;
+	s->spool_error = 0;
 	s->spool_now.count = 0;
 	s->spool_now.bytes = 0;
 	add_spool(&s->spool_past, &s->spool_now);

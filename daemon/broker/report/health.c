@@ -1,6 +1,8 @@
 #include "daemon/broker/report/health.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,15 +45,30 @@ static void check_kernel(struct parts *parts)
 		degraded_begin(d, LIMITATION_FIFO, "the kernel refuses it");
 }
 
-/* ship_fds has the directory itself, which a new one of the same name does not replace. */
+/*
+ * A spool that cannot be opened is noticed at the start. ship_fds has the directory itself, which a
+ * new one of the same name does not replace.
+ */
 static void check_spool(struct parts *parts)
 {
-	const int fd = parts->children.ship_fds[INIT_SPOOL];
+	struct degraded *d = &parts->state.degraded;
+	const struct children *c = &parts->children;
+	const int fd = c->ship_fds[INIT_SPOOL];
 	struct stat st;
+	int error = 0;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 0)
-		degraded_begin(&parts->state.degraded, LIMITATION_SPOOL,
-			       "its directory was removed");
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < c->n_ships && error == 0; i++)
+		error = c->ships[i]->spool_error;
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
+		degraded_begin(d, LIMITATION_SPOOL, "its directory was removed");
+	else if (error != 0)
+		degraded_begin(d, LIMITATION_SPOOL, "writing to it fails: %s",
+			       error == E2BIG ? "a chunk is larger than its limit"
+					      : strerror(error));
+	else
+		degraded_end(d, LIMITATION_SPOOL);
 }
 
 static void check_clocks(struct parts *parts)

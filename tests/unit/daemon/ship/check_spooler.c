@@ -1,7 +1,13 @@
-/* The pauses between envelopes of the spool, and the counts of lost envelopes. */
+/*
+ * The pauses between envelopes of the spool, the counts of lost envelopes, and a disk that cannot
+ * be written.
+ */
 #include "daemon/ship/spooler.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -14,20 +20,20 @@ static struct reports reports;
 static struct dsn dsn;
 static struct buf envelope;
 
+static const struct package package = {
+	.event_id = {1},
+	.sdk_name = "name",
+	.sdk_version = "1.2.3",
+	.payload_fd = -1,
+};
+
 static void set_up(void)
 {
-	const struct package p = {
-		.event_id = {1},
-		.sdk_name = "name",
-		.sdk_version = "1.2.3",
-		.payload_fd = -1,
-	};
-
 	dir = open(suite_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
 	ck_assert_int_eq(dsn_parse(&dsn, "https://key@localhost/1"), DSN_OK);
 	buf_init(&envelope, 4096);
-	OK(package_compress(&p, ENVELOPE_NOT_SENT, NULL, &envelope));
+	OK(package_compress(&package, ENVELOPE_NOT_SENT, NULL, &envelope));
 	reports_init(&reports, 0);
 	spooler_init(&spooler, &reports);
 	spooler_set_dsn(&spooler, &dsn);
@@ -168,4 +174,76 @@ TEST(losses_are_reported_to_their_own_server)
 	ck_assert_uint_eq(spooler.counts.expired, 4);
 	ck_assert_uint_eq(counted->quantity[ENVELOPE_CHUNK][CLIENT_REPORT_CACHE_OVERFLOW], 1);
 	ck_assert_uint_eq(counted->quantity[ENVELOPE_V1][CLIENT_REPORT_CACHE_OVERFLOW], 2);
+}
+
+/* Writing fails with EFBIG, or no longer. */
+static void break_disk(bool broken)
+{
+	const struct rlimit none = {.rlim_max = RLIM_INFINITY};
+	const struct rlimit all = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+
+	OK(setrlimit(RLIMIT_FSIZE, broken ? &none : &all));
+}
+
+static bool put(void)
+{
+	const struct queue_item item = {
+		.package = package,
+		.chunk_id = "00112233445566778899aabbccddeeff",
+	};
+
+	return spooler_put(&spooler, &item);
+}
+
+/* Looks again when the pause after the failure is over. Returns whether the caller is told. */
+static bool look_again(void)
+{
+	spooler.changed = false;
+	spooler.disk_retry_ns = 1;
+	spooler_check(&spooler);
+	return spooler.changed;
+}
+
+static int count_file(void *ctx, const char *name)
+{
+	size_t *n = ctx;
+
+	*n += strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+	return 0;
+}
+
+TEST(a_disk_that_fails_is_tried_until_it_works)
+{
+	size_t n_files = 0;
+
+	ck_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	open_spool();
+	break_disk(true);
+	spooler.changed = false;
+	ck_assert(!put());
+	ck_assert_int_eq(spooler.disk_error, EFBIG);
+	ck_assert(spooler.changed);
+	/* Not before the pause is over. */
+	break_disk(false);
+	spooler_check(&spooler);
+	ck_assert_int_eq(spooler.disk_error, EFBIG);
+	break_disk(true);
+	ck_assert(!look_again());
+	ck_assert_int_eq(spooler.disk_error, EFBIG);
+	break_disk(false);
+	ck_assert(look_again());
+	ck_assert_int_eq(spooler.disk_error, 0);
+	OK(spool_for_each_name(dir, count_file, &n_files));
+	ck_assert_uint_eq(n_files, 0);
+	ck_assert(put());
+}
+
+TEST(a_chunk_is_larger_than_the_spool)
+{
+	const struct spool_limits limits = {.bytes = 1};
+
+	OK(spooler_open(&spooler, dsn_hash(&dsn), &limits, dir));
+	ck_assert(!put());
+	ck_assert_int_eq(spooler.disk_error, E2BIG);
+	ck_assert(!look_again());
 }
