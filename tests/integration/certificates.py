@@ -11,19 +11,23 @@ def openssl(*args):
                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def make_context(directory, names, days):
-    """Makes ca.pem, server.pem and server.key; returns a context with them.
+NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
-    days: how long they are valid; with -1 they expired yesterday."""
+
+def make_authority(directory):
+    """Makes ca.pem and ca.key."""
+    openssl('req', '-x509', *NEW_KEY, '-days', '2', '-subj', '/CN=sentry-profd test authority',
+            '-keyout', f'{directory}/ca.key', '-out', f'{directory}/ca.pem')
+
+
+def certify(context, directory, names, days):
+    """Gives the context a new certificate by the authority: server.pem and server.key.
+
+    days: how long it is valid; with -1 it expired yesterday."""
     def path(name):
         return os.path.join(directory, name)
 
-    new_key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
-               '-nodes']
-    openssl('req', '-x509', *new_key, '-days', '2',
-            '-subj', '/CN=sentry-profd test authority',
-            '-keyout', path('ca.key'), '-out', path('ca.pem'))
-    openssl('req', *new_key, '-subj', '/CN=sentry-profd test server',
+    openssl('req', *NEW_KEY, '-subj', '/CN=sentry-profd test server',
             '-keyout', path('server.key'), '-out', path('server.csr'))
     kinds = ['IP' if re.fullmatch(r'[\d.]+', n) else 'DNS' for n in names]
     with open(path('server.ext'), 'w') as f:
@@ -33,6 +37,12 @@ def make_context(directory, names, days):
             '-CA', path('ca.pem'), '-CAkey', path('ca.key'),
             '-CAcreateserial', '-extfile', path('server.ext'),
             '-out', path('server.pem'))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path('server.pem'), path('server.key'))
+
+
+def make_context(directory, names, days):
+    """Makes an authority, and a context with a certificate by it."""
+    make_authority(directory)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certify(context, directory, names, days)
     return context

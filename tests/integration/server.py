@@ -64,6 +64,7 @@ With --stdin the server reads lines of JSON, and answers each by a line "ok":
     {"do": "mute"}       accepts connections, and sends nothing
     {"do": "up"}         serves as at the start
     {"script": [...]}    answers to the next requests, in place of those that are left
+    {"days": N}          has a new certificate, valid for N days, or expired with -1
 
 For tests in Python: requests(DIR) returns the lines so far.
 """
@@ -83,7 +84,7 @@ import sys
 import threading
 
 from bodies import decode
-from certificates import make_context
+from certificates import certify, make_context
 from envelopes import (KEY, PROJECT, envelope_problems, header_problems,
                        spotlight_problems)
 
@@ -250,7 +251,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, directory, address, status, script, context, for_files,
+    def __init__(self, directory, address, status, script, context, names, for_files,
                  spotlight):
         if ':' in address[0]:
             self.address_family = socket.AF_INET6
@@ -267,6 +268,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.for_files = for_files or spotlight
         self.spotlight = spotlight
         self.context = context
+        self.names = names
         self.lock = threading.Condition()
         self.mode = 'up'
         self.n = 0
@@ -344,6 +346,8 @@ class Server(http.server.ThreadingHTTPServer):
             if 'script' in command:
                 # Those of the requests so far have no effect any more.
                 self.script = [{}] * self.n + command['script']
+            if 'days' in command:
+                certify(self.context, self.directory, self.names, command['days'])
             self.mode = command.get('do', self.mode)
             self.lock.notify_all()
         if self.mode == 'down':
@@ -351,7 +355,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.socket.shutdown(socket.SHUT_RDWR)
         elif 'do' in command:
             self.socket.listen(self.request_queue_size)
-        if 'do' in command:
+        if 'do' in command or 'days' in command:
             self.close_all()
 
     def close_all(self):
@@ -410,15 +414,14 @@ def main():
         with open(args.script) as f:
             script = [json.loads(line) for line in f]
     context = None
+    names = args.name or ['localhost', '127.0.0.1']
     if args.tls:
-        context = make_context(args.dir,
-                               args.name or ['localhost', '127.0.0.1'],
-                               -1 if args.expired else 2)
+        context = make_context(args.dir, names, -1 if args.expired else 2)
         if args.mutual:
             context.load_verify_locations(os.path.join(args.dir, 'ca.pem'))
             context.verify_mode = ssl.CERT_REQUIRED
     server = Server(args.dir, (args.host, args.port), args.status, script,
-                    context, args.for_files, args.spotlight)
+                    context, names, args.for_files, args.spotlight)
     port = server.server_address[1]
     scheme = 'https' if args.tls else 'http'
     host = f'[{args.host}]' if ':' in args.host else 'localhost'
