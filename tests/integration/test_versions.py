@@ -55,5 +55,22 @@ def test_while_the_daemon_runs(box):
     profd.interrupt()
 
 
+def test_the_end_without_a_ship(box):
+    """Chunks that no process will take are lost, and nothing waits for them."""
+    directory = copy(box, EXECUTABLES)
+    server = box.server()
+    profd = box.profd([box.napper()], '--chunk-seconds', '1', '--dsn', server.dsn, '--debug',
+                      exe=directory / 'sentry-profd', env=server.env, output=None)
+    wait_for(lambda: server.received, 'a chunk arrives')
+    make_other(directory / 'sentry-profd-ship')
+    os.kill(profd.children_of('ship')[0], signal.SIGKILL)
+    wait_for(lambda: 'are of different versions' in profd.stderr, 'the line')
+    profd.wait_looks(150)
+    profd.signal(signal.SIGINT)
+    # Half of --shutdown-timeout.
+    profd.finish(timeout=harness.PATIENCE_S / 2)
+    check(profd.stats['chunks']['discarded'].get('shutdown', 0) > 0, f'{profd.stats["chunks"]}')
+
+
 if __name__ == '__main__':
     harness.main(globals())

@@ -30,6 +30,8 @@ DISK_BYTES = 4 << 20
 class Storm:
     def __init__(self, box, disk, rng):
         self.box, self.disk, self.rng = box, disk, rng
+        # Only root can have put a spool there (spool_owner.h).
+        disk.chmod(0o755)
         self.spool = disk / 'spool'
         self.server = box.server()
         self.directory = stranger.copy(box, stranger.EXECUTABLES)
@@ -133,10 +135,14 @@ class Storm:
         self.serve()
 
     def spool_of_a_former_account(self):
+        # An empty directory at a configured path could be anybody's.
+        self.server.tell(do='down')
+        self.a_chunk_waits()
         self.stop()
         give_away(self.spool)
+        self.server.tell(do='up')
         self.serve()
-        wait_for(lambda: 'belong to uid' in self.service.profd.stderr, 'it is told')
+        check('belong to uid' in self.service.profd.stderr, self.service.profd.stderr)
 
     def upgrade(self):
         """The next process of one kind cannot be used, until the service is started again."""

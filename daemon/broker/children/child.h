@@ -245,6 +245,15 @@ struct children {
  */
 struct child *child_at(struct children *c, size_t i);
 
+/*
+ * Returns true if the child has no process and none will be started: its executable is of another
+ * version, for example.
+ */
+static inline bool child_is_over(const struct child *child)
+{
+	return child->pid == 0 && child->restart_ns == 0;
+}
+
 /* Returns true if the child would be restarted if it ended now. */
 bool child_is_wanted(const struct child *child);
 

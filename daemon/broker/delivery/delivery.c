@@ -546,9 +546,15 @@ void delivery_finish(struct delivery *d, uint64_t timeout_ns)
 {
 	d->finish_ns = clock_mono_ns() + timeout_ns;
 	for (size_t i = 0; i < d->children->n_ships; i++) {
+		struct ship *s = d->children->ships[i];
+
+		if (child_is_over(&s->child)) {
+			delivery_ship_gone(d, s);
+			continue;
+		}
 		/* On a second signal to end there may be no answer any more. */
-		ship_report_lost(d->children->ships[i]);
-		send_finish(d, d->children->ships[i]);
+		ship_report_lost(s);
+		send_finish(d, s);
 	}
 }
 

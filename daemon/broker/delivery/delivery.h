@@ -128,7 +128,8 @@ void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope
 void delivery_resend(struct delivery *d, struct ship *s);
 /*
  * Sets a deadline, timeout_ns from now, and sends it to all ships: at the deadline each ship drops
- * what its server has not taken, or puts it into the spool.
+ * what its server has not taken, or puts it into the spool. Counts the envelopes of a ship that has
+ * no process, and will have none (child_is_over), as lost.
  */
 void delivery_finish(struct delivery *d, uint64_t timeout_ns);
 /* Counts all envelopes in flight as lost, and frees all envelopes. For the end of the broker. */
