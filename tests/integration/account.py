@@ -108,9 +108,10 @@ class Account:
         for one in stats:
             chunks = check_sums(one)
             self.discarded.update(chunks['discarded'])
-            sums.update({k: chunks[k] for k in ('made', 'sent', 'spooled')})
+            sums.update({k: chunks[k] for k in ('made', 'sent', 'spooled', 'unwritten')})
             spool.update(one['spool'])
-        check(sums['made'] == len(self.made), f'made: {sums}')
+        no_file = sums['unwritten'] + self.discarded['unwind_died']
+        check(sums['made'] == len(self.made) + no_file, f'made: {sums}')
         limited = self.discarded['ratelimit_backoff'] + \
             spool['ratelimit_backoff']
         check(limited >= len(self.limited), f'429: {stats}')
