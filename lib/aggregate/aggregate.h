@@ -40,6 +40,45 @@
  * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one
  * thread come in the order of time; a time before the thread's last record, or before
  * the open chunk, is moved forward to it.
+ *
+ * Example: writes the chunk of a thread that runs for a second, as a file has it.
+ *
+ *	#include "lib/aggregate/aggregate.h"
+ *	#include "proto/chunk_v2.h"
+ *
+ *	int main(void)
+ *	{
+ *		const struct aggregate_options options = {
+ *			.chunk_us = 60000000, .chunk_bytes = 1 << 20,
+ *			.main_path = "", .main_argv0 = ""};
+ *		const struct unwind_cache_options cache_options = {.max_bytes = 1 << 20};
+ *		const struct unwind_files no_files = {0};
+ *		static const struct unwind_stack stack = {
+ *			.frames = {{.addr = 0x1000, .is_leaf = 1}, {.addr = 0x2000}}, .n = 2};
+ *		struct unwind_cache *cache;
+ *		struct unwind_space *space;
+ *		struct aggregate *a;
+ *		struct profile profile;
+ *		uint64_t ns;
+ *
+ *		if (unwind_cache_new(&cache_options, &cache) < 0 ||
+ *		    unwind_space_new(cache, &no_files, NULL, &space) < 0 ||
+ *		    aggregate_new(&options, space, &a) < 0 ||
+ *		    aggregate_thread(a, 1234, true, "worker", sizeof("worker")) < 0)
+ *			return 1;
+ *		for (ns = 0; ns < NS_PER_SEC; ns += 10 * NS_PER_MS)
+ *			if (aggregate_sample(a, 1234, ns, &stack, PROFILE_RUNNING) < 0 ||
+ *			    aggregate_tick(a, ns, ns, 1))
+ *				return 1;
+ *		if (aggregate_close(a, ns, &profile) < 0)
+ *			return 1;
+ *		profile.platform = "native";
+ *		profile.release = "program@1";
+ *		profile.environment = "production";
+ *		profile.sdk_name = "example";
+ *		profile.sdk_version = "1";
+ *		return chunk_v2_write(&profile, CHUNK_V2_FILE, stdout) < 0;
+ *	}
  */
 #ifndef LIB_AGGREGATE_AGGREGATE_H
 #define LIB_AGGREGATE_AGGREGATE_H

@@ -18,6 +18,57 @@
  *
  * A target can end at any moment, so the functions that return nothing ignore the number of a
  * target that does not exist.
+ *
+ * Example: samples the threads of a process for a second, and prints which of them had samples.
+ *
+ *	#include <stdio.h>
+ *	#include <stdlib.h>
+ *	#include <sys/syscall.h>
+ *	#include "lib/capture/capture.h"
+ *	#include "lib/capture/reap.h"
+ *	#include "lib/capture/sample.h"
+ *
+ *	static void on_event(void *counters, uint32_t target, enum capture_event event)
+ *	{
+ *		printf("target %u: event %d, %p\n", target, event, counters);
+ *	}
+ *
+ *	int main(int argc, char **argv)
+ *	{
+ *		const int32_t pid = argc == 2 ? atoi(argv[1]) : 0;
+ *		const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+ *		const uint64_t start_ns = clock_mono_ns();
+ *		struct capture_counters counters = {0};
+ *		struct capture_beat beat = {0};
+ *		struct capture_sink sink = {0};
+ *		const struct capture_options options = {
+ *			.now_ns = clock_mono_ns, .process_ns = clock_process_ns,
+ *			.switches = clock_switches, .beat = &beat, .event = on_event};
+ *		struct tick tick = {.period_ns = 10 * NS_PER_MS};
+ *		const struct ring_record *record;
+ *		struct ring_reader reader;
+ *		struct capture *c;
+ *		size_t size;
+ *
+ *		if (ring_writer_init(&sink.ring, 1 << 22) < 0 ||
+ *		    ring_reader_init(&reader, sink.ring.fd) < 0 || capture_new(&options, &c) < 0 ||
+ *		    capture_add(c, 1, pid, pidfd, &sink, &counters, 0) < 0)
+ *			return EXIT_FAILURE;
+ *		for (tick.number = 1; tick.number <= 100; tick.number++) {
+ *			tick.begin_ns = tick.due_ns = start_ns + tick.number * tick.period_ns;
+ *			while (clock_mono_ns() < tick.due_ns)
+ *				(void)capture_reap(c);
+ *			capture_tick(c, &tick);
+ *			if (ring_advance(&reader, sink.ring.head) < 0)
+ *				return EXIT_FAILURE;
+ *			for (; ring_next(&reader, &record, &size) > 0; ring_release(&reader, size))
+ *				if (record->type == RECORD_SAMPLE)
+ *					printf("thread %u\n", ((const struct record *)record)->tid);
+ *			if (ring_credit(&sink.ring, reader.tail) < 0)
+ *				return EXIT_FAILURE;
+ *		}
+ *		return EXIT_SUCCESS;
+ *	}
  */
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H

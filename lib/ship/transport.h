@@ -17,6 +17,48 @@
  * Traps: libcurl takes the proxy from the variables http_proxy, https_proxy, all_proxy and no_proxy
  * of this process's environment. It resolves names on a thread of its own, so a sandbox of the
  * process must permit threads.
+ *
+ * Example: sends a payload in an envelope. Arguments: the DSN, the payload.
+ *
+ *	#include <stdio.h>
+ *	#include <string.h>
+ *	#include <sys/mman.h>
+ *	#include "lib/ship/package.h"
+ *	#include "lib/ship/transport.h"
+ *
+ *	int main(int argc, char **argv)
+ *	{
+ *		const char *payload = argc == 3 ? argv[2] : "", *error;
+ *		const int fd = memfd_create("payload", MFD_CLOEXEC);
+ *		const struct package package = {
+ *			.event_id = {1}, .sdk_name = "example", .sdk_version = "1",
+ *			.platform = "native", .payload_fd = fd, .payload_size = strlen(payload)};
+ *		const struct transport_options options = {
+ *			.client = "example/1", .cpu_ns = clock_cpu_ns,
+ *			.connect_timeout_ms = 5000, .total_timeout_ms = 30000};
+ *		const int64_t now_us = (int64_t)(clock_wall_ns() / NS_PER_US);
+ *		struct transport_answer answer;
+ *		struct transport *t;
+ *		struct dsn dsn;
+ *		struct buf body;
+ *		bool readable;
+ *
+ *		buf_init(&body, 1 << 20);
+ *		if (argc != 3 || dsn_parse(&dsn, argv[1]) != DSN_OK ||
+ *		    write_all(fd, payload, strlen(payload)) < 0 ||
+ *		    package_compress(&package, now_us, NULL, &body) < 0 ||
+ *		    transport_new(&t, &options) < 0 ||
+ *		    transport_set_target(t, &dsn, COMPRESSION_GZIP) < 0 ||
+ *		    transport_post(t, body.data, body.len) < 0)
+ *			return 1;
+ *		while (transport_step(t, &answer) == 0)
+ *			if (transport_wait(t, -1, 1000, &readable) < 0)
+ *				return 1;
+ *		error = answer.status == 0 ? answer.error : "answered";
+ *		printf("%d %s\n", answer.status, error);
+ *		transport_free(t);
+ *		return answer.status != 200;
+ *	}
  */
 #ifndef LIB_SHIP_TRANSPORT_H
 #define LIB_SHIP_TRANSPORT_H

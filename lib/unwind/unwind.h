@@ -24,6 +24,58 @@
  * Beware: maps, ELF files, perf maps and stack bytes come from the target and
  * may be malicious. Wrong input shortens stacks and loses names. It must never
  * cause a crash, a hang or unbounded memory.
+ *
+ * Example, on x86_64: walks the stack of its own process, and prints the names of the functions.
+ *
+ *	#include <fcntl.h>
+ *	#include <stdio.h>
+ *	#include <ucontext.h>
+ *	#include "lib/unwind/unwind.h"
+ *
+ *	static int open_image(void *pid, uint64_t start, uint64_t end, int *ret_fd)
+ *	{
+ *		char path[64];
+ *
+ *		(void)snprintf(path, sizeof(path), "/proc/%s/map_files/%lx-%lx",
+ *			       (const char *)pid, start, end);
+ *		*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+ *		return *ret_fd < 0 ? -errno : 0;
+ *	}
+ *
+ *	int main(int argc, char **argv)
+ *	{
+ *		static struct unwind_sample sample;
+ *		static struct unwind_stack stack;
+ *		static char self[] = "self", maps[1 << 16];
+ *		const ssize_t n = read(open("/proc/self/maps", O_RDONLY), maps, sizeof(maps));
+ *		const struct unwind_cache_options options = {.max_bytes = 64 << 20, .max_files = 8};
+ *		const struct unwind_files files = {.image = open_image};
+ *		struct unwind_cache *cache;
+ *		struct unwind_space *space;
+ *		ucontext_t here;
+ *		const char *name;
+ *		uint64_t offset;
+ *
+ *		(void)getcontext(&here);
+ *		sample.regs[SAMPLE_X86_64_RBP] = (uint64_t)here.uc_mcontext.gregs[REG_RBP];
+ *		sample.regs[SAMPLE_X86_64_RSP] = (uint64_t)here.uc_mcontext.gregs[REG_RSP];
+ *		sample.regs[SAMPLE_X86_64_RIP] = (uint64_t)here.uc_mcontext.gregs[REG_RIP];
+ *		sample.regs_known =
+ *			1 << SAMPLE_X86_64_RBP | 1 << SAMPLE_X86_64_RSP | 1 << SAMPLE_X86_64_RIP;
+ *		sample.stack.addr = sample.regs[SAMPLE_X86_64_RSP];
+ *		sample.stack.bytes = (const uint8_t *)sample.stack.addr;
+ *		sample.stack.size = (uint64_t)argv - sample.stack.addr;
+ *		if (argc != 1 || n < 0 || unwind_cache_new(&options, &cache) < 0 ||
+ *		    unwind_space_new(cache, &files, self, &space) < 0 ||
+ *		    unwind_space_set_maps(space, maps, (size_t)n) < 0)
+ *			return 1;
+ *		unwind_walk_sample(space, &sample, UNWIND_FRAMES_MAX, &stack);
+ *		for (const struct unwind_frame *f = stack.frames; f < stack.frames + stack.n; f++)
+ *			if (unwind_symbol_at(space, f->addr - !f->is_leaf, &name, &offset) == 0)
+ *				puts(name);
+ *		puts(unwind_end_name(stack.end));
+ *		return 0;
+ *	}
  */
 #ifndef LIB_UNWIND_UNWIND_H
 #define LIB_UNWIND_UNWIND_H
