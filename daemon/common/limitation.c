@@ -28,9 +28,9 @@ const struct limitation limitations[LIMITATION_N] = {
 	[LIMITATION_SPOOL] = {"spool", "no spool",
 			      "chunks wait in memory, and those that no server has taken at the "
 			      "end are lost",
-			      "a directory that belongs to the account of sentry-profd-ship or "
-			      "does not exist yet, then restart sentry-profd; \"spool\" in "
-			      "sentry-profd(8)",
+			      "make room on its disk; or a directory that belongs to the account "
+			      "of sentry-profd-ship or does not exist yet, then restart "
+			      "sentry-profd; \"spool\" in sentry-profd(8)",
 			      false},
 	[LIMITATION_SECTION] = {"section", "a section of the configuration cannot be used",
 				"its processes are not profiled, or by its former settings",
