@@ -84,7 +84,6 @@ class Examples(Guide):
 
 def test_examples(box):
     guide = Examples(box, GUIDES[1])
-    (guide.dir / 'script.py').write_text('sum(range(3000000))\n')
     (guide.dir / 'profile.html').write_text('<!doctype html>')
     found = list(examples())
     # Commands that write a file come before those that read it.

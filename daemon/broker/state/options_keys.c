@@ -186,7 +186,7 @@ static const char usage[] =
 static const char examples[] =
 "\n"
 "examples:\n"
-"  sentry-profd --output profile.html -- python3 script.py\n"
+"  sentry-profd --output profile.html -- du -s /usr\n"
 "  sentry-profd --pid 4711 --duration 10 --output profile.html\n"
 "  sentry-profd --name redis-server --dsn https://KEY@HOST/PROJECT\n";
 
