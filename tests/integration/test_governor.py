@@ -17,8 +17,8 @@ from harness import check, wait_for
 from test_shares import luck, share_problems
 
 LOWERED = r'process {} is sampled at (\d+) Hz'
-LINE = r'sentry-profd: warning: CPU budget 1 %: \d of 2 targets are sampled at only ' \
-    r'\d+ to \d+ Hz \(cpu_budget_percent\)\n'
+LINE = r'sentry-profd: warning: CPU budget 1 %: \d of 2 processes are sampled at only ' \
+    r'\d+ to \d+ Hz \(--cpu-budget\)\n'
 
 
 def test_lowered(box):

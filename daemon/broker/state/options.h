@@ -49,6 +49,12 @@ struct options {
 	struct config config;
 };
 
+/* Returns true in a service, in which the configuration's sections say what is profiled. */
+static inline bool options_is_service(const struct options *o)
+{
+	return o->n_pids == 0 && o->n_rules == 0 && o->command == NULL;
+}
+
 /*
  * Reads the command line. Call it before the process opens descriptors that a command would
  * inherit. For --help, --help-all and --version prints the text and exits with 0. Errors are

@@ -315,6 +315,33 @@ void governor_lowered(struct targets *ts, struct governor_lowered *ret)
 	}
 }
 
+/* What sets the budget: a key of the service's configuration, or an option. */
+static const char *budget_setting(const struct targets *ts)
+{
+	return options_is_service(&ts->state->options) ? "cpu_budget_percent" : "--cpu-budget";
+}
+
+static void log_rates(const struct targets *ts, const struct governor_lowered *now)
+{
+	const unsigned int budget = ts->state->options.config.cpu_budget;
+
+	if (now->lowered == 0 && now->withheld == 0)
+		log_warning("CPU budget %u %%: all processes are sampled at their full rates again",
+			    budget);
+	if (now->lowered == 1 && now->profiled == 1)
+		log_warning("CPU budget %u %%: the process is sampled at only %u Hz (%s)", budget,
+			    now->least_hz, budget_setting(ts));
+	else if (now->lowered > 0)
+		log_warning("CPU budget %u %%: %u of %u processes are sampled at only %u to %u Hz "
+			    "(%s)",
+			    budget, now->lowered, now->profiled, now->least_hz, now->most_hz,
+			    budget_setting(ts));
+	if (now->withheld > 0)
+		log_warning("CPU budget %u %%: %u processes that users have attached are not "
+			    "sampled: the parts of these users are used up (%s)",
+			    budget, now->withheld, budget_setting(ts));
+}
+
 /* Logs the line for all targets, if the lowered ones or their rates have changed. */
 static void log_lowered(struct targets *ts, uint64_t elapsed_ns)
 {
@@ -328,18 +355,7 @@ static void log_lowered(struct targets *ts, uint64_t elapsed_ns)
 	if (now.lowered == logged->what.lowered && now.least_hz == logged->what.least_hz &&
 	    now.most_hz == logged->what.most_hz && now.withheld == logged->what.withheld)
 		return;
-	if (now.lowered == 0 && now.withheld == 0)
-		log_warning("CPU budget %u %%: all targets are sampled at their full rates again",
-			    ts->state->options.config.cpu_budget);
-	if (now.lowered > 0)
-		log_warning("CPU budget %u %%: %u of %u targets are sampled at only %u to %u Hz "
-			    "(cpu_budget_percent)",
-			    ts->state->options.config.cpu_budget, now.lowered, now.profiled,
-			    now.least_hz, now.most_hz);
-	if (now.withheld > 0)
-		log_warning("CPU budget %u %%: %u targets that users have attached are not "
-			    "sampled: the parts of these users are used up (cpu_budget_percent)",
-			    ts->state->options.config.cpu_budget, now.withheld);
+	log_rates(ts, &now);
 	*logged = (struct governor_logged){.what = now, .any = true};
 }
 
@@ -427,10 +443,10 @@ static void detach_withheld(struct targets *ts)
 		if (t->phase != TARGET_PROFILED || t->governed.withheld_ns < GOVERNOR_WITHHELD_NS)
 			continue;
 		log_warning("process %d is detached: the part of its user (uid %u) of the CPU "
-			    "budget was used up for %u s (cpu_budget_percent); it is attached "
-			    "again in %u s at the earliest",
+			    "budget was used up for %u s (%s); it is attached again in %u s at "
+			    "the earliest",
 			    t->pid, instance_budget_user(t->instance),
-			    (unsigned int)(GOVERNOR_WITHHELD_NS / NS_PER_SEC),
+			    (unsigned int)(GOVERNOR_WITHHELD_NS / NS_PER_SEC), budget_setting(ts),
 			    (unsigned int)(INSTANCE_BUDGET_WAIT_NS / NS_PER_SEC));
 		instance_wait_for_budget(t->instance);
 		target_stop(ts, t);

@@ -207,6 +207,19 @@ TEST(the_cost_of_a_start_is_not_exceeded)
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 }
 
+/* A user who runs it by hand knows the option, and not the key of a service. */
+TEST(the_line_of_one_process_names_the_option)
+{
+	profile(1);
+	b.parts.state.options.config.cpu_budget = 5;
+	b.parts.state.options.n_pids = 1;
+	log_capture_begin();
+	pass(20, 10);
+	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: the process is sampled at only 11 Hz "
+					  "(--cpu-budget)\n"),
+			  1);
+}
+
 /* One line for all targets, and the next one a minute later. */
 TEST(one_line_for_all_targets_is_logged_a_minute)
 {
@@ -216,11 +229,12 @@ TEST(one_line_for_all_targets_is_logged_a_minute)
 	for (unsigned int i = 0; i < 59; i++)
 		pass(1, 0.2 * b.parts.targets.table[0].rate_hz / FULL);
 	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(log_capture_end("budget 5 %: 40 of 40 targets are sampled at only "), 1);
+	ck_assert_uint_eq(log_capture_end("budget 5 %: 40 of 40 processes are sampled at only "),
+			  1);
 	log_capture_begin();
 	pass(30, 0.001);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: all targets are sampled at their full "
+	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: all processes are sampled at their full "
 					  "rates again\n"),
 			  1);
 	log_capture_begin();
@@ -230,7 +244,7 @@ TEST(one_line_for_all_targets_is_logged_a_minute)
 	log_capture_begin();
 	pass(45, 0.3);
 	ck_assert_uint_eq(
-		log_capture_end("budget 5 %: 40 of 40 targets are sampled at only 11 to 11 Hz "),
+		log_capture_end("budget 5 %: 40 of 40 processes are sampled at only 11 to 11 Hz "),
 		1);
 }
 
@@ -322,7 +336,7 @@ TEST(a_user_above_the_part_is_not_sampled)
 	}
 	log_capture_begin();
 	unwind_for(10, costs, busy);
-	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: 8 targets that users have attached "
+	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: 8 processes that users have attached "
 					  "are not sampled"),
 			  1);
 	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
