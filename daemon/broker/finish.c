@@ -83,11 +83,21 @@ void finish_delivery(struct broker *b)
 		delivery_finish(&b->parts.delivery, 0);
 }
 
+static bool has_samples(const struct broker *b)
+{
+	struct run_totals all;
+
+	totals_of_all(&b->parts.targets, &all);
+	return all.capture.captured + all.capture.repeated + all.capture.filled > 0;
+}
+
 void finish_print_tables(struct broker *b)
 {
 	const bool several = targets_count(&b->parts.targets) > 1;
 	struct patience patience;
 
+	if (!has_samples(b))
+		return;
 	(void)fflush(stdout);
 	patience_start(&patience, state_now_ns(&b->parts.state));
 	FOR_EACH_TARGET (t, &b->parts.targets) {
@@ -196,6 +206,13 @@ void finish_print_outcome(const struct broker *b)
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
+	/* finish_conversion() has said why there is no file. */
+	if (b->parts.discovery == NULL && !has_samples(b)) {
+		if (b->parts.state.options.output_format == NULL)
+			printf("no samples were taken: what was profiled has ended too early "
+			       "(--rate 1000 takes a sample each millisecond)\n");
+		return;
+	}
 	totals_of_all(&b->parts.targets, &all);
 	lost = discarded(c);
 	if (b->conversion.is_made)

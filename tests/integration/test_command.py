@@ -96,6 +96,17 @@ def test_brief_commands(box):
     in_turns(attempt)
 
 
+def test_a_command_without_a_sample(box):
+    """One line says so, in place of an empty table and a directory that is gone."""
+    directory = box.make_dir('brief')
+    done = subprocess.run([BUILD / 'sentry-profd', '--rate', '1', '--', 'true'], cwd=directory,
+                          capture_output=True, text=True, check=True)
+    said = done.stdout.splitlines()
+    check(said[-1].startswith('no samples were taken: ') and '--rate 1000' in said[-1] and
+          len(said) == 2, f'{said}')
+    check(list(directory.iterdir()) == [], 'a directory is left')
+
+
 def test_commands_that_cannot_be_executed(box):
     directory = box.make_dir('files')
     plain = directory / 'plain'
