@@ -101,7 +101,7 @@ def test_a_command_without_a_sample(box):
     directory = box.make_dir('brief')
     done = subprocess.run([BUILD / 'sentry-profd', '--rate', '1', '--', 'true'], cwd=directory,
                           capture_output=True, text=True, check=True)
-    said = done.stdout.splitlines()
+    said = done.stderr.splitlines()
     check(said[-1].startswith('no samples were taken: ') and '--rate 1000' in said[-1] and
           len(said) == 2, f'{said}')
     check(list(directory.iterdir()) == [], 'a directory is left')
