@@ -13,7 +13,7 @@
 
 struct module {
 	const char *path;		   /* the first path that was seen */
-	const char *base;		   /* the last component of path */
+	const char *base;		   /* its last component */
 	const char *builds[COMPARE_SIDES]; /* debug_id on each side; NULL: unknown */
 };
 
@@ -21,12 +21,33 @@ struct module {
 struct modules {
 	struct module *v;
 	size_t n, cap;
-	struct table by_path, by_build, by_base;
+	struct table by_path, by_build, by_key;
+	const char *mains[COMPARE_SIDES]; /* paths of the main programs; NULL: not one */
+	const struct compare_pair *pairs;
+	size_t n_pairs;
 };
 
-static int intern_base(struct merge *m, const char *path, const char **ret)
+/* Returns the length of a file name up to ".so" if a version follows. */
+static size_t length_without_version(const char *base)
 {
-	return text_intern(&m->text, merge_base(path), ret);
+	const char *suffix = strstr(base, ".so.");
+
+	return suffix != NULL ? (size_t)(suffix - base) + strlen(".so") : strlen(base);
+}
+
+/* Finds what modules have in common that are the same: a file name, mostly. */
+static int intern_key(const struct modules *l, struct merge *m, const char *path, const char **ret)
+{
+	const char *base = merge_base(path);
+	char key[NAME_MAX + 1];
+
+	if (l->mains[0] != NULL && l->mains[1] != NULL && path == l->mains[1])
+		base = merge_base(l->mains[0]);
+	for (size_t i = 0; i < l->n_pairs; i++)
+		if (strcmp(base, l->pairs[i].from) == 0)
+			base = l->pairs[i].to;
+	(void)snprintf(key, sizeof(key), "%.*s", (int)length_without_version(base), base);
+	return text_intern(&m->text, key, ret);
 }
 
 static int put_if_absent(struct table *t, const char *key, uint32_t module)
@@ -42,25 +63,55 @@ static int put_if_absent(struct table *t, const char *key, uint32_t module)
 static int find_module(struct modules *l, struct merge *m, const char *path, const char *build,
 		       uint32_t *ret)
 {
-	const char *base;
+	const char *key;
 	int r = 0;
 
 	if (table_get(&l->by_path, (uintptr_t)path, ret))
 		return put_if_absent(&l->by_build, build, *ret);
-	r = intern_base(m, path, &base);
+	r = intern_key(l, m, path, &key);
 	if (r < 0)
 		return r;
-	if ((build == NULL || !table_get(&l->by_build, (uintptr_t)build, ret)) &&
-	    !table_get(&l->by_base, (uintptr_t)base, ret)) {
+	if (!table_get(&l->by_key, (uintptr_t)key, ret) &&
+	    (build == NULL || !table_get(&l->by_build, (uintptr_t)build, ret))) {
 		if (array_grow(l->v, l->n, l->cap) < 0)
 			return -ENOMEM;
 		*ret = (uint32_t)l->n;
-		l->v[l->n++] = (struct module){.path = path, .base = base};
+		l->v[l->n++] = (struct module){.path = path, .base = merge_base(path)};
 	}
 	r = put_if_absent(&l->by_path, path, *ret);
 	if (r == 0)
 		r = put_if_absent(&l->by_build, build, *ret);
-	return r < 0 ? r : put_if_absent(&l->by_base, base, *ret);
+	return r < 0 ? r : put_if_absent(&l->by_key, key, *ret);
+}
+
+/* Returns the path of the module with the lowest address, or NULL. */
+static const char *main_of(const struct merge_process *p)
+{
+	const struct import_image *lowest = NULL;
+
+	for (size_t i = 0; i < p->n_images; i++)
+		if (p->images[i].code_file != NULL &&
+		    (lowest == NULL || p->images[i].addr < lowest->addr))
+			lowest = &p->images[i];
+	return lowest != NULL ? lowest->code_file : NULL;
+}
+
+/* Sets l->mains. Paths are interned, so those of one file are equal. */
+static void find_mains(struct modules *l, const struct merge *m)
+{
+	bool has_several[COMPARE_SIDES] = {false};
+
+	for (size_t i = 0; i < m->n_processes; i++) {
+		const struct merge_process *p = &m->processes[i];
+		const char *path = main_of(p), **known = &l->mains[p->side];
+
+		has_several[p->side] |= path != NULL && *known != NULL && path != *known;
+		if (path != NULL)
+			*known = path;
+	}
+	for (unsigned int side = 0; side < COMPARE_SIDES; side++)
+		if (has_several[side])
+			l->mains[side] = NULL;
 }
 
 static int add_images(struct modules *l, struct merge *m, const struct merge_process *p)
@@ -84,18 +135,20 @@ static void modules_fini(struct modules *l)
 {
 	table_fini(&l->by_path);
 	table_fini(&l->by_build);
-	table_fini(&l->by_base);
+	table_fini(&l->by_key);
 	free(l->v);
 }
 
-static int modules_init(struct modules *l, struct merge *m)
+static int modules_init(struct modules *l, struct merge *m, const struct compare_pair *pairs,
+			size_t n_pairs)
 {
 	int r = 0;
 
-	*l = (struct modules){.n = 0};
+	*l = (struct modules){.pairs = pairs, .n_pairs = n_pairs};
 	table_init(&l->by_path, m->options.hash_seed);
 	table_init(&l->by_build, m->options.hash_seed);
-	table_init(&l->by_base, m->options.hash_seed);
+	table_init(&l->by_key, m->options.hash_seed);
+	find_mains(l, m);
 	for (size_t i = 0; i < m->n_processes && r == 0; i++)
 		r = add_images(l, m, &m->processes[i]);
 	return r;
@@ -128,6 +181,62 @@ static int name_unnamed(struct merge *m, const struct module *module, struct mer
 	return text_intern(&m->text, text, &f->name);
 }
 
+/* Returns the length without digits at the end that follow a dot, ".123"; n if there are none. */
+static size_t length_without_number(const char *name, size_t n)
+{
+	size_t at = n;
+
+	while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+		at--;
+	return at < n && at > 1 && name[at - 1] == '.' ? at - 1 : n;
+}
+
+/* Returns the length without one suffix of a part or a copy of a function, or n. */
+static size_t length_without_suffix(const char *name, size_t n)
+{
+	static const char *const suffixes[] = {".part", ".constprop", ".isra",
+					       ".cold", ".lto_priv",  ".llvm"};
+	const size_t end = length_without_number(name, n);
+
+	for (size_t i = 0; i < array_size(suffixes); i++) {
+		const size_t length = strlen(suffixes[i]);
+
+		if (end > length && memcmp(name + end - length, suffixes[i], length) == 0)
+			return end - length;
+	}
+	return n;
+}
+
+/* Returns the length of the function's name in the source. */
+static size_t plain_length(const char *name)
+{
+	/* The demangler's form of the same suffixes. */
+	const char *clone = strstr(name, " [clone ");
+	size_t n = clone != NULL && clone > name ? (size_t)(clone - name) : strlen(name), before;
+
+	do {
+		before = n;
+		n = length_without_suffix(name, n);
+	} while (n < before);
+	return n;
+}
+
+static int drop_suffixes(struct merge *m, struct merge_frame *f)
+{
+	const size_t n = plain_length(f->name);
+	char *plain;
+	int r;
+
+	if (f->name[n] == '\0')
+		return 0;
+	plain = strndup(f->name, n);
+	if (plain == NULL)
+		return -ENOMEM;
+	r = text_intern(&m->text, plain, &f->name);
+	free(plain);
+	return r;
+}
+
 /* Gives the frame the name and the package that are the same on both sides. */
 static int match_frame(struct modules *l, struct merge *m, struct merge_frame *f)
 {
@@ -137,18 +246,21 @@ static int match_frame(struct modules *l, struct merge *m, struct merge_frame *f
 	if (f->package == NULL)
 		return 0;
 	r = find_module(l, m, f->package, NULL, &module);
-	if (r == 0 && (f->function == NULL || f->function[0] == '\0' ||
-		       is_offset_name(f->function, f->package)))
+	if (r < 0)
+		return r;
+	if (f->function == NULL || f->function[0] == '\0' ||
+	    is_offset_name(f->function, f->package))
 		r = name_unnamed(m, &l->v[module], f);
-	if (r == 0)
-		f->package = l->v[module].path;
+	else
+		r = drop_suffixes(m, f);
+	f->package = l->v[module].path;
 	return r;
 }
 
-static int match_frames(struct merge *m)
+static int match_frames(struct merge *m, const struct compare_pair *pairs, size_t n_pairs)
 {
 	struct modules modules;
-	int r = modules_init(&modules, m);
+	int r = modules_init(&modules, m, pairs, n_pairs);
 
 	for (size_t i = 0; i < m->n_frames && r == 0; i++)
 		r = match_frame(&modules, m, &m->frames[i]);
@@ -238,7 +350,8 @@ static void measure(struct compare *c, const struct merge *m)
 	}
 }
 
-int compare_init(struct compare *c, struct merge *m, const char *const names[COMPARE_SIDES])
+int compare_init(struct compare *c, struct merge *m, const char *const names[COMPARE_SIDES],
+		 const struct compare_pair *pairs, size_t n_pairs)
 {
 	uint32_t *node_of = calloc(m->n_nodes + 1, sizeof(*node_of));
 	int r = -ENOMEM;
@@ -249,7 +362,7 @@ int compare_init(struct compare *c, struct merge *m, const char *const names[COM
 		.names = {names[0], names[1]},
 	};
 	if (node_of != NULL && c->functions != NULL && c->nodes != NULL)
-		r = match_frames(m);
+		r = match_frames(m, pairs, n_pairs);
 	if (r == 0)
 		r = make_nodes(c, m, node_of);
 	if (r == 0) {

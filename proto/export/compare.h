@@ -5,11 +5,14 @@
  * Input is a finished merge with the chunks of A on side 0 and those of B on side 1, not
  * ordered and by address.
  *
- * Two functions are the same if their names and their modules are. Two modules are the same
- * if they have the same build-id (debug_id of the image) or the same file name; directories
- * and addresses do not matter. A function without a name is identified by module and offset,
- * "app+0x1230", if both sides have the same build of the module. Between two builds offsets
- * cannot be compared: then all functions without a name are one function, "[app]".
+ * Two functions are the same if their names and their modules are, apart from what the compiler
+ * appends to a part or a copy of a function (".cold", " [clone .part.0]"). Two modules are the
+ * same if they are the main programs of their sides, or have the same build-id (debug_id of the
+ * image) or the same file name up to ".so"; directories, versions of libraries and addresses do
+ * not matter. The main program of a process is its module with the lowest address; a side whose
+ * processes have several main programs has none. A function without a name is identified by module
+ * and offset, "app+0x1230", if both sides have the same build of the module. Between two builds
+ * offsets cannot be compared: then all functions without a name are one function, "[app]".
  *
  * A and B may have different durations, so times are compared as shares: the share of a
  * function is its part of the total time of its side in the merge.
@@ -48,14 +51,21 @@ struct compare {
 	const char *names[COMPARE_SIDES];    /* of the inputs; owned by the caller */
 };
 
+/* Two modules, by file name, that are to be the same. */
+struct compare_pair {
+	const char *from, *to;
+};
+
 /*
  * Compares the sides of m. Changes m so that it can be written as a page: frames of one
  * function get the same name and package, and the bars of each thread get start times, one
  * directly after the other. The package is the path of the module that was added to m first.
- * m has to outlive c. Returns 0 or -ENOMEM. Call compare_fini() in both cases.
+ * m has to outlive c. pairs: n_pairs modules that have other names on the other side. Returns 0 or
+ * -ENOMEM. Call compare_fini() in both cases.
  */
 must_check int compare_init(struct compare *c, struct merge *m,
-			    const char *const names[COMPARE_SIDES]);
+			    const char *const names[COMPARE_SIDES],
+			    const struct compare_pair *pairs, size_t n_pairs);
 
 /* Safe on a zero-initialised struct. */
 void compare_fini(struct compare *c);

@@ -128,7 +128,7 @@ static void compare(const uint8_t *data, size_t size)
 	for (; m.side < COMPARE_SIDES; m.side++)
 		read_side(data, size, &m);
 	assert(merge_finish(&m) == 0);
-	assert(compare_init(&c, &m, names) == 0);
+	assert(compare_init(&c, &m, names, NULL, 0) == 0);
 	for (size_t i = 0; i < c.n_functions; i++)
 		assert(c.functions[i].self_ns[0] == c.functions[i].self_ns[1]);
 	assert(compare_write_folded(&c, out) == 0);

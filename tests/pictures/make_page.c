@@ -311,7 +311,7 @@ static int write_comparison(void)
 	m.side = 1;
 	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.5.0", SECOND_TICKS);
 	check(merge_finish(&m));
-	check(compare_init(&c, &m, names));
+	check(compare_init(&c, &m, names, NULL, 0));
 	check(export_html(&m, &export, stdout));
 	compare_fini(&c);
 	merge_fini(&m);

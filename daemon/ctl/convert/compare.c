@@ -13,7 +13,11 @@
 
 enum {
 	TO = SELECTION_END,
+	MAP,
 };
+
+/* The most --map. */
+#define MAPS_MAX 32
 
 /* Rows of the table: what fits on a screen with the heading. */
 #define ROWS 30
@@ -36,6 +40,7 @@ const char compare_help[] =
 	"\n"
 	"  -o OUT, --to FORMAT   table (default), html, or folded: both counts, for\n"
 	"                        flamegraph.pl\n"
+	"  --map A=B             module A of one profile is module B of the other\n"
 	"  --from S, --until S   compare only these seconds of A and of B\n"
 	"  --filter GLOB, --state STATE   as for convert (default: running)\n";
 
@@ -189,6 +194,9 @@ struct comparison {
 	char *const *paths;
 	struct merge_options options;
 	bool has_states; /* --state was given */
+	struct compare_pair maps[MAPS_MAX];
+	char *map_texts[MAPS_MAX]; /* "A\0B" */
+	size_t n_maps;
 	struct compare result;
 	struct merge merge;
 };
@@ -273,9 +281,37 @@ static bool choose_format(struct comparison *c)
 	return c->format != NULL;
 }
 
+static bool add_map(struct comparison *c, const char *value)
+{
+	const size_t at = strcspn(value, "=");
+	char *text;
+
+	if (at == 0 || value[at] == '\0' || value[at + 1] == '\0')
+		return selection_fault("compare", "map", value, "not of the form A=B");
+	if (c->n_maps == MAPS_MAX)
+		return selection_fault("compare", "map", value, "too many of them");
+	text = strdup(value);
+	if (text == NULL)
+		return selection_fault("compare", "map", value, strerror(ENOMEM));
+	text[at] = '\0';
+	c->map_texts[c->n_maps] = text;
+	c->maps[c->n_maps++] = (struct compare_pair){text, text + at + 1};
+	return true;
+}
+
+static void comparison_fini(struct comparison *c)
+{
+	compare_fini(&c->result);
+	merge_fini(&c->merge);
+	for (size_t i = 0; i < c->n_maps; i++)
+		free(c->map_texts[i]);
+}
+
 static bool set_option(struct comparison *c, int option, const char *value)
 {
 	switch (option) {
+	case MAP:
+		return add_map(c, value);
 	case 'o':
 		c->out = value;
 		return true;
@@ -291,6 +327,7 @@ static bool parse(struct comparison *c, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"to", required_argument, NULL, TO},
+		{"map", required_argument, NULL, MAP},
 		SELECTION_OPTIONS,
 		{0},
 	};
@@ -325,7 +362,7 @@ static int write_out(void *ctx, FILE *out)
 static int compare_merge(struct comparison *c)
 {
 	const char *const names[] = {c->paths[0], c->paths[1]};
-	int r = compare_init(&c->result, &c->merge, names);
+	int r = compare_init(&c->result, &c->merge, names, c->maps, c->n_maps);
 
 	if (r < 0)
 		log_error("no memory to compare %s with %s: nothing is written", c->paths[0],
@@ -347,8 +384,10 @@ int compare_run(int argc, char **argv)
 	struct merge *m = &c.merge;
 	int r = 0;
 
-	if (!parse(&c, argc, argv))
+	if (!parse(&c, argc, argv)) {
+		comparison_fini(&c);
 		return EXIT_USAGE;
+	}
 	selection_init(m, &c.options);
 	for (; m->side < COMPARE_SIDES && r == 0; m->side++)
 		r = selection_read(m, NULL, &c.paths[m->side], 1);
@@ -356,7 +395,6 @@ int compare_run(int argc, char **argv)
 		r = selection_finish(m);
 	if (r == 0)
 		r = compare_merge(&c);
-	compare_fini(&c.result);
-	merge_fini(m);
+	comparison_fini(&c);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

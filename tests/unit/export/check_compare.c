@@ -22,8 +22,14 @@ static void tear_down(void)
 	merge_fini(&m);
 }
 
+/* The main program of each side, and the name of its function f. */
+static const char *mains[COMPARE_SIDES] = {"/bin/program", "/bin/program"};
+static const char *functions[COMPARE_SIDES] = {"f", "f"};
+
+static unsigned int process;
+
 /*
- * Adds a chunk of a program at path, of this build, loaded at base. It has a function "f" at base +
+ * Adds a chunk of a module at path, of this build, loaded at base. It has a function "f" at base +
  * 0x10, a function without a name at base + 0x20, and at base + 0x30 a function with the name that
  * the daemon gives to a function without a symbol. Stacks: 0: f, 1: f;0x20, 2: f;0x30.
  */
@@ -35,28 +41,34 @@ static void add(unsigned int side, const char *path, const char *build, unsigned
 
 	m.side = side;
 	(void)snprintf(text, sizeof(text),
-		       "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"c\","
+		       "{\"version\":\"2\",\"profiler_id\":\"p%u\",\"chunk_id\":\"c\","
 		       "\"platform\":\"native\",\"debug_meta\":{\"images\":[{"
+		       "\"code_file\":\"%s\",\"image_addr\":\"0x100\",\"image_size\":256},{"
 		       "\"code_file\":\"%s\",\"debug_id\":\"%s\",\"image_addr\":"
 		       "\"0x%x\",\"image_size\":4096}]},\"profile\":{\"frames\":["
-		       "{\"instruction_addr\":\"0x%x\",\"function\":\"f\","
+		       "{\"instruction_addr\":\"0x%x\",\"function\":\"%s\","
 		       "\"package\":\"%s\"},"
 		       "{\"instruction_addr\":\"0x%x\",\"package\":\"%s\"},"
 		       "{\"instruction_addr\":\"0x%x\",\"function\":\"%s+0x30\","
 		       "\"package\":\"%s\"}],"
 		       "\"stacks\":[[0],[1,0],[2,0]],\"samples\":[%s],"
 		       "\"thread_metadata\":{}}}",
-		       path, build, base, base + 0x10, path, base + 0x20, path, base + 0x30, name,
-		       path, samples);
+		       process, mains[side], path, build, base, base + 0x10, functions[side], path,
+		       base + 0x20, path, base + 0x30, name, path, samples);
 	made_read(&m, text);
 }
 
-static void compare(void)
+static void compare_by(const struct compare_pair *pairs, size_t n)
 {
 	static const char *const names[] = {"old", "new"};
 
 	OK(merge_finish(&m));
-	OK(compare_init(&c, &m, names));
+	OK(compare_init(&c, &m, names, pairs, n));
+}
+
+static void compare(void)
+{
+	compare_by(NULL, 0);
 }
 
 /* Checks the seconds of a function on both sides; 0 and 0: there is no such function. */
@@ -173,4 +185,82 @@ TEST(a_side_without_samples_has_no_time)
 	ck_assert_uint_eq(c.duration_ns[0], 0);
 	ck_assert(compare_share(&c, 0, 0) <= 0);
 	check_folded("f 0 250000000\nf;[app] 0 750000000\n");
+}
+
+/* Two builds of a program whose files have different names. */
+TEST(the_main_programs_are_the_same)
+{
+	mains[0] = "/opt/app-1.0";
+	mains[1] = "/home/me/build/app";
+	add(0, mains[0], "one", 0x1000, A_SAMPLES);
+	add(1, mains[1], "two", 0x1000, B_SAMPLES);
+	compare();
+	check_function("f", 1, 4);
+	check_function("[app-1.0]", 3, 4);
+	ck_assert_uint_eq(c.n_functions, 2);
+}
+
+/* Which of them would be the other side's? */
+TEST(several_main_programs_are_not_matched)
+{
+	mains[0] = "/opt/one";
+	add(0, mains[0], "one", 0x1000, A_SAMPLES);
+	mains[1] = "/opt/two";
+	add(1, mains[1], "two", 0x1000, B_SAMPLES);
+	mains[1] = "/opt/three";
+	process = 1;
+	add(1, mains[1], "three", 0x1000, B_SAMPLES);
+	compare();
+	ck_assert_uint_eq(c.n_functions, 6);
+}
+
+static const struct {
+	const char *a, *b, *same;
+} copies[] = {
+	{"f", "f.part.0", "f"},
+	{"f.cold", "f.constprop.1.isra.0", "f"},
+	{"f(int) [clone .part.0]", "f(int) [clone .cold]", "f(int)"},
+	{"f", "f.llvm.1234567890", "f"},
+};
+
+TESTS(parts_and_copies_of_a_function_are_the_same, array_size(copies))
+{
+	functions[0] = copies[_i].a;
+	functions[1] = copies[_i].b;
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/app", "one", 0x1000, B_SAMPLES);
+	compare();
+	check_function(copies[_i].same, 1, 4);
+}
+
+/* Names in which a dot and digits are no suffix of the compiler. */
+static const char *const whole[] = {"f.0",	 ".part.0",	 "part.0",
+				    "f.partial", "main.func1.2", "v.12"};
+
+TESTS(other_names_are_not_changed, array_size(whole))
+{
+	functions[0] = functions[1] = whole[_i];
+	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/app", "one", 0x1000, B_SAMPLES);
+	compare();
+	check_function(whole[_i], 1, 4);
+}
+
+TEST(versions_of_a_library_are_the_same)
+{
+	add(0, "/lib/libz.so.1.2.13", "one", 0x1000, A_SAMPLES);
+	add(1, "/usr/lib/libz.so.1.3", "two", 0x1000, B_SAMPLES);
+	compare();
+	check_function("f", 1, 4);
+}
+
+TEST(modules_are_the_same_because_the_user_says_so)
+{
+	const struct compare_pair pairs[] = {{"libold.so", "libnew.so"}};
+
+	add(0, "/opt/libold.so", "one", 0x1000, A_SAMPLES);
+	add(1, "/opt/libnew.so", "two", 0x1000, B_SAMPLES);
+	compare_by(pairs, 1);
+	check_function("f", 1, 4);
+	ck_assert_uint_eq(c.n_functions, 2);
 }

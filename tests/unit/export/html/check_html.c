@@ -298,7 +298,7 @@ TEST(the_data_of_a_comparison_have_both_sides)
 			 MADE_RUNS("500.15", "9", "1") MADE_END("500.2", "9", "1"),
 		 "");
 	OK(merge_finish(&m));
-	OK(compare_init(&c, &m, names));
+	OK(compare_init(&c, &m, names, NULL, 0));
 	OK(export_html(&m, &o, out));
 	(void)fclose(out);
 	unpack();
