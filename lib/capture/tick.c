@@ -221,7 +221,6 @@ static bool begin_looks(struct traced_process *t)
 	const struct covered_ticks covered = plan_covered(&t->ticks.span, 0);
 	bool more;
 
-	watch_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
 	record_rename_all(t, covered.tick, covered.time_ns);
 	balance_read_clock(t);
 	sleepers_begin_tick(t);
@@ -275,6 +274,9 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	struct covered_ticks covered = {.ticks = 1, .tick = span->last, .time_ns = span->last_ns};
 	uint64_t ticks = 1;
 
+	/* Before the first look: while all threads sleep, the process maps no other file. */
+	if (t->ticks.n_visited == 1)
+		watch_tick(t, span->last, span->last_ns);
 	if (th->life == THREAD_DEAD || !has_its_turn(th, span->last_ns))
 		return;
 	if (th->life == THREAD_SEEN) {

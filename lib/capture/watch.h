@@ -27,7 +27,10 @@ void watch_clear(struct traced_process *t);
 /* Forgets the last hashes: the reader may have missed records. */
 void watch_forget(struct traced_process *t);
 
-/* Hashes the parts that are due, and writes a record for each hash that has changed. */
+/*
+ * Hashes the parts that are due, and writes a record for each hash that has changed. Call it at
+ * each tick at which a thread has run since the tick before, before the thread is looked at.
+ */
 void watch_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 #endif
