@@ -351,6 +351,62 @@ static void write_head(const struct functions *f, const struct shown *shown, FIL
 	(void)fprintf(out, "%11s  %-*s  %s\n", "WAITING", NAME_COLUMNS, "FUNCTION", "MODULE");
 }
 
+/* The functions in which interpreters run the functions of their languages. */
+static const struct {
+	const char *function, *language;
+} interpreters[] = {
+	{"_PyEval_EvalFrameDefault", "Python"},
+	{"PyEval_EvalFrameEx", "Python"},
+	{"vm_exec_core", "Ruby"},
+	{"rb_vm_exec", "Ruby"},
+	{"execute_ex", "PHP"},
+	{"Perl_runops_standard", "Perl"},
+	{"luaV_execute", "Lua"},
+};
+
+/* Below this percentage of the CPU time nothing is said about names. */
+#define HINT_PERCENT 50
+
+static const char *interpreted(const struct functions_row *row)
+{
+	for (size_t i = 0; i < array_size(interpreters); i++)
+		if (strcmp(row->name, interpreters[i].function) == 0)
+			return interpreters[i].language;
+	return NULL;
+}
+
+/* Says in a line why most of the time is under names that are not those of the program. */
+static void write_hint(const struct functions *f, uint64_t running_ns, FILE *out)
+{
+	uint64_t nameless_ns = 0, interpreted_ns = 0;
+	const char *language = NULL;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct functions_row *row = &f->rows[i];
+
+		if (row->module[0] == '\0' && strcmp(row->name, "[unknown]") == 0)
+			nameless_ns += row->self_ns;
+		if (row->total_ns > interpreted_ns && interpreted(row) != NULL) {
+			interpreted_ns = row->total_ns;
+			language = interpreted(row);
+		}
+	}
+	if (running_ns > 0 && percent(nameless_ns, running_ns) >= HINT_PERCENT)
+		(void)fprintf(
+			out,
+			"%.0f %% of the CPU time is in code that was generated at run time. It "
+			"has names if the program\nwrites /tmp/perf-PID.map: node "
+			"--perf-basic-prof, java -XX:+PreserveFramePointer and jcmd PID\n"
+			"Compiler.perfmap, DOTNET_PerfMapEnabled=1.\n",
+			percent(nameless_ns, running_ns));
+	else if (running_ns > 0 && percent(interpreted_ns, running_ns) >= HINT_PERCENT)
+		(void)fprintf(
+			out,
+			"%.0f %% of the CPU time is in the interpreter of %s, whose functions "
+			"are not shown by name.\n",
+			percent(interpreted_ns, running_ns), language);
+}
+
 int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 {
 	struct functions_row *rows = calloc(f->n + 1, sizeof(rows[0]));
@@ -381,6 +437,7 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 	for (size_t i = 0; i < n_shown; i++)
 		write_row(&rows[i], &shown, out);
 	write_others(f, rows + n_shown, n - n_shown, &shown, out);
+	write_hint(f, shown.running_ns, out);
 	free(rows);
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }

@@ -73,7 +73,8 @@ must_check int functions_add(struct functions *f, struct stacks *s,
  * functions, three quarters of the rows show those with the most self time, and one quarter
  * those with the most ready and waiting time. The rows are sorted by self time, then ready,
  * waiting and total time, largest first. The column of ready times is left out if their sum
- * would be shown as 0.00 s. Returns 0, -ENOMEM or -EIO.
+ * would be shown as 0.00 s. If half of the running time is in code without a file, or in the
+ * interpreter of a language, a line below says so. Returns 0, -ENOMEM or -EIO.
  */
 must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
 

@@ -300,3 +300,49 @@ TEST(write_error)
 	ck_assert_int_eq(functions_write(&functions, 10, f), -EIO);
 	(void)fclose(f);
 }
+
+/* Gives the frames of a letter another function and file. */
+static void rename_frames(const char *letter, const char *function, const char *package)
+{
+	for (size_t i = 0; i < stacks.n_frames; i++) {
+		if (strcmp(frames[i].function, letter) != 0)
+			continue;
+		frames[i].function = function;
+		frames[i].package = package;
+	}
+}
+
+static void check_hint(const char *hint)
+{
+	char *text;
+
+	OK(functions_add(&functions, &stacks, frames));
+	text = table(20);
+	ck_assert_msg((strstr(text, hint) != NULL) == (hint[0] != '\n'), "%s", text);
+	free(text);
+}
+
+/* A hint that begins with a line break must not be there. */
+static const struct {
+	const char *function, *package;
+	uint64_t of_it, others;
+	const char *hint;
+} hints[] = {
+	{"_PyEval_EvalFrameDefault", "/usr/bin/python3", 6 * S, 4 * S,
+	 "60 % of the CPU time is in the interpreter of Python, "},
+	{"execute_ex", "/usr/bin/php", S, S, "50 % of the CPU time is in the interpreter of PHP, "},
+	{"_PyEval_EvalFrameDefault", "/usr/bin/python3", 4 * S, 6 * S, "\n40 %"},
+	{NULL, NULL, 6 * S, 4 * S,
+	 "60 % of the CPU time is in code that was generated at run time."},
+	{NULL, "/opt/stripped", 6 * S, 4 * S, "\n60 %"},
+};
+
+/* The interpreter counts with the functions that it calls. */
+TESTS(the_reason_why_there_are_no_names, array_size(hints))
+{
+	spend(hints[_i].function != NULL ? "bam" : "am", hints[_i].of_it, PROFILE_RUNNING);
+	spend("cm", hints[_i].others, PROFILE_RUNNING);
+	name_frames();
+	rename_frames("a", hints[_i].function, hints[_i].package);
+	check_hint(hints[_i].hint);
+}
