@@ -17,6 +17,7 @@ const struct output_format output_formats[OUTPUT_FORMATS_N] = {
 	[OUTPUT_FORMAT_JSON] = {"json", ".json", NULL, NULL},
 	[OUTPUT_FORMAT_SUMMARY] = {"summary", ".txt", "less ", ""},
 	[OUTPUT_FORMAT_HTML] = {"html", ".html", NULL, NULL},
+	[OUTPUT_FORMAT_SVG] = {"svg", ".svg", "xdg-open ", ""},
 };
 
 const struct output_format *output_format_of_path(const char *path)

@@ -10,6 +10,7 @@
 #include "proto/export/compare.h"
 #include "proto/export/export.h"
 #include "proto/export/html/html.h"
+#include "proto/export/html/svg.h"
 #include "proto/import/reader.h"
 
 static void check_chunk(const struct import_chunk *c)
@@ -169,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(total_ns(&m) == ordered_ns);
 	write_other(export_folded, &m);
 	write_other(export_pprof, &m);
+	write_other(export_svg, &m);
 	merge_fini(&m);
 	compare(data, size);
 	return 0;

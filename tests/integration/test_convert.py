@@ -7,6 +7,7 @@ import copy
 import json
 import re
 import subprocess
+from xml.etree import ElementTree
 
 import formats
 import harness
@@ -363,12 +364,32 @@ def test_what_is_no_chunk(box):
                                 status=1)[1], 'a full disk')
 
 
+def test_svg(box):
+    """The picture is XML whatever the names are, has no links, and shows the running time."""
+    names = ['<script>alert(1)</script>', 'a&amp;b', ']]>', '\u0001\u0085\uffff', '"', 'f']
+    chunk = made_chunk([{'function': n} for n in names],
+                       [[0], [1, 0], [2, 0], [3, 0], [4, 0], [5]],
+                       [(n, '1', n % 6) for n in range(13)])
+    for sample in chunk['profile']['samples']:
+        sample['state'] = 'waiting' if sample['stack_id'] == 5 else 'running'
+    text = convert(write(box, [chunk]), '--to', 'svg')[0].decode()
+    root = ElementTree.fromstring(text)
+    tags = [element.tag.partition('}')[2] for element in root.iter()]
+    check(tags.count('script') == 1 and 'href' not in text, f'{tags}')
+    titles = sorted(t.text for t in root.iter('{http://www.w3.org/2000/svg}title'))
+    # Each of the other stacks has 2 of 10 s.
+    check(titles == sorted(['all (10.000 s, 100.00%)', f'{names[0]} (10.000 s, 100.00%)'] + [
+        f'{name} (2.000 s, 20.00%)' for name in (*names[1:3], '___', '"')]), f'{titles}')
+    waits = convert(write(box, [chunk]), '--to', 'svg', '--state', 'waiting')[0].decode()
+    check('Waiting time: 2.00 s' in waits and 'f (2.000 s, 100.00%)' in waits, waits)
+
+
 def test_usage(box):
     path = write(box, [made_chunk([{}], [[0]], [(1, '1', 0), (2, '1', 0)])])
     for args, words in (
             ([], 'no input'), ([path], 'which format'),
             ([path, '-o', 'x.nothing'], 'speedscope'),
-            ([path, '--to', 'svg'], 'folded, speedscope'),
+            ([path, '--to', 'png'], 'folded, speedscope'),
             ([path, '--to', 'folded', '--by', 'weight'], 'samples or us'),
             ([path, '--to', 'folded', '--state', 'x'], 'running'),
             ([path, '--to', 'folded', '--from', 'x'], 'seconds'),

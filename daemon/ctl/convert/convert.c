@@ -13,7 +13,7 @@ const char convert_help[] =
 	"\n"
 	"convert IN... -o OUT  convert profiles in files to the format of the suffix\n"
 	"                      of OUT, or of --to FORMAT: folded, speedscope, pprof,\n"
-	"                      firefox, self-profiling, json, summary or html\n"
+	"                      firefox, self-profiling, json, summary, html or svg\n"
 	"\n"
 	"  --filter GLOB         only stacks with a function, module or thread that\n"
 	"                        matches; function=GLOB, module=GLOB or\n"

@@ -6,6 +6,7 @@
 #include "daemon/common/output_format.h"
 #include "lib/aggregate/functions.h"
 #include "proto/export/html/html.h"
+#include "proto/export/html/svg.h"
 
 /* Rows of the summary, as many as sentry-profd prints (daemon/broker/finish.c). */
 #define SUMMARY_ROWS 20
@@ -68,6 +69,7 @@ static const struct format formats[OUTPUT_FORMATS_N] = {
 	[OUTPUT_FORMAT_JSON] = {false, true, true, export_json},
 	[OUTPUT_FORMAT_SUMMARY] = {true, false, false, write_summary},
 	[OUTPUT_FORMAT_HTML] = {false, true, true, export_html},
+	[OUTPUT_FORMAT_SVG] = {true, false, false, export_svg},
 };
 
 const struct format *format_by_name(const char *name)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes a C file: the page of this directory, with its style and its script in it, as the
-# arrays of proto/export/html/html_page.h. Usage: embed.sh >FILE
+# Writes a C file: the page of this directory, with its style and its script in it, and the script
+# of SVG files, as the arrays of proto/export/html/html_page.h. Usage: embed.sh >FILE
 #
 # The page's Content-Security-Policy names the SHA-256 of the style and of the script, which
 # are what stands between the tags, byte for byte. Needs the tools of coreutils, sed and awk.
@@ -65,3 +65,5 @@ echo '#include "proto/export/html/html_page.h"'
 page | sed '/@DATA@/,$d' | { cat; page | sed -n 's/@DATA@.*//p' | tr -d '\n'; } |
 	array html_page_head
 page | sed -n '/@DATA@/,$p' | sed '1s/.*@DATA@//' | array html_page_tail
+# Without the indentation.
+sed 's/^	*//' svg.js | array svg_script

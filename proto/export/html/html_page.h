@@ -14,4 +14,8 @@
 extern const uint8_t html_page_head[], html_page_tail[];
 extern const size_t html_page_head_size, html_page_tail_size;
 
+/* The script of svg.c, without a CDATA end ("]]>"). */
+extern const uint8_t svg_script[];
+extern const size_t svg_script_size;
+
 #endif
