@@ -34,6 +34,7 @@ FILES = {
     'p.json': f'{BUILD}/sentry-profctl view {{}}',
     'p.txt': 'less {}',
     'p.html': f'{BUILD}/sentry-profctl view {{}}',
+    'p.svg': 'xdg-open {}',
 }
 NAMES = {'p.folded': 'folded', 'p.v1.speedscope.json': 'speedscope',
          'p.pb.gz': 'pprof', 'p.firefox.json': 'firefox',
@@ -69,7 +70,7 @@ def test_every_format(box):
             if not args:
                 check_functions(formats.READERS[NAMES[name]](data), name)
         else:
-            check(b'busy_seventy' in data if name == 'p.txt' else
+            check(b'busy_seventy' in data if name in ('p.txt', 'p.svg') else
                   data.startswith(b'<!DOCTYPE html>') or
                   data.startswith(b'<!doctype html>'), f'{name}: {data[:100]}')
         if n % 2 != 0:
@@ -114,7 +115,7 @@ def test_names_of_directories(box):
     target = box.target('shares')
     directory = box.make_dir('out')
     (directory / 'p.html').mkdir()
-    for name in ('p.html', 'html', 'p.svg'):
+    for name in ('p.html', 'html', 'run-1.2'):
         profd = box.profile([target], output=directory / name, work=0.2)
         check(len(profd.chunks) == 1, f'{name}: {names_in(directory)}')
 
@@ -316,6 +317,10 @@ def test_usage(box):
         profd = box.profd([], *args, output='p.html')
         profd.finish(2)
         check(line in profd.stderr, profd.stderr)
+    for name in ('p.png', 'my.profile', box.dir / 'p.PDF'):
+        profd = box.profd([], '--pid', '1', output=name).finish(2)
+        check('--output: no format has this ending' in profd.stderr and
+              ' .folded .speedscope.json ' in profd.stderr, profd.stderr)
 
 
 def test_as_an_ordinary_user(box):

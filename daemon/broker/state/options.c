@@ -306,11 +306,45 @@ static void check_command(struct config_faults *faults, const struct options *o)
 		usage_fault(faults, "--user", "needs a command after --", NULL);
 }
 
+/* The longest ending that is taken for that of a file, without its dot. */
+#define ENDING_MAX 12
+
+/*
+ * Returns true if a new directory of this name was probably meant to be a file: its name ends as
+ * the name of a file does, with a dot and a word. Numbers, as in "run-1.2", are no word.
+ */
+static bool looks_like_file(const char *path)
+{
+	const char *base = strrchr(path, '/'), *dot;
+	struct stat st;
+
+	base = base != NULL ? base + 1 : path;
+	dot = strrchr(base, '.');
+	return dot != NULL && dot > base && strlen(dot + 1) <= ENDING_MAX &&
+	       strpbrk(dot + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL &&
+	       stat(path, &st) < 0;
+}
+
+static void refuse_ending(struct config_faults *faults, const char *path)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+	size_t n = (size_t)snprintf(problem, sizeof(problem),
+				    "no format has this ending; a directory's name would end with "
+				    "'/'. Formats:");
+
+	for (size_t i = 0; i < OUTPUT_FORMATS_N && n < sizeof(problem); i++)
+		n += (size_t)snprintf(problem + n, sizeof(problem) - n, " %s",
+				      output_formats[i].suffix);
+	usage_fault(faults, "--output", problem, path);
+}
+
 /* A file holds the profile of a whole run. */
 static void check_output(struct config_faults *faults, struct options *o)
 {
 	if (o->output != NULL)
 		o->output_format = format_of(o->output);
+	if (o->output != NULL && o->output_format == NULL && looks_like_file(o->output))
+		refuse_ending(faults, o->output);
 	if (o->output_format == NULL)
 		return;
 	if (!names_targets(o))
