@@ -39,9 +39,9 @@ void sleepers_begin_tick(struct traced_process *t);
 
 /*
  * Checks up to *checks sleeping threads, subtracts the number of checks from *checks, and wakes and
- * returns the first thread that has run. *ret_awake_ns is the time for which this thread has run and
- * waited for a processor since it fell asleep. Returns NULL if none of these threads has run: if
- * next_asleep is NULL, too, all threads have been checked, otherwise *checks is 0.
+ * returns the first thread that has run. *ret_awake_ns is the time for which this thread has run
+ * and waited for a processor since it fell asleep. Returns NULL if none of these threads has run:
+ * if next_asleep is NULL, too, all threads have been checked, otherwise *checks is 0.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_awake_ns);
