@@ -78,6 +78,79 @@ TESTS(a_longer_value_is_one_fault, array_size(values))
 	ck_assert_uint_eq(faults.n_errors, 1);
 }
 
+/* Texts that are longer by one than the greatest length, which their own rules refuse. */
+static const struct {
+	const char *before;
+	size_t most;
+	const char *after;
+	const char *fault;
+} others[] = {
+	{"[target \"", 40, "\"]\ncomm = x\nprofile_session_sample_rate = 1\n",
+	 "f:1: a target is [target \"NAME\"]; NAME has 1 to 40 "},
+	{SECTION "comm = ", 15, "\n",
+	 "f:3: comm: matches no name: the kernel cuts names off after 15"},
+	{SECTION "comm = ", 15, "*\n",
+	 "f:3: comm: matches no name: the kernel cuts names off after 15"},
+	{SECTION "container = ", 127, "*\n", "f:3: container: matches no container: "},
+};
+
+static void read_filled(const char *before, size_t n, const char *after)
+{
+	char *begin = lengthened(before, n);
+	struct buf b;
+
+	buf_init(&b, 1u << 16);
+	OK(buf_printf(&b, "%s%s", begin, after));
+	free(begin);
+	read_main(buf_string(&b));
+	buf_fini(&b);
+}
+
+TESTS(a_text_of_the_greatest_length_is_accepted, array_size(others))
+{
+	read_filled(others[_i].before, others[_i].most, others[_i].after);
+	resolve();
+	expect("");
+}
+
+TESTS(a_longer_text_is_a_fault, array_size(others))
+{
+	read_filled(others[_i].before, others[_i].most + 1, others[_i].after);
+	(void)!config_resolve(&config, nothing, &faults);
+	expect(others[_i].fault);
+}
+
+TEST(a_dsn_has_less_than_1024_bytes)
+{
+	read_filled("[sentry]\ndsn = https://k@h/", 1024 - strlen("https://k@h//1"), "/1\n");
+	(void)!config_resolve(&config, nothing, &faults);
+	expect("f:2: dsn: the DSN is too long");
+}
+
+static const struct {
+	size_t size;
+	const char *fault;
+} dsn_files[] = {{2047, ""}, {2048, "f:2: dsn_file: "}};
+
+/* A DSN, and many line breaks. */
+TESTS(a_file_of_a_dsn_has_less_than_2048_bytes, array_size(dsn_files))
+{
+	static const char dsn[] = "https://k@h/1";
+	char text[2048], path[64], line[96];
+	int fd;
+
+	memset(text, '\n', sizeof(text));
+	memcpy(text, dsn, strlen(dsn));
+	(void)snprintf(path, sizeof(path), "%s/dsn", suite_directory());
+	(void)snprintf(line, sizeof(line), "[sentry]\ndsn_file = %s\n", path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	OK(write_all(fd, text, dsn_files[_i].size));
+	close(fd);
+	read_main(line);
+	expect(dsn_files[_i].fault);
+}
+
 TEST(a_line_has_at_most_64_kib)
 {
 	static const char begin[] = "[sentry]\nenvironment = x ; ";
