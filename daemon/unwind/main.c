@@ -22,7 +22,7 @@
 #include "daemon/common/privileges.h"
 #include "daemon/common/random.h"
 #include "daemon/common/sandbox.h"
-#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/unwind/capture_link.h"
 #include "daemon/unwind/chunk.h"

@@ -1,5 +1,5 @@
 /*
- * Capture writes its heartbeat into a shared page (daemon/msg/heartbeat.h), with the target
+ * Capture writes its heartbeat into a shared page (daemon/msg/msg_capture.h), with the target
  * whose memory it is about to touch.
  */
 #include "daemon/broker/children/watch.h"

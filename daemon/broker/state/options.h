@@ -15,7 +15,7 @@
 #include "daemon/common/output_format.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
-#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/base/util.h"
 
 /* The number of --name, --unit and --container together. */
