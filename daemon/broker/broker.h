@@ -12,8 +12,8 @@
 #include "daemon/broker/command.h"
 #include "daemon/broker/control/requests.h"
 #include "daemon/broker/output_conversion.h"
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/report/notify.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/progress.h"
 #include "daemon/broker/report/times.h"
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/reap.h"
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/reader.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/sections.h"

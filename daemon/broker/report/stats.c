@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/times.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/instance.h"
