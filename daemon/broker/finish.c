@@ -5,7 +5,6 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/child.h"
-#include "daemon/broker/children/patience.h"
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/delivery/delivery.h"
@@ -36,7 +35,7 @@ static bool sampling_works(const struct broker *b)
 	return works;
 }
 
-/* Runs the loop once. Returns false when the timeout of patience.h has passed. */
+/* Runs the loop once. Returns false when the timeout has passed. */
 static bool run_in_patience(struct broker *b, struct patience *p)
 {
 	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), sampling_works(b));

@@ -52,7 +52,7 @@ void finish_print_viewer(const struct broker *b);
 int finish_command(struct broker *b);
 /*
  * Closes the children's sockets, waits for the children to end, and kills those that do not end
- * in time (children/patience.h).
+ * in time (children/watch.h).
  */
 void finish_children(struct broker *b);
 

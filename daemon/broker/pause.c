@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include "daemon/broker/children/child.h"
-#include "daemon/broker/children/patience.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/turn.h"

@@ -10,9 +10,8 @@
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/requests.h"
 #include "daemon/broker/control/recordings.h"
+#include "daemon/broker/deadlines.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/idle.h"
-#include "daemon/broker/overdue.h"
 #include "daemon/broker/pause.h"
 #include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
@@ -42,13 +41,13 @@ static void each_second(struct broker *b)
 		return;
 	b->each_second_ns = now_ns;
 	loop_resume(b->parts.state.loop);
-	overdue_check(b);
+	deadlines_check_answers(b);
 	owners_check_all(&b->parts.targets);
 	health_check(&b->parts);
 	if (b->parts.state.phase == PHASE_PROFILING) {
-		idle_check_unwinds(b, now_ns);
+		deadlines_check_unwinds(b, now_ns);
 		if (b->parts.discovery != NULL)
-			idle_check_ships(b);
+			deadlines_check_ships(b);
 	}
 }
 

@@ -37,8 +37,8 @@
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/recordings.h"
+#include "daemon/broker/deadlines.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/overdue.h"
 #include "daemon/broker/report/metrics.h"
 #include "daemon/broker/report/status.h"
 #include "daemon/broker/sigchld.h"
@@ -897,7 +897,7 @@ static void take_step(struct fuzz_input *in)
 		break;
 	case STEP_OVERDUE:
 		for (int i = 0; i < s.arg % 64; i++)
-			overdue_check(&b);
+			deadlines_check_answers(&b);
 		break;
 	case STEP_HELPERS:
 		answer_helpers(s.arg);

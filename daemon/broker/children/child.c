@@ -213,7 +213,7 @@ static void read_message(struct child *child)
 		return;
 	}
 	if (r == 0) {
-		/* The child is about to end; overdue.c kills one that does not. */
+		/* The child is about to end; deadlines.c kills one that does not. */
 		child_close(child);
 		return;
 	}

@@ -87,7 +87,7 @@ struct child {
 	uint64_t killed_ns;
 	/* The process was told to end. children_sweep() frees the child when it has ended. */
 	bool is_leaving;
-	/* Checks of overdue.c at which the end of the process, or its MSG_READY, was due. */
+	/* Checks of deadlines.c at which the end of the process, or its MSG_READY, was due. */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (child_failed) */
 	/*
@@ -119,11 +119,11 @@ struct unwind {
 	 * ring of the last request is used.
 	 */
 	uint32_t rings_awaited;
-	uint32_t ring_overdue_checks; /* checks of overdue.c at which a ring was awaited */
+	uint32_t ring_overdue_checks; /* checks of deadlines.c at which a ring was awaited */
 	/* A ring is to be requested once the process has opened the sessions of all its targets. */
 	bool ring_due;
 	uint32_t sessions_asked; /* MSG_SESSION_OPEN messages without an answer */
-	uint64_t idle_since_ns;	 /* since when no target uses the process (idle.c) */
+	uint64_t idle_since_ns;	 /* since when no target uses the process (deadlines.c) */
 	/* MSG_USAGE (usage of targets: targets/target_usage.h) was sent and has no answer. */
 	bool usage_unanswered;
 	const uint32_t *reading; /* the page that shows which file it reads (files/quarantine.h) */
@@ -167,7 +167,7 @@ struct ship {
 	struct spool_counts spool_now;
 	int spool_error; /* why nothing can be written to the spool (struct msg_spool); or 0 */
 	struct client_report unreported; /* losses not reported to its process yet */
-	uint32_t ping_checks;		 /* checks of overdue.c since the last MSG_PONG */
+	uint32_t ping_checks;		 /* checks of deadlines.c since the last MSG_PONG */
 	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
 	size_t n_handed;		 /* envelopes in flight that the process of the ship has */
 };
@@ -176,7 +176,7 @@ enum restart_reason {
 	RESTART_SIGNAL,	    /* killed by a signal, not of the broker */
 	RESTART_STATUS,	    /* the child exited */
 	RESTART_HEARTBEAT,  /* killed by watch_kill_capture() */
-	RESTART_MISBEHAVED, /* killed by child_fail(): a rule, unread messages, overdue.h */
+	RESTART_MISBEHAVED, /* killed by child_fail(): a rule, unread messages, deadlines.h */
 	RESTART_REASON_N,
 };
 

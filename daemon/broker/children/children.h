@@ -24,7 +24,7 @@ must_check int children_start(struct children *c);
  * Finds or starts the unwind process of an owner's key. If the process cannot be started now, *ret
  * is set all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if all
  * HEARTBEAT_SLOTS places are taken: then unwind processes without targets end within a second
- * (idle.h).
+ * (deadlines.h).
  */
 must_check int children_get_unwind(struct children *c, const struct owner *owner,
 				   struct unwind **ret);

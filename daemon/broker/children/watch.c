@@ -100,3 +100,15 @@ void watch_kill_capture(struct children *c)
 	child_fail(&c->capture, "shows no heartbeat");
 	c->capture.state = CHILD_HUNG;
 }
+
+void patience_start(struct patience *p, uint64_t now_ns)
+{
+	*p = (struct patience){.began_ns = now_ns, .progress_ns = now_ns};
+}
+
+uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy)
+{
+	if (busy)
+		p->progress_ns = now_ns;
+	return min_u64(p->progress_ns + PATIENCE_IDLE_NS, p->began_ns + PATIENCE_BUSY_NS);
+}
