@@ -1,5 +1,6 @@
 /*
- * The broker's child processes: what the broker knows of each, and the messages to and from it.
+ * The broker's child processes: what the broker knows of each, the messages to and from it, and its
+ * log lines.
  * There is one capture, one unwind process for each key of targets (daemon/process/owner.h), and
  * one ship for each DSN. children.h starts them, reap.h handles their ends.
  *
@@ -79,7 +80,7 @@ struct child {
 	int32_t pid;		   /* 0: not running */
 	int fd;			   /* -1: not running */
 	struct loop_source *source;
-	struct child_log *log; /* child_log.h; NULL: not running */
+	struct child_log *log; /* the pipe of child_log_open(); NULL: not running */
 	struct usage usage;
 	uint64_t started_ns; /* when the last process was started, or the start failed */
 	uint64_t restart_ns; /* when a restart is due; 0: none is planned */
@@ -297,5 +298,26 @@ void child_check_slowed(struct child *child);
 void child_read_last(struct child *child);
 /* Closes the socket to the child. The child exits when it reads the end of the socket. */
 void child_close(struct child *child);
+
+/*
+ * The next two functions relay the log lines of the children to the broker's log. unwind and ship
+ * parse data of targets or servers, so an attacker may have taken over one of them; and only the
+ * broker can write to its stderr without waiting for the reader (daemon/common/log_output.h).
+ * Therefore the stderr of each process is a pipe to the broker. The broker escapes each line, puts
+ * the child's name before the line, and logs at most LOG_RELAY_LINES lines a minute of each program
+ * (log_relay() in daemon/common/log.h). When a line is suppressed, the broker stops reading the
+ * pipe for about a second. An unwind or ship process that fills the pipe meanwhile blocks in
+ * write(2). capture does not, since it may have a thread stopped: it loses lines, and counts them.
+ *
+ * child_log_open() makes the pipe for a process that is about to be started, and reads its lines
+ * from now on. *ret_fd is the end of the pipe for the process's stderr; the caller closes it after
+ * the start. Returns 0 or -errno.
+ */
+must_check int child_log_open(struct child *child, int *ret_fd);
+/*
+ * Logs the lines that are left in the pipe, and closes the pipe. Call this function when the
+ * process has ended. Has no effect if the child has no pipe.
+ */
+void child_log_close(struct child *child);
 
 #endif

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "daemon/broker/children/child_log.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
