@@ -12,7 +12,6 @@
 #include "daemon/broker/control/recordings.h"
 #include "daemon/broker/deadlines.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/pause.h"
 #include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/targets/attach.h"
@@ -117,8 +116,6 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	service_check(&b->notify, &b->parts);
 	log_report_suppressed();
 	sweep(b);
-	if (b->parts.state.pause_requested && !b->parts.state.is_paused)
-		pause_broker(b);
 }
 
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns)

@@ -146,7 +146,7 @@ struct instance {
 	uint64_t run_delay_ns; /* how long after failed_ns no run starts */
 	struct ship *ship;     /* of config.dsn; NULL: no run yet */
 	struct target *target; /* its run, also one for recordings only; NULL: none */
-	/* The closed run of a process of --pid, kept for its table of functions (finish.h). */
+	/* The closed run of a process of --pid, kept for its table of functions (shutdown.h). */
 	struct target *closed_run;
 	struct instance_crashes crashes;
 	struct run_totals earlier_runs; /* totals of runs that were retired, without chunks */
