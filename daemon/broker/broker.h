@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/broker/command.h"
 #include "daemon/broker/control/requests.h"
+#include "daemon/broker/discovery/command.h"
 #include "daemon/broker/output_conversion.h"
 #include "daemon/broker/report/notify.h"
 #include "daemon/broker/report/parts.h"

@@ -1,4 +1,4 @@
-#include "daemon/broker/command.h"
+#include "daemon/broker/discovery/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
