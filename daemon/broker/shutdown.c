@@ -186,19 +186,10 @@ void shutdown_print_tables(struct broker *b)
 	}
 }
 
-static uint64_t discarded(const struct chunk_counts *c)
-{
-	uint64_t lost = 0;
-
-	for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
-		lost += c->discarded[d];
-	return lost;
-}
-
 /* Chunks that were lost. A process that was too short for a chunk had nothing to lose. */
-static uint64_t lost_chunks(const struct chunk_counts *c)
+static uint64_t lost_chunks(const struct run_totals *all)
 {
-	return discarded(c) - c->discarded[PROFILE_NO_SAMPLES];
+	return totals_discarded(all) - all->chunks.discarded[PROFILE_NO_SAMPLES];
 }
 
 bool shutdown_lost_all(const struct broker *b)
@@ -211,7 +202,7 @@ bool shutdown_lost_all(const struct broker *b)
 	if (!b->parts.children.has_dsn && !delivery_has_files(&b->parts.delivery))
 		return false;
 	totals_of_all(&b->parts.targets, &all);
-	lost = lost_chunks(c);
+	lost = lost_chunks(&all);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
 	log_error("everything is lost: no chunk of this run was sent, written "
@@ -226,7 +217,7 @@ void shutdown_log_lost(const struct broker *b)
 	uint64_t lost;
 
 	totals_of_all(&b->parts.targets, &all);
-	lost = lost_chunks(&all.chunks);
+	lost = lost_chunks(&all);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run %s lost (sentry-profd --stats FILE writes "
 			    "the reasons)",
@@ -272,7 +263,7 @@ void shutdown_print_outcome(const struct broker *b)
 	uint64_t lost;
 
 	totals_of_all(&b->parts.targets, &all);
-	lost = discarded(c);
+	lost = totals_discarded(&all);
 	if (b->conversion.is_made)
 		printf("the profile is in %s\n", b->parts.state.options.output);
 	else if (delivery_has_files(&b->parts.delivery))
