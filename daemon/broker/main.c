@@ -15,6 +15,7 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/children.h"
+#include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/requests.h"
@@ -26,7 +27,6 @@
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/shutdown.h"
-#include "daemon/broker/sigchld.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/turn.h"
 #include "daemon/broker/wiring.h"
@@ -203,7 +203,8 @@ static void on_signals(void *ctx)
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			sigchld_reap(b);
+			command_check_stopped(&b->command, &b->parts.state);
+			children_reap(&b->parts.children);
 			continue;
 		}
 		if (command_handle_signal(&b->command, &info))

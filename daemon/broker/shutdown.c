@@ -9,7 +9,6 @@
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/sigchld.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/turn.h"
@@ -348,7 +347,8 @@ void shutdown_children(struct broker *b)
 		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->parts.children)))
 			children_kill(&b->parts.children);
 		(void)!loop_run_once(b->parts.state.loop, 100);
-		sigchld_reap(b);
+		command_check_stopped(&b->command, &b->parts.state);
+		children_reap(&b->parts.children);
 		children_check_killed(&b->parts.children);
 	}
 }

@@ -38,6 +38,7 @@
 struct child;
 struct child_log;
 struct children;
+struct rusage;
 
 /* What the processes of a child have used. */
 struct usage {
@@ -202,6 +203,8 @@ struct child_events {
 	void (*started)(void *ctx, struct child *child);
 	/* The process has ended with this status of wait(2); it may be restarted later. */
 	void (*died)(void *ctx, struct child *child, int status);
+	/* A process that is no child of child_at() has ended, with this result of wait4(2). */
+	void (*other_ended)(void *ctx, int32_t pid, int status, const struct rusage *usage);
 };
 
 /* All children, and totals of those that were freed. */
