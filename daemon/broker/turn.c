@@ -100,6 +100,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	requests_check(&b->requests);
 	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		discovery_check(b->parts.discovery);
+	/* Clients want runs, instances_check() starts them, and targets_check() attaches. */
 	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
 	targets_check(&b->parts.targets);
@@ -107,6 +108,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	/* After the questions of targets_check(), which become requests for files. */
 	leak_check_turn(&b->parts.leak_check);
 	files_check(b->parts.files);
+	/* After targets_check(): a recording begins in an open session. */
 	recordings_check(&b->requests.recordings);
 	inspect_check(&b->requests.inspector);
 	if (governor_is_due(&b->parts.targets))

@@ -12,7 +12,8 @@
 #include "lib/base/util.h"
 
 /*
- * Prepares capture's entry; starts no process. wiring_connect() has set state and events before.
+ * Initialises c->capture as a child that does not run. wiring_connect() has set state and events
+ * before.
  */
 void children_init(struct children *c);
 /*
