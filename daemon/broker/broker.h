@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/broker/command.h"
 #include "daemon/broker/control/requests.h"
+#include "daemon/broker/discovery/command.h"
 #include "daemon/broker/output_conversion.h"
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/report/notify.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/progress.h"
 #include "daemon/broker/report/times.h"
 
@@ -27,7 +27,7 @@ struct broker {
 	struct notify notify;
 	int stats_fd;		 /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	/* Requests for a table of hot functions (MSG_TABLE) without an answer (finish.c). */
+	/* Requests for a table of hot functions (MSG_TABLE) without an answer (shutdown.c). */
 	size_t tables_awaited;
 };
 

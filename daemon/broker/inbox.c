@@ -342,7 +342,7 @@ static int on_stats(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* MSG_TABLE_DONE: tables are requested only after the sampling (finish.c). */
+/* MSG_TABLE_DONE: tables are requested only after the sampling (shutdown.c). */
 static int on_table_done(void *ctx, struct ipc_message *message)
 {
 	const struct msg_table_done *m = (const void *)message->bytes;

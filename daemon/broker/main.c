@@ -15,18 +15,18 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/children.h"
+#include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/command.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/requests.h"
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/finish.h"
+#include "daemon/broker/discovery/command.h"
+#include "daemon/broker/discovery/running.h"
 #include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/report/stats.h"
-#include "daemon/broker/running.h"
-#include "daemon/broker/sigchld.h"
+#include "daemon/broker/shutdown.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/turn.h"
 #include "daemon/broker/wiring.h"
@@ -203,7 +203,8 @@ static void on_signals(void *ctx)
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			sigchld_reap(b);
+			command_check_stopped(&b->command, &b->parts.state);
+			children_reap(&b->parts.children);
 			continue;
 		}
 		if (command_handle_signal(&b->command, &info))
@@ -292,6 +293,7 @@ static void run_until_end(struct broker *b)
 		if (state_now_ns(&b->parts.state) >= deadline)
 			break;
 		turn_run_once(b, turn_wait_ms(b, deadline));
+		shutdown_check_pause(b);
 		command_check(&b->command, &b->parts.targets);
 		check_times(b);
 	}
@@ -467,7 +469,7 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 		status = faults->n_errors > 0
 				 ? 2
 				 : finding_status(inspect_worst(&b->requests.inspector));
-	finish_children(b);
+	shutdown_children(b);
 	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
 }
 
@@ -509,7 +511,7 @@ int main(int argc, char **argv)
 	r = start(b, &signals);
 	if (r < 0) {
 		requests_close(&b->requests);
-		finish_children(b);
+		shutdown_children(b);
 		output_conversion_close(&b->conversion);
 		output_close(&b->parts.delivery.output);
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
@@ -520,35 +522,35 @@ int main(int argc, char **argv)
 	run_until_end(b);
 	progress_end(&b->progress);
 	service_stops(&b->notify);
-	finish_sampling(b);
-	finish_delivery(b);
+	shutdown_sampling(b);
+	shutdown_delivery(b);
 	health_check(&b->parts);
 	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.start_failed &&
 	    b->parts.discovery == NULL)
-		finish_print_tables(b);
+		shutdown_print_tables(b);
 	if (attached_any(b))
-		finish_log_figures(b);
+		shutdown_log_figures(b);
 	requests_close(&b->requests);
-	finish_children(b);
+	shutdown_children(b);
 	/* Not earlier: chunks arrive and are answered until the children have ended. */
 	delivery_give_up(&b->parts.delivery);
 	if (b->parts.state.options.output_format != NULL) {
-		finish_conversion(b);
+		shutdown_conversion(b);
 		status = b->conversion.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	if (!b->parts.state.options.quiet && attached_any(b))
-		finish_print_outcome(b);
-	finish_print_viewer(b);
-	if (finish_lost_all(b))
-		status = FINISH_STATUS_ALL_LOST;
+		shutdown_print_outcome(b);
+	shutdown_print_viewer(b);
+	if (shutdown_lost_all(b))
+		status = SHUTDOWN_STATUS_ALL_LOST;
 	else if (b->command.pid != 0)
-		finish_log_lost(b);
+		shutdown_log_lost(b);
 	if (b->stats_fd >= 0 && !write_stats(b))
 		status = EXIT_FAILURE;
 	if (!were_all_profiled(b))
 		status = EXIT_FAILURE;
 	if (b->command.pid != 0)
-		status = finish_command(b);
+		status = shutdown_command(b);
 	discovery_free(b->parts.discovery);
 	files_free(b->parts.files);
 	output_conversion_close(&b->conversion);

@@ -10,10 +10,8 @@
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/requests.h"
 #include "daemon/broker/control/recordings.h"
+#include "daemon/broker/deadlines.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/idle.h"
-#include "daemon/broker/overdue.h"
-#include "daemon/broker/pause.h"
 #include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/targets/attach.h"
@@ -42,13 +40,13 @@ static void each_second(struct broker *b)
 		return;
 	b->each_second_ns = now_ns;
 	loop_resume(b->parts.state.loop);
-	overdue_check(b);
+	deadlines_check_answers(b);
 	owners_check_all(&b->parts.targets);
 	health_check(&b->parts);
 	if (b->parts.state.phase == PHASE_PROFILING) {
-		idle_check_unwinds(b, now_ns);
+		deadlines_check_unwinds(b, now_ns);
 		if (b->parts.discovery != NULL)
-			idle_check_ships(b);
+			deadlines_check_ships(b);
 	}
 }
 
@@ -102,6 +100,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	requests_check(&b->requests);
 	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		discovery_check(b->parts.discovery);
+	/* Clients want runs, instances_check() starts them, and targets_check() attaches. */
 	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
 	targets_check(&b->parts.targets);
@@ -109,6 +108,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	/* After the questions of targets_check(), which become requests for files. */
 	leak_check_turn(&b->parts.leak_check);
 	files_check(b->parts.files);
+	/* After targets_check(): a recording begins in an open session. */
 	recordings_check(&b->requests.recordings);
 	inspect_check(&b->requests.inspector);
 	if (governor_is_due(&b->parts.targets))
@@ -118,8 +118,6 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	service_check(&b->notify, &b->parts);
 	log_report_suppressed();
 	sweep(b);
-	if (b->parts.state.pause_requested && !b->parts.state.is_paused)
-		pause_broker(b);
 }
 
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns)

@@ -1,5 +1,7 @@
 #include "daemon/broker/wiring.h"
 
+#include <sys/resource.h>
+
 #include "daemon/broker/broker.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/inbox.h"
@@ -58,6 +60,30 @@ static void on_died(void *ctx, struct child *child, int status)
 	}
 }
 
+/*
+ * A helper of b->parts.files or of discovery has ended. Its processor time is added to the
+ * broker's, as is that of the children that daemon/common/drain.h forks; for discovery it is zeros,
+ * so that it is added only once.
+ */
+static void helper_ended(struct broker *b, int32_t pid, const struct rusage *usage)
+{
+	static const struct rusage counted;
+
+	files_reaped(b->parts.files, pid, usage);
+	if (b->parts.discovery != NULL)
+		discovery_reaped(b->parts.discovery, pid, &counted);
+}
+
+static void on_other_ended(void *ctx, int32_t pid, int status, const struct rusage *usage)
+{
+	struct broker *b = ctx;
+
+	if (pid == b->command.pid)
+		command_ended(&b->command, status);
+	else if (!output_conversion_reaped(&b->conversion, pid, status))
+		helper_ended(b, pid, usage);
+}
+
 static void on_instance_gone(void *ctx, struct instance *i)
 {
 	struct broker *b = ctx;
@@ -83,6 +109,7 @@ void wiring_connect(struct broker *b)
 		.message = inbox_handle,
 		.started = on_started,
 		.died = on_died,
+		.other_ended = on_other_ended,
 	};
 	b->parts.delivery.state = &b->parts.state;
 	b->parts.delivery.children = &b->parts.children;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "daemon/common/shortage.h"
-#include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_io.h"

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_capture.h"
 
 struct realtime {
 	enum heartbeat_scheduler scheduler;

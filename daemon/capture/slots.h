@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg_capture.h"
 #include "lib/capture/options.h"
 

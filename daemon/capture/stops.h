@@ -15,7 +15,7 @@
 #include "daemon/capture/await.h"
 #include "daemon/capture/polling.h"
 #include "daemon/capture/ticker.h"
-#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 

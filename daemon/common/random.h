@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/msg/sizes.h"
+#include "daemon/msg/msg.h"
 
 /* Fills n bytes, at most 256. If getrandom(2) fails, all bits are set. */
 void random_bytes(void *ret, size_t n);

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/msg/sizes.h"
+#include "daemon/msg/msg.h"
 #include "lib/base/util.h"
 #include "lib/ship/compression.h"
 #include "lib/unwind/unwind.h"

@@ -1,6 +1,6 @@
 /*
  * The command `sentry-profctl send IN...`: sends the chunks in files to a Sentry server. It
- * hands them, one at a time, to a sentry-profd-ship of its own (common/helper.h), which
+ * hands them, one at a time, to a sentry-profd-ship of its own (common/spawn.h), which
  * deals with rate limits, retries, proxies and TLS as in the daemon. The files stay as
  * they are. Needs no daemon and no privileges.
  */

@@ -18,7 +18,12 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "daemon/msg/sizes.h"
+/* The sizes of the texts that messages carry, in bytes with the NUL. */
+#define MSG_TEXT_MAX	 256 /* release, environment, platform: Sentry allows 200 characters */
+#define MSG_DSN_MAX	 1024
+#define MSG_PATTERNS_MAX 1024 /* a list of patterns of files */
+#define MSG_NAME_MAX	 256  /* a file name (NAME_MAX), or a build-id in hex (128 digits) */
+#define MSG_ID_SIZE	 33   /* 32 hex digits */
 
 /* The descriptor of a child's socket to the broker. */
 #define MSG_FD 3
@@ -145,7 +150,7 @@ struct msg_number {
 /*
  * MSG_INIT: the user, the limits and the files of a child.
  *
- * The message carries descriptors. Capture gets one: the heartbeat page (daemon/msg/heartbeat.h).
+ * The message carries descriptors. Capture gets one: the heartbeat page (daemon/msg/msg_capture.h).
  * Unwind gets one: the page of a uint32_t, in which unwind shows the number of the file that it
  * reads (struct msg_file_reply). Ship gets a descriptor for each bit of files that is set, in the
  * order of enum init_file: bit INIT_SPOOL stands for the first.

@@ -200,7 +200,7 @@ struct msg_probed {
 
 /*
  * MSG_PING, without an id: ship answers with MSG_PONG, whatever its server does. So the broker
- * can tell a ship that waits for its server from one that does nothing (daemon/broker/overdue.h).
+ * can tell a ship that waits for its server from one that does nothing (daemon/broker/deadlines.h).
  */
 
 /* MSG_DSN_SIZE and so on: the size of each type's struct. */

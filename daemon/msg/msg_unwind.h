@@ -1,6 +1,6 @@
 /*
  * Messages between the broker and unwind. sentry-profctl takes the broker's part for an
- * unwind of its own (daemon/ctl/common/helper.h). daemon/msg/msg.h says what holds for all
+ * unwind of its own (daemon/ctl/common/spawn.h). daemon/msg/msg.h says what holds for all
  * messages.
  *
  * A chunk is the profile of one target for up to 60 s. Its payload has one of two formats of

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/msg/sizes.h"
+#include "daemon/msg/msg.h"
 #include "daemon/process/owner.h"
 #include "lib/base/util.h"
 

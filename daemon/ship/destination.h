@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/sizes.h"
+#include "daemon/msg/msg.h"
 #include "lib/ship/reports.h"
 #include "lib/ship/retry.h"
 #include "lib/ship/transport.h"

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "daemon/msg/msg.h"
 #include "daemon/msg/msg_ship.h"
-#include "daemon/msg/sizes.h"
 #include "lib/base/ipc.h"
 #include "lib/ship/package.h"
 #include "proto/chunk_v2.h"

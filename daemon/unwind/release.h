@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/msg/sizes.h"
+#include "daemon/msg/msg.h"
 #include "lib/unwind/unwind.h"
 
 /* What the environment of a process says; "": not set. */

@@ -1,6 +1,6 @@
 /*
  * The counters of a target, and the heartbeat of capture. Both are in memory that capture writes
- * and the broker reads (the heartbeat page, daemon/msg/heartbeat.h), so the counters outlive a
+ * and the broker reads (the heartbeat page, daemon/msg/msg_capture.h), so the counters outlive a
  * capture process that was killed. Capture adds to the counters in place; nothing else that capture
  * does depends on their values.
  *

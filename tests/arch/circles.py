@@ -17,7 +17,7 @@ PRODUCT = ("daemon/", "lib/", "proto/")
 DEFINED = "TDBRVWC"
 
 # Functions of libc that a program replaces for itself and its libraries
-# (daemon/unwind/fstat.c). Callers in other programs call libc's.
+# (daemon/unwind/main.c). Callers in other programs call libc's.
 REPLACED = {"fstat"}
 
 

@@ -37,11 +37,10 @@
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/recordings.h"
+#include "daemon/broker/deadlines.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/overdue.h"
 #include "daemon/broker/report/metrics.h"
 #include "daemon/broker/report/status.h"
-#include "daemon/broker/sigchld.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/instances.h"
@@ -360,7 +359,7 @@ static void end_broker(void)
 
 	state_advance(&b.parts.state, PHASE_CLOSING);
 	children_kill(&b.parts.children);
-	sigchld_reap(&b);
+	children_reap(&b.parts.children);
 	delivery_give_up(&b.parts.delivery);
 	FOR_EACH_TARGET (t, &b.parts.targets)
 		t->session = SESSION_NONE;
@@ -454,7 +453,7 @@ static void run_turn(void)
 	for (size_t i = 0; i < FAKES_MAX; i++)
 		if (fakes[i].pid != 0)
 			listen_to_broker(&fakes[i]);
-	sigchld_reap(&b);
+	children_reap(&b.parts.children);
 	turn_run_once(&b, 0);
 	check_broker();
 }
@@ -897,7 +896,7 @@ static void take_step(struct fuzz_input *in)
 		break;
 	case STEP_OVERDUE:
 		for (int i = 0; i < s.arg % 64; i++)
-			overdue_check(&b);
+			deadlines_check_answers(&b);
 		break;
 	case STEP_HELPERS:
 		answer_helpers(s.arg);

@@ -16,7 +16,7 @@ Message = collections.namedtuple(
     'Message', 'name type sender receiver size fds fields')
 
 WIDTHS = {'uint32_t': 4, 'int32_t': 4, 'uint64_t': 8, 'int64_t': 8, 'char': 1}
-HEADERS = ('daemon/msg/sizes', 'daemon/msg/msg', 'daemon/msg/msg_capture', 'daemon/msg/msg_unwind',
+HEADERS = ('daemon/msg/msg', 'daemon/msg/msg_capture', 'daemon/msg/msg_unwind',
            'daemon/msg/msg_ship', 'lib/base/watch_part')
 
 # The comments in MSG_LIST, each before the messages of one direction.
@@ -32,7 +32,7 @@ def read():
 def numbers(text):
     """The constants that are plain numbers."""
     return {name: int(n) for name, n in
-            re.findall(r'#define ((?:MSG|WATCH)_\w+)\s+(\d+)\b', text)}
+            re.findall(r'#define ((?:MSG|WATCH|HEARTBEAT)_\w+)\s+(\d+)\b', text)}
 
 
 def structs(text):

@@ -1,5 +1,6 @@
 /*
- * The broker's child processes: what the broker knows of each, and the messages to and from it.
+ * The broker's child processes: what the broker knows of each, the messages to and from it, and its
+ * log lines.
  * There is one capture, one unwind process for each key of targets (daemon/process/owner.h), and
  * one ship for each DSN. children.h starts them, reap.h handles their ends.
  *
@@ -24,8 +25,8 @@
 #include "daemon/broker/state/state.h"
 #include "daemon/config/accounts.h"
 #include "daemon/config/config.h"
-#include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/process/owner.h"
 #include "lib/base/ipc.h"
@@ -37,6 +38,7 @@
 struct child;
 struct child_log;
 struct children;
+struct rusage;
 
 /* What the processes of a child have used. */
 struct usage {
@@ -79,7 +81,7 @@ struct child {
 	int32_t pid;		   /* 0: not running */
 	int fd;			   /* -1: not running */
 	struct loop_source *source;
-	struct child_log *log; /* child_log.h; NULL: not running */
+	struct child_log *log; /* the pipe of child_log_open(); NULL: not running */
 	struct usage usage;
 	uint64_t started_ns; /* when the last process was started, or the start failed */
 	uint64_t restart_ns; /* when a restart is due; 0: none is planned */
@@ -87,7 +89,7 @@ struct child {
 	uint64_t killed_ns;
 	/* The process was told to end. children_sweep() frees the child when it has ended. */
 	bool is_leaving;
-	/* Checks of overdue.c at which the end of the process, or its MSG_READY, was due. */
+	/* Checks of deadlines.c at which the end of the process, or its MSG_READY, was due. */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (child_failed) */
 	/*
@@ -119,11 +121,11 @@ struct unwind {
 	 * ring of the last request is used.
 	 */
 	uint32_t rings_awaited;
-	uint32_t ring_overdue_checks; /* checks of overdue.c at which a ring was awaited */
+	uint32_t ring_overdue_checks; /* checks of deadlines.c at which a ring was awaited */
 	/* A ring is to be requested once the process has opened the sessions of all its targets. */
 	bool ring_due;
 	uint32_t sessions_asked; /* MSG_SESSION_OPEN messages without an answer */
-	uint64_t idle_since_ns;	 /* since when no target uses the process (idle.c) */
+	uint64_t idle_since_ns;	 /* since when no target uses the process (deadlines.c) */
 	/* MSG_USAGE (usage of targets: targets/target_usage.h) was sent and has no answer. */
 	bool usage_unanswered;
 	const uint32_t *reading; /* the page that shows which file it reads (files/quarantine.h) */
@@ -167,7 +169,7 @@ struct ship {
 	struct spool_counts spool_now;
 	int spool_error; /* why nothing can be written to the spool (struct msg_spool); or 0 */
 	struct client_report unreported; /* losses not reported to its process yet */
-	uint32_t ping_checks;		 /* checks of overdue.c since the last MSG_PONG */
+	uint32_t ping_checks;		 /* checks of deadlines.c since the last MSG_PONG */
 	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
 	size_t n_handed;		 /* envelopes in flight that the process of the ship has */
 };
@@ -176,7 +178,7 @@ enum restart_reason {
 	RESTART_SIGNAL,	    /* killed by a signal, not of the broker */
 	RESTART_STATUS,	    /* the child exited */
 	RESTART_HEARTBEAT,  /* killed by watch_kill_capture() */
-	RESTART_MISBEHAVED, /* killed by child_fail(): a rule, unread messages, overdue.h */
+	RESTART_MISBEHAVED, /* killed by child_fail(): a rule, unread messages, deadlines.h */
 	RESTART_REASON_N,
 };
 
@@ -201,6 +203,8 @@ struct child_events {
 	void (*started)(void *ctx, struct child *child);
 	/* The process has ended with this status of wait(2); it may be restarted later. */
 	void (*died)(void *ctx, struct child *child, int status);
+	/* A process that is no child of child_at() has ended, with this result of wait4(2). */
+	void (*other_ended)(void *ctx, int32_t pid, int status, const struct rusage *usage);
 };
 
 /* All children, and totals of those that were freed. */
@@ -297,5 +301,26 @@ void child_check_slowed(struct child *child);
 void child_read_last(struct child *child);
 /* Closes the socket to the child. The child exits when it reads the end of the socket. */
 void child_close(struct child *child);
+
+/*
+ * The next two functions relay the log lines of the children to the broker's log. unwind and ship
+ * parse data of targets or servers, so an attacker may have taken over one of them; and only the
+ * broker can write to its stderr without waiting for the reader (daemon/common/log_output.h).
+ * Therefore the stderr of each process is a pipe to the broker. The broker escapes each line, puts
+ * the child's name before the line, and logs at most LOG_RELAY_LINES lines a minute of each program
+ * (log_relay() in daemon/common/log.h). When a line is suppressed, the broker stops reading the
+ * pipe for about a second. An unwind or ship process that fills the pipe meanwhile blocks in
+ * write(2). capture does not, since it may have a thread stopped: it loses lines, and counts them.
+ *
+ * child_log_open() makes the pipe for a process that is about to be started, and reads its lines
+ * from now on. *ret_fd is the end of the pipe for the process's stderr; the caller closes it after
+ * the start. Returns 0 or -errno.
+ */
+must_check int child_log_open(struct child *child, int *ret_fd);
+/*
+ * Logs the lines that are left in the pipe, and closes the pipe. Call this function when the
+ * process has ended. Has no effect if the child has no pipe.
+ */
+void child_log_close(struct child *child);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/children/child_log.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/ship.h"

@@ -12,7 +12,8 @@
 #include "lib/base/util.h"
 
 /*
- * Prepares capture's entry; starts no process. wiring_connect() has set state and events before.
+ * Initialises c->capture as a child that does not run. wiring_connect() has set state and events
+ * before.
  */
 void children_init(struct children *c);
 /*
@@ -24,7 +25,7 @@ must_check int children_start(struct children *c);
  * Finds or starts the unwind process of an owner's key. If the process cannot be started now, *ret
  * is set all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if all
  * HEARTBEAT_SLOTS places are taken: then unwind processes without targets end within a second
- * (idle.h).
+ * (deadlines.h).
  */
 must_check int children_get_unwind(struct children *c, const struct owner *owner,
 				   struct unwind **ret);

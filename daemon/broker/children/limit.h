@@ -2,7 +2,7 @@
  * The rate limits of servers, and their refusals of a DSN (MSG_DENIED), which act as a limit
  * without an end. While a server takes no profiles, no thread is stopped for samples that could not
  * be sent: the runs of the profiler for that DSN are stopped, and others are started when the limit
- * is over (instances_check). Such a time is called a pause here; pause.h is about SIGTSTP.
+ * is over (instances_check). Such a time is called a pause here; shutdown.h is about SIGTSTP.
  *
  * If chunks are also written to files (has_files: --output), sampling goes on, and there are no
  * pauses.

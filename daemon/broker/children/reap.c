@@ -2,10 +2,10 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "daemon/broker/children/child_log.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
@@ -138,7 +138,8 @@ static void restart_or_end(struct child *child, int status)
 		       "%s is not of the version of sentry-profd", child->type->name);
 }
 
-void child_died(struct child *child, int status, const struct rusage *usage)
+/* Handles the end of a child's process: status and usage are those of wait4(2). */
+static void child_died(struct child *child, int status, const struct rusage *usage)
 {
 	const struct child_events *events = &child->children->events;
 
@@ -153,6 +154,41 @@ void child_died(struct child *child, int status, const struct rusage *usage)
 		events->died(events->ctx, child, status);
 	if (child_is_wanted(child))
 		restart_or_end(child, status);
+}
+
+static struct child *child_of(struct children *c, int32_t pid)
+{
+	struct child *child;
+
+	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
+		if (child->pid == pid)
+			break;
+	return child;
+}
+
+void children_reap(struct children *c)
+{
+	struct rusage usage;
+	siginfo_t ended;
+	int status;
+
+	for (;;) {
+		struct child *child;
+
+		/* WNOWAIT: the pid stays the child's until wait4() frees it. */
+		ended.si_pid = 0;
+		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0)
+			return;
+		child = child_of(c, ended.si_pid);
+		if (child != NULL)
+			child_read_last(child);
+		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)
+			return;
+		if (child != NULL)
+			child_died(child, status, &usage);
+		else
+			c->events.other_ended(c->events.ctx, ended.si_pid, status, &usage);
+	}
 }
 
 /* The child was killed and does not die: continue as if it had died. */

@@ -1,15 +1,14 @@
 /*
  * Handles the ends of child processes. The broker records each end. If it still needs the
  * child, it counts a restart, by kind of child and reason (struct restarts), and schedules it, with
- * a delay that grows with each failure in a row.
- *
- * sigchld.c calls wait(2) and passes the status to child_died().
+ * a delay that grows with each failure in a row. If no child of its kind has ever sent MSG_READY,
+ * and this child exited, or was killed at its third failure in a row, a restart would fail, too:
+ * then an error is logged, and the broker is stopped (PHASE_STOPPING).
  */
 #ifndef DAEMON_BROKER_CHILDREN_REAP_H
 #define DAEMON_BROKER_CHILDREN_REAP_H
 
 #include <stdbool.h>
-#include <sys/resource.h>
 
 #include "daemon/broker/children/child.h"
 #include "lib/base/util.h"
@@ -23,12 +22,11 @@
  */
 void child_failed(struct child *child, const char *what);
 /*
- * Call this when a child's process has ended: status and usage are those of wait4(2). Schedules
- * a restart if the child is still needed. If no child of its kind has ever sent MSG_READY, and
- * this child exited, or was killed at its third failure in a row, logs an error and stops the
- * broker (PHASE_STOPPING) instead: a restart would fail, too.
+ * SIGCHLD: reaps all processes that have ended, and handles their ends. The end of a process that
+ * is no child of child_at(), such as a helper, is left to the callback other_ended (struct
+ * child_events). Never waits.
  */
-void child_died(struct child *child, int status, const struct rusage *usage);
+void children_reap(struct children *c);
 /*
  * Gives up on children that have not died 2 s after SIGKILL: logs an error and handles them as
  * if they had died of it. Called in each turn of the event loop.
@@ -37,7 +35,7 @@ void children_check_killed(struct children *c);
 
 /* Returns the name of a reason, as in metrics and JSON: a string literal. */
 const char *restart_reason_name(enum restart_reason reason);
-/* Counts a restart of a child that has ended with this status of wait4(2). For child_died(). */
+/* Counts a restart of a child that has ended with this status of wait4(2). For children_reap(). */
 void restarts_count(struct restarts *r, const struct child *child, int status);
 
 /*

@@ -26,7 +26,10 @@ must_check int ships_open_files(struct children *c);
  * opened, logs a line, and all files stay as they were.
  */
 void ships_renew_files(struct children *c);
-/* Returns true if c->ship_fds has a file at this index and the ship gets it. */
+/*
+ * Returns true if the options name this file (an enum init_file), and the process of the ship gets
+ * its descriptor at the start: a spool is not for Spotlight, for example.
+ */
 bool ship_has_file(const struct ship *s, size_t file);
 
 /* Tells the ship to drop the chunks that the server has not taken within timeout_ns from now. */

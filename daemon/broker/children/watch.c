@@ -1,5 +1,5 @@
 /*
- * Capture writes its heartbeat into a shared page (daemon/msg/heartbeat.h), with the target
+ * Capture writes its heartbeat into a shared page (daemon/msg/msg_capture.h), with the target
  * whose memory it is about to touch.
  */
 #include "daemon/broker/children/watch.h"
@@ -99,4 +99,16 @@ void watch_kill_capture(struct children *c)
 {
 	child_fail(&c->capture, "shows no heartbeat");
 	c->capture.state = CHILD_HUNG;
+}
+
+void patience_start(struct patience *p, uint64_t now_ns)
+{
+	*p = (struct patience){.began_ns = now_ns, .progress_ns = now_ns};
+}
+
+uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy)
+{
+	if (busy)
+		p->progress_ns = now_ns;
+	return min_u64(p->progress_ns + PATIENCE_IDLE_NS, p->began_ns + PATIENCE_BUSY_NS);
 }

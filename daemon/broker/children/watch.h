@@ -1,12 +1,20 @@
 /*
- * Watches the heartbeat of capture, a time that capture renews while it makes progress. A
- * capture that hangs is killed and replaced. The target whose memory capture was reading is not
- * profiled any more.
+ * Watches whether child processes make progress:
+ * - The heartbeat of capture is a time that capture renews while it makes progress. A capture that
+ *   hangs is killed and replaced. The target whose memory capture was reading is not profiled any
+ *   more.
+ * - struct patience is a timeout for processes that the broker waits for, when it ends or is
+ *   suspended. It ends PATIENCE_IDLE_NS after the last progress of the process, at the latest
+ *   PATIENCE_BUSY_NS after patience_start(). A process that is runnable but gets no processor, as
+ *   on a machine whose host is busy, counts as one that makes progress.
+ *
+ * daemon/broker/deadlines.h lists all deadlines of child processes.
  */
 #ifndef DAEMON_BROKER_CHILDREN_WATCH_H
 #define DAEMON_BROKER_CHILDREN_WATCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "daemon/broker/children/child.h"
 #include "lib/base/util.h"
@@ -33,5 +41,24 @@ uint64_t watch_beat_ns(const struct children *c);
 
 /* Returns true if capture makes progress or is runnable: the argument busy of patience_end_ns(). */
 must_check bool watch_capture_works(const struct children *c);
+
+#define PATIENCE_IDLE_NS (3 * NS_PER_SEC)
+/* Less than the 90 s after which a service manager kills the daemon. */
+#define PATIENCE_BUSY_NS (30 * NS_PER_SEC)
+
+struct patience {
+	uint64_t began_ns;
+	uint64_t progress_ns; /* when the process was last seen to make progress */
+};
+
+/* Starts the timeout. now_ns: any clock; the same one for patience_end_ns(). */
+void patience_start(struct patience *p, uint64_t now_ns);
+
+/*
+ * Returns the time at which the timeout ends. Call it several times within PATIENCE_IDLE_NS,
+ * since progress moves the end. busy: true if a process that the broker waits for makes progress
+ * or is runnable. now_ns: the clock of patience_start().
+ */
+uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy);
 
 #endif

@@ -66,14 +66,15 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 		    struct protocol_answer *answer);
 
 /*
- * To be called at every turn, before instances_check(): assigns instances to clients, reads from
+ * To be called at every turn, before instances_check(), which starts the runs that clients want:
+ * assigns instances to clients, reads from
  * the pages whether root spans are open, and updates the pages. Once a second it also increments
  * the beats, asks whether each connection speaks for its process, and calls lifecycle_check() for
  * each instance.
  */
 void clients_check(struct clients *cs);
 
-/* Handles that i is about to be freed: its clients have no instance from now on. */
+/* Call it before i is freed: its clients have no instance from then on. */
 void clients_forget(struct clients *cs, const struct instance *i);
 
 /* Fills in pid and state of an answer about i, and the profiler id if i is profiled. */

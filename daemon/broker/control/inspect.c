@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/parts/parts.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/limit.h"

@@ -62,9 +62,9 @@ void recordings_lost(const struct recordings *rs, const struct target *t, uint32
 void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number);
 
 /*
- * To be called at every turn, after targets_check(): asks the unwind processes to start
- * recordings that have not begun, and ends recordings whose process has ended, whose peer wants
- * no more, or that cannot go on.
+ * To be called at every turn, after targets_check(), which opens sessions: asks the unwind
+ * processes to start recordings that have not begun, and ends recordings whose process has ended,
+ * whose peer wants no more, or that cannot go on.
  */
 void recordings_check(struct recordings *rs);
 

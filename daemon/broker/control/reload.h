@@ -17,7 +17,7 @@ struct parts;
  * Reads the configuration again, and reports the reload to the service manager by n. Logs the
  * faults of the files, and the keys whose change needs a restart of the daemon; also writes these
  * lines to lines_fd, unless that is -1. Returns 0; or a negative errno, and the configuration
- * stays as it was: -ENOTSUP if the daemon has no discovery (parts/parts.h) or is ending, or an
+ * stays as it was: -ENOTSUP if the daemon has no discovery (report/parts.h) or is ending, or an
  * error of options_reload().
  */
 int reload(struct parts *parts, struct notify *n, int lines_fd);

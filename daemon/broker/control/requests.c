@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/control/adopt.h"
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/control.h"
@@ -15,6 +14,7 @@
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/report/metrics.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/status.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"

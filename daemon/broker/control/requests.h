@@ -16,7 +16,7 @@ struct notify;
 struct parts;
 
 struct requests {
-	struct parts *parts;	 /* the broker's parts (parts/parts.h) */
+	struct parts *parts;	 /* the broker's parts (report/parts.h) */
 	struct notify *notify;	 /* reports a reload to the service manager */
 	struct control *control; /* NULL: no socket */
 	struct clients clients;
@@ -26,7 +26,7 @@ struct requests {
 
 /*
  * Makes the socket that the options name. If they name none, makes CONFIG_SOCKET_DEFAULT if the
- * broker has discovery (parts/parts.h), and no socket otherwise. The caller has set
+ * broker has discovery (report/parts.h), and no socket otherwise. The caller has set
  * requests->parts and requests->notify, and calls this function before privileges are dropped.
  * Returns 0, also without a socket; or -errno, with one log line.
  */

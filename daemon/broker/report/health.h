@@ -5,7 +5,7 @@
 #ifndef DAEMON_BROKER_REPORT_HEALTH_H
 #define DAEMON_BROKER_REPORT_HEALTH_H
 
-#include "daemon/broker/parts/parts.h"
+#include "daemon/broker/report/parts.h"
 
 /* Call it once at the start, before the broker gives up capabilities that its children need. */
 void health_start(struct parts *parts);

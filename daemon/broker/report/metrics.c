@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/reap.h"
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/reader.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/sections.h"
@@ -120,15 +120,6 @@ static void of_section(const struct text *t, const char *name, const struct sect
 		label, value, (unsigned long long)n);
 }
 
-static uint64_t sum_of(const uint64_t *v, size_t n)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += v[i];
-	return sum;
-}
-
 static void put_sections(const struct text *t, const struct parts *parts)
 {
 	const struct sections *s = discovery_sections(parts->discovery);
@@ -146,13 +137,11 @@ static void put_sections(const struct text *t, const struct parts *parts)
 	family(t, "section_samples", COUNTER, NULL,
 	       "Samples of the processes that a section matches, by outcome.");
 	for (size_t k = 0; k < s->n; k++) {
-		const struct capture_counters *c = &f.capture;
-
 		sections_totals(&s->v[k], &parts->targets, &f);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "taken",
-			   c->captured + c->repeated + c->filled);
+			   totals_taken(&f));
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "missed",
-			   f.missed_no_capture + sum_of(c->missed, MISSED_N));
+			   totals_missed(&f));
 	}
 	family(t, "section_chunks", COUNTER, NULL,
 	       "Chunks of the processes that a section matches, by outcome.");
@@ -164,7 +153,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "written", c->written);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "spooled", c->spooled);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "discarded",
-			   sum_of(c->discarded, DISCARD_REASONS_MAX));
+			   totals_discarded(&f));
 	}
 }
 

@@ -39,12 +39,10 @@ static void sum_numbers(struct targets *ts, struct progress_numbers *ret)
 		.seconds = ts->state->started_ns == 0
 				   ? 0
 				   : (state_now_ns(ts->state) - ts->state->started_ns) / NS_PER_SEC,
-		.samples = all.capture.captured + all.capture.repeated + all.capture.filled,
-		.missed = all.missed_no_capture,
+		.samples = totals_taken(&all),
+		.missed = totals_missed(&all),
 		.chunks = all.chunks.made,
 	};
-	for (size_t i = 0; i < MISSED_N; i++)
-		ret->missed += all.capture.missed[i];
 	FOR_EACH_TARGET (t, ts)
 		if (t->phase == TARGET_PROFILED)
 			ret->threads += target_threads(ts, t);

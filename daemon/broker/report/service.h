@@ -5,8 +5,8 @@
 #ifndef DAEMON_BROKER_REPORT_SERVICE_H
 #define DAEMON_BROKER_REPORT_SERVICE_H
 
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/report/notify.h"
+#include "daemon/broker/report/parts.h"
 
 /*
  * Call it once, before the first child is started. If the environment is malformed, logs a line,

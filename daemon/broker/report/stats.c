@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/times.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/instance.h"
@@ -111,9 +111,9 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 		"  \"captured\": %llu, \"repeated\": %llu, \"filled\": %llu,\n"
 		"  \"stack_bytes\": %llu,\n",
 		(unsigned long long)c->ticks, rate_hz, duration, (unsigned long long)c->expected,
-		(unsigned long long)(c->captured + c->repeated + c->filled),
-		(unsigned long long)c->captured, (unsigned long long)c->repeated,
-		(unsigned long long)c->filled, (unsigned long long)c->stack_bytes);
+		(unsigned long long)totals_taken(f), (unsigned long long)c->captured,
+		(unsigned long long)c->repeated, (unsigned long long)c->filled,
+		(unsigned long long)c->stack_bytes);
 	put_missed(out, f);
 	fprintf(out,
 		"  \"stops\": %llu, \"event_stops\": %llu, \"rewritten\": "

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/reap.h"
-#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/report/reader.h"
 #include "daemon/broker/targets/totals.h"
@@ -73,15 +73,6 @@ static void put_string_or_null(FILE *out, const char *text)
 		put_string(out, text);
 }
 
-static uint64_t missed_of(const struct run_totals *f)
-{
-	uint64_t sum = f->missed_no_capture;
-
-	for (size_t i = 0; i < MISSED_N; i++)
-		sum += f->capture.missed[i];
-	return sum;
-}
-
 static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 {
 	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
@@ -131,9 +122,8 @@ static void put_totals(FILE *out, const struct parts *parts, const struct instan
 		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
 		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
 		"\"bytes_sent\": %llu, \"last_error\": ",
-		(unsigned long long)threads_of(parts, i),
-		(unsigned long long)(f.capture.captured + f.capture.repeated + f.capture.filled),
-		(unsigned long long)missed_of(&f),
+		(unsigned long long)threads_of(parts, i), (unsigned long long)totals_taken(&f),
+		(unsigned long long)totals_missed(&f),
 		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
 		(unsigned long long)(i->config.dsn[0] != '\0' ? f.chunks.sent : f.chunks.written),
 		(unsigned long long)f.payload_bytes);

@@ -15,7 +15,7 @@
 #include "daemon/common/output_format.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
-#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/base/util.h"
 
 /* The number of --name, --unit and --container together. */
@@ -28,7 +28,7 @@ struct options {
 	 */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
-	/* What --name, --unit and --container describe (daemon/broker/running.h). */
+	/* What --name, --unit and --container describe (daemon/broker/discovery/running.h). */
 	struct target_config *rules; /* OPTIONS_RULES_MAX elements; NULL: none */
 	size_t n_rules;
 	char **command;		 /* the arguments after "--"; NULL: none */

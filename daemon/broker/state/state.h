@@ -1,7 +1,7 @@
 /*
  * The state that all parts of the broker read: options, event loop, phase, clock and degraded
- * states. The functions here call no other part of the broker. The broker's root (main.c, finish.c,
- * pause.c) changes the phase and suspended_ns; children/reap.h may end the broker, if a child
+ * states. The functions here call no other part of the broker. The broker's root (main.c,
+ * shutdown.c) changes the phase and suspended_ns; children/reap.h may end the broker, if a child
  * cannot be started.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.

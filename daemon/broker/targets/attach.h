@@ -27,8 +27,8 @@ void target_stop(struct targets *ts, struct target *t);
 void target_on_state(struct targets *ts, const struct msg_target_state *m);
 
 /*
- * To be called at every turn: sends the messages to unwind and capture that are possible now,
- * also for targets whose other tracer has detached.
+ * To be called at every turn: sends the messages to unwind and capture that are possible now. So
+ * capture also attaches to processes that another tracer has left.
  */
 void targets_check(struct targets *ts);
 

@@ -37,7 +37,7 @@ enum instance_origin {
 /* What users have requested for the process since it became an instance. */
 enum instance_wish {
 	INSTANCE_WISH_NONE,
-	INSTANCE_WISH_START_OR_STOP, /* started or stopped: see is_started */
+	INSTANCE_WISH_START_OR_STOP, /* the last request was a start, or a stop: is_started */
 	INSTANCE_WISH_ATTACHED,	     /* attached: profiled whatever its section says */
 	INSTANCE_WISH_DETACHED,	     /* detached: not to be profiled */
 };
@@ -146,7 +146,7 @@ struct instance {
 	uint64_t run_delay_ns; /* how long after failed_ns no run starts */
 	struct ship *ship;     /* of config.dsn; NULL: no run yet */
 	struct target *target; /* its run, also one for recordings only; NULL: none */
-	/* The closed run of a process of --pid, kept for its table of functions (finish.h). */
+	/* The closed run of a process of --pid, kept for its table of functions (shutdown.h). */
 	struct target *closed_run;
 	struct instance_crashes crashes;
 	struct run_totals earlier_runs; /* totals of runs that were retired, without chunks */

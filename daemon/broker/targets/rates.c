@@ -1,6 +1,6 @@
 #include "daemon/broker/targets/rates.h"
 
-#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_capture.h"
 
 uint32_t rates_least_hz(uint32_t full_hz)
 {

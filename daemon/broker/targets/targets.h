@@ -138,7 +138,7 @@ struct target {
 	struct unwind *unwind; /* NULL: not started */
 	enum target_phase phase;
 	enum session session;
-	/* Checks of overdue.c at which an answer was due: of unwind; of capture. */
+	/* Checks of deadlines.c at which an answer was due: of unwind; of capture. */
 	uint32_t overdue_checks, capture_overdue_checks;
 	uint64_t closing_ns; /* when it was told to close, CLOCK_MONOTONIC; 0: it was not */
 	bool in_capture;   /* MSG_TARGET_ADD was sent; capture has not reported the target's end */

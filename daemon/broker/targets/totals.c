@@ -203,6 +203,32 @@ void totals_of_instance(const struct targets *ts, const struct instance *i, stru
 	}
 }
 
+static uint64_t sum_of(const uint64_t *v, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return sum;
+}
+
+uint64_t totals_taken(const struct run_totals *totals)
+{
+	const struct capture_counters *c = &totals->capture;
+
+	return c->captured + c->repeated + c->filled;
+}
+
+uint64_t totals_missed(const struct run_totals *totals)
+{
+	return totals->missed_no_capture + sum_of(totals->capture.missed, MISSED_N);
+}
+
+uint64_t totals_discarded(const struct run_totals *totals)
+{
+	return sum_of(totals->chunks.discarded, DISCARD_REASONS_MAX);
+}
+
 void totals_of_all(const struct targets *ts, struct run_totals *ret)
 {
 	struct run_totals one;

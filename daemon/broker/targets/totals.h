@@ -76,6 +76,14 @@ static inline uint32_t totals_lowest_hz(const struct run_totals *totals, uint32_
 	return totals->lowest_hz != 0 ? totals->lowest_hz : rate_hz;
 }
 
+/*
+ * Return the number of samples taken, of samples missed and of chunks discarded: sums over all
+ * kinds and reasons.
+ */
+uint64_t totals_taken(const struct run_totals *totals);
+uint64_t totals_missed(const struct run_totals *totals);
+uint64_t totals_discarded(const struct run_totals *totals);
+
 /* Sums the statistics of all instances, those included that were freed. */
 void totals_of_all(const struct targets *ts, struct run_totals *ret);
 

@@ -8,7 +8,6 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
-#include "daemon/ctl/common/temporary.h"
 #include "lib/base/clock.h"
 
 /* How long the new daemon may take to listen: long, for a machine without CPU time. */

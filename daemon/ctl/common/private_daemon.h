@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "daemon/common/control_client.h"
-#include "daemon/ctl/common/profd_child.h"
+#include "daemon/ctl/common/spawn.h"
 #include "lib/base/util.h"
 
 struct private_daemon {

@@ -8,7 +8,7 @@
 #include "proto/export/html/html.h"
 #include "proto/export/html/svg.h"
 
-/* Rows of the summary, as many as sentry-profd prints (daemon/broker/finish.c). */
+/* Rows of the summary, as many as sentry-profd prints (daemon/broker/shutdown.c). */
 #define SUMMARY_ROWS 20
 
 /* Adds the times of all stacks of the merge to the table. */

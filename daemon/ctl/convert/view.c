@@ -12,7 +12,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/common/output_format.h"
-#include "daemon/ctl/common/temporary.h"
+#include "daemon/ctl/common/spawn.h"
 #include "daemon/ctl/convert/convert.h"
 
 const char view_help[] =

@@ -1,4 +1,4 @@
-#include "daemon/broker/children/child_log.h"
+#include "daemon/broker/children/child.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

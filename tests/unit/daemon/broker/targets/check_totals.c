@@ -45,6 +45,20 @@ TEST(counters_of_all_capture_processes_are_added)
 	ck_assert_uint_eq(totals.capture.ticks, 10);
 }
 
+TEST(sums_have_all_kinds_and_reasons)
+{
+	const struct run_totals totals = {
+		.missed_no_capture = 1,
+		.capture = {.captured = 2, .repeated = 3, .filled = 4},
+		.capture.missed = {[0] = 5, [MISSED_N - 1] = 6},
+		.chunks.discarded = {[1] = 7, [DISCARD_REASONS_MAX - 1] = 8},
+	};
+
+	ck_assert_uint_eq(totals_taken(&totals), 9);
+	ck_assert_uint_eq(totals_missed(&totals), 12);
+	ck_assert_uint_eq(totals_discarded(&totals), 15);
+}
+
 /* A capture that was taken over can write anything into its page. */
 TEST(counters_that_do_not_add_up_are_dropped)
 {

@@ -1,4 +1,4 @@
-#include "daemon/broker/children/patience.h"
+#include "daemon/broker/children/watch.h"
 
 #include "tests/unit/suite.h"
 

@@ -1,6 +1,6 @@
 #include "daemon/config/config.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/idle.h"
+#include "daemon/broker/deadlines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static bool has_ended(void)
 
 static void idle_check_both(uint64_t now_ns)
 {
-	idle_check_unwinds(&b, now_ns);
-	idle_check_ships(&b);
+	deadlines_check_unwinds(&b, now_ns);
+	deadlines_check_ships(&b);
 }
 
 FIXTURE(set_up, NULL)

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/broker/children/reap.h"
 #include "daemon/broker/files/quarantine.h"
-#include "daemon/broker/sigchld.h"
 #include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
@@ -88,7 +88,7 @@ TEST(the_last_messages_are_read_before_the_pid_is_freed)
 	OK(loop_add(b.parts.state.loop, pair[0], child_on_readable, &unwind.child,
 		    &unwind.child.source));
 	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
-	sigchld_reap(&b);
+	children_reap(&b.parts.children);
 	ck_assert_int_eq(unwind.child.pid, 0);
 	/* The pid could not belong to another process yet, so a kill would have hit this child. */
 	ck_assert(existed_at_message);
@@ -105,7 +105,7 @@ TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
 			_exit(1);
 		unwind.child.started_ns = clock_mono_ns();
 		while (unwind.child.pid != 0)
-			sigchld_reap(&b);
+			children_reap(&b.parts.children);
 		ck_assert(!b.parts.state.start_failed);
 		ck_assert_uint_eq(unwind.child.failures, (unsigned)i + 1);
 	}
@@ -115,6 +115,6 @@ TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
 	if (unwind.child.pid == 0)
 		_exit(1);
 	while (unwind.child.pid != 0)
-		sigchld_reap(&b);
+		children_reap(&b.parts.children);
 	ck_assert(b.parts.state.start_failed);
 }

@@ -12,8 +12,8 @@
  * it without the broker's help. The broker stops when the terminal stops the command, continues
  * with it, and ends when the command has ended.
  */
-#ifndef DAEMON_BROKER_COMMAND_H
-#define DAEMON_BROKER_COMMAND_H
+#ifndef DAEMON_BROKER_DISCOVERY_COMMAND_H
+#define DAEMON_BROKER_DISCOVERY_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>

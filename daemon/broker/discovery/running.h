@@ -3,8 +3,8 @@
  * configuration's sections (daemon/config/match.h). The broker does so once, at the start.
  * Processes that start later are not found; that takes a configuration.
  */
-#ifndef DAEMON_BROKER_RUNNING_H
-#define DAEMON_BROKER_RUNNING_H
+#ifndef DAEMON_BROKER_DISCOVERY_RUNNING_H
+#define DAEMON_BROKER_DISCOVERY_RUNNING_H
 
 #include "daemon/broker/state/options.h"
 #include "lib/base/util.h"

@@ -1,4 +1,4 @@
-#include "daemon/broker/command.h"
+#include "daemon/broker/discovery/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -314,7 +314,7 @@ void command_warn(const struct command *c, const struct options *o)
 
 static void send_go(struct command *c)
 {
-	/* If this fails, the child has ended, which sigchld.c reports. */
+	/* If this fails, the child has ended, which SIGCHLD reports. */
 	(void)!send(c->go_fd, "", 1, MSG_NOSIGNAL);
 	close_fd(&c->go_fd);
 }

@@ -1,19 +1,19 @@
-#include "daemon/broker/finish.h"
+#include "daemon/broker/shutdown.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/child.h"
-#include "daemon/broker/children/patience.h"
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/sigchld.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/turn.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/threads.h"
 #include "lib/base/clock.h"
@@ -23,6 +23,80 @@
 /* Added to shutdown_timeout: for the writing of the last chunks and the answers of the ships. */
 #define DELIVER_NS (13 * NS_PER_SEC)
 #define TABLE_ROWS 20
+/* How often a pause checks whether capture has ended. */
+#define POLL_MS 100
+
+/*
+ * Tells capture to end, and returns when it has ended. Capture has a timeout of its own, and
+ * interrupts the resumed calls before (capture_settle()). Killing it earlier would leave a call
+ * with the result of its last part only.
+ */
+static void end_capture(struct broker *b)
+{
+	struct patience patience;
+
+	if (b->parts.state.phase < PHASE_DELIVERING)
+		child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
+	patience_start(&patience, clock_mono_ns());
+	while (b->parts.children.capture.pid != 0) {
+		const uint64_t now = clock_mono_ns();
+
+		if (now >= patience_end_ns(&patience, now, watch_capture_works(&b->parts.children)))
+			child_fail(&b->parts.children.capture,
+				   "does not detach from the processes");
+		turn_run_once(b, POLL_MS);
+	}
+}
+
+/*
+ * SIGTSTP is blocked, so it stays pending until it is unblocked; a SIGCONT before that removes
+ * it. In an orphaned process group, such as a service's, the kernel drops it, since no process
+ * would send SIGCONT.
+ */
+static void stop_self(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	(void)raise(SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+static void pause_broker(struct broker *b)
+{
+	uint64_t since = clock_mono_ns(), now;
+
+	b->parts.state.is_paused = true;
+	end_capture(b);
+	/* Capture took samples until its last heartbeat. */
+	since = max_u64(since, watch_beat_ns(&b->parts.children));
+	if (b->parts.state.pause_requested) {
+		log_debug("SIGTSTP: detaching from all processes until SIGCONT");
+		stop_self();
+	}
+	now = clock_mono_ns();
+	b->parts.state.suspended_ns += now - since;
+	targets_pause_ended(&b->parts.targets, now);
+	b->parts.children.capture.failures = 0;
+	b->parts.children.capture.restart_ns = now;
+	b->parts.state.pause_requested = false;
+	b->parts.state.is_paused = false;
+}
+
+void shutdown_check_pause(struct broker *b)
+{
+	if (b->parts.state.pause_requested && !b->parts.state.is_paused)
+		pause_broker(b);
+}
+
+/* Runs a turn, and then pauses the broker if SIGTSTP has come. */
+static void run_turn(struct broker *b, int timeout_ms)
+{
+	turn_run_once(b, timeout_ms);
+	shutdown_check_pause(b);
+}
 
 static bool sampling_works(const struct broker *b)
 {
@@ -36,18 +110,18 @@ static bool sampling_works(const struct broker *b)
 	return works;
 }
 
-/* Runs the loop once. Returns false when the timeout of patience.h has passed. */
+/* Runs the loop once. Returns false when the timeout has passed. */
 static bool run_in_patience(struct broker *b, struct patience *p)
 {
 	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), sampling_works(b));
 
 	if (state_now_ns(&b->parts.state) >= end)
 		return false;
-	turn_run_once(b, turn_wait_ms(b, end));
+	run_turn(b, turn_wait_ms(b, end));
 	return true;
 }
 
-void finish_sampling(struct broker *b)
+void shutdown_sampling(struct broker *b)
 {
 	struct patience patience;
 
@@ -69,7 +143,7 @@ void finish_sampling(struct broker *b)
 		continue;
 }
 
-void finish_delivery(struct broker *b)
+void shutdown_delivery(struct broker *b)
 {
 	const uint64_t send_ns = (uint64_t)(b->parts.state.options.config.shutdown_timeout_s * 1e9);
 	const uint64_t deadline = state_now_ns(&b->parts.state) + send_ns + DELIVER_NS;
@@ -77,8 +151,8 @@ void finish_delivery(struct broker *b)
 	delivery_finish(&b->parts.delivery, send_ns);
 	while (b->parts.delivery.n_in_flight > 0 && state_now_ns(&b->parts.state) < deadline &&
 	       !b->parts.state.end_at_once)
-		turn_run_once(b, turn_wait_ms(b, deadline));
-	/* A ship may still spool what it has, and reports that until finish_children() ends. */
+		run_turn(b, turn_wait_ms(b, deadline));
+	/* A ship may still spool what it has, and reports that until shutdown_children() ends. */
 	if (b->parts.state.end_at_once)
 		delivery_finish(&b->parts.delivery, 0);
 }
@@ -91,7 +165,7 @@ static bool has_samples(const struct broker *b)
 	return all.capture.captured + all.capture.repeated + all.capture.filled > 0;
 }
 
-void finish_print_tables(struct broker *b)
+void shutdown_print_tables(struct broker *b)
 {
 	const bool several = targets_count(&b->parts.targets) > 1;
 	struct patience patience;
@@ -121,22 +195,13 @@ void finish_print_tables(struct broker *b)
 	}
 }
 
-static uint64_t discarded(const struct chunk_counts *c)
-{
-	uint64_t lost = 0;
-
-	for (size_t d = 0; d < DISCARD_REASONS_MAX; d++)
-		lost += c->discarded[d];
-	return lost;
-}
-
 /* Chunks that were lost. A process that was too short for a chunk had nothing to lose. */
-static uint64_t lost_chunks(const struct chunk_counts *c)
+static uint64_t lost_chunks(const struct run_totals *all)
 {
-	return discarded(c) - c->discarded[PROFILE_NO_SAMPLES];
+	return totals_discarded(all) - all->chunks.discarded[PROFILE_NO_SAMPLES];
 }
 
-bool finish_lost_all(const struct broker *b)
+bool shutdown_lost_all(const struct broker *b)
 {
 	struct run_totals all;
 	const struct chunk_counts *c = &all.chunks;
@@ -146,7 +211,7 @@ bool finish_lost_all(const struct broker *b)
 	if (!b->parts.children.has_dsn && !delivery_has_files(&b->parts.delivery))
 		return false;
 	totals_of_all(&b->parts.targets, &all);
-	lost = lost_chunks(c);
+	lost = lost_chunks(&all);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
 	log_error("everything is lost: no chunk of this run was sent, written "
@@ -155,13 +220,13 @@ bool finish_lost_all(const struct broker *b)
 	return true;
 }
 
-void finish_log_lost(const struct broker *b)
+void shutdown_log_lost(const struct broker *b)
 {
 	struct run_totals all;
 	uint64_t lost;
 
 	totals_of_all(&b->parts.targets, &all);
-	lost = lost_chunks(&all.chunks);
+	lost = lost_chunks(&all);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run %s lost (sentry-profd --stats FILE writes "
 			    "the reasons)",
@@ -187,7 +252,7 @@ static void log_cut_stacks(const struct unwind_counts *c, uint32_t max_frames)
 			    (unsigned long long)cut, (unsigned long long)c->stacks, max_frames);
 }
 
-void finish_log_figures(const struct broker *b)
+void shutdown_log_figures(const struct broker *b)
 {
 	const struct options *options = &b->parts.state.options;
 	struct run_totals all;
@@ -200,13 +265,13 @@ void finish_log_figures(const struct broker *b)
 	log_cut_stacks(&all.unwind, options->config.max_frames);
 }
 
-void finish_print_outcome(const struct broker *b)
+void shutdown_print_outcome(const struct broker *b)
 {
 	struct run_totals all;
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
-	/* finish_conversion() has said why there is no file. */
+	/* shutdown_conversion() has said why there is no file. */
 	if (b->parts.discovery == NULL && !has_samples(b)) {
 		if (b->parts.state.options.output_format == NULL)
 			printf("no samples were taken: what was profiled has ended too early "
@@ -214,7 +279,7 @@ void finish_print_outcome(const struct broker *b)
 		return;
 	}
 	totals_of_all(&b->parts.targets, &all);
-	lost = discarded(c);
+	lost = totals_discarded(&all);
 	if (b->conversion.is_made)
 		printf("the profile is in %s\n", b->parts.state.options.output);
 	else if (delivery_has_files(&b->parts.delivery))
@@ -242,7 +307,7 @@ void finish_print_outcome(const struct broker *b)
 /* Events end the wait. The time is for the watchdog of the service manager. */
 #define TURN_MS 1000
 
-void finish_conversion(struct broker *b)
+void shutdown_conversion(struct broker *b)
 {
 	const char *path = b->parts.state.options.output;
 	struct output_conversion *c = &b->conversion;
@@ -261,12 +326,12 @@ void finish_conversion(struct broker *b)
 	while (c->pid != 0) {
 		if (b->parts.state.end_at_once)
 			output_conversion_stop(c);
-		turn_run_once(b, TURN_MS);
+		run_turn(b, TURN_MS);
 	}
 	output_conversion_finish(c, &b->parts.delivery.output, path, r, b->parts.state.end_at_once);
 }
 
-void finish_print_viewer(const struct broker *b)
+void shutdown_print_viewer(const struct broker *b)
 {
 	const struct options *o = &b->parts.state.options;
 
@@ -275,15 +340,15 @@ void finish_print_viewer(const struct broker *b)
 		output_conversion_print_viewer(&b->conversion, &b->parts.delivery.output, o);
 }
 
-int finish_command(struct broker *b)
+int shutdown_command(struct broker *b)
 {
 	command_cancel(&b->command);
 	while (!b->command.has_ended)
-		turn_run_once(b, TURN_MS);
+		run_turn(b, TURN_MS);
 	return command_exit_status(&b->command);
 }
 
-void finish_children(struct broker *b)
+void shutdown_children(struct broker *b)
 {
 	struct patience patience;
 
@@ -299,7 +364,8 @@ void finish_children(struct broker *b)
 		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->parts.children)))
 			children_kill(&b->parts.children);
 		(void)!loop_run_once(b->parts.state.loop, 100);
-		sigchld_reap(b);
+		command_check_stopped(&b->command, &b->parts.state);
+		children_reap(&b->parts.children);
 		children_check_killed(&b->parts.children);
 	}
 }

@@ -1,4 +1,4 @@
-#include "daemon/broker/running.h"
+#include "daemon/broker/discovery/running.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Children that do not answer or do not end are killed. */
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/overdue.h"
+#include "daemon/broker/deadlines.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ static void tear_down(void)
 static void check_times(int times)
 {
 	for (int i = 0; i < times; i++)
-		overdue_check(&b);
+		deadlines_check_answers(&b);
 }
 
 /* Expects that the process is killed at check OVERDUE_CHECKS and not before. */

@@ -1,0 +1,209 @@
+#include "daemon/broker/deadlines.h"
+
+#include <sys/socket.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/ship.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/targets/held_execs.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/config/config.h"
+
+/* Counts a check at which the answer was due. Returns true at OVERDUE_CHECKS in a row. */
+static bool count_overdue(uint32_t *checks, bool owes)
+{
+	*checks = owes ? *checks + 1 : 0;
+	return *checks >= OVERDUE_CHECKS;
+}
+
+static void check_child(struct child *child)
+{
+	const bool owes_end = child->pid != 0 && (child->fd < 0 || child->is_leaving);
+	const bool owes_ready = child->pid != 0 && child->state == CHILD_STARTS;
+
+	if (count_overdue(&child->overdue_checks, owes_end || owes_ready))
+		child_fail(child, owes_end ? "does not end" : "does not become ready");
+}
+
+/* Capture owes an answer to each MSG_RING_MAKE. */
+static void check_ring(struct children *c, struct unwind *u)
+{
+	const bool owes = c->capture.pid != 0 && u->rings_awaited > 0;
+
+	if (count_overdue(&u->ring_overdue_checks, owes))
+		child_fail(&c->capture, "does not make a ring");
+}
+
+/*
+ * Capture owes an answer to each MSG_TARGET_ADD and MSG_TARGET_REMOVE. The answer to the second one
+ * can wait for the target's unwind process, which must make room in its ring for the target's
+ * RECORD_END. So that process is killed first, and capture only if it does not answer then.
+ */
+static void check_in_capture(struct children *c, struct target *t)
+{
+	const bool owes = t->in_capture && c->capture.pid != 0 &&
+			  (t->phase == TARGET_WAITING || t->phase == TARGET_STOPPING);
+
+	if (!count_overdue(&t->capture_overdue_checks, owes))
+		return;
+	if (t->capture_overdue_checks == OVERDUE_CHECKS && t->phase == TARGET_STOPPING &&
+	    t->unwind != NULL && t->unwind->child.pid != 0)
+		child_fail(&t->unwind->child, "makes no room in its ring");
+	else if (t->capture_overdue_checks == OVERDUE_CHECKS ||
+		 t->capture_overdue_checks >= 2 * OVERDUE_CHECKS)
+		child_fail(&c->capture, "does not answer");
+}
+
+static void check_target(struct target *t)
+{
+	const bool owes = t->unwind != NULL && t->unwind->child.pid != 0 &&
+			  (t->phase == TARGET_CLOSING || t->session == SESSION_ASKED);
+
+	if (count_overdue(&t->overdue_checks, owes))
+		child_fail(&t->unwind->child, "does not answer");
+}
+
+static void check_ship(struct ship *s)
+{
+	if (s->child.fd < 0 || s->child.state != CHILD_READY)
+		return;
+	s->ping_checks++;
+	if (s->ping_checks == OVERDUE_PING_CHECKS)
+		child_send_id(&s->child, MSG_PING, 0);
+	else if (s->ping_checks >= OVERDUE_PING_CHECKS + OVERDUE_CHECKS)
+		child_fail(&s->child, "does not answer");
+}
+
+void deadlines_check_answers(struct broker *b)
+{
+	struct child *child;
+
+	for (size_t i = 0; (child = child_at(&b->parts.children, i)) != NULL; i++)
+		check_child(child);
+	FOR_EACH_TARGET (t, &b->parts.targets) {
+		check_target(t);
+		check_in_capture(&b->parts.children, t);
+	}
+	for (size_t i = 0; i < b->parts.children.n_ships; i++)
+		check_ship(b->parts.children.ships[i]);
+	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
+		check_ring(&b->parts.children, b->parts.children.unwinds[i]);
+}
+
+static bool unwind_is_needed(struct broker *b, const struct unwind *u)
+{
+	FOR_EACH_TARGET (t, &b->parts.targets)
+		if (t->unwind == u)
+			return true;
+	return held_execs_need(&b->parts.targets, u);
+}
+
+/* Closes the socket, which makes the process end. A process that died before is not restarted. */
+static void unwind_leaves(struct unwind *u)
+{
+	u->child.is_leaving = true;
+	u->child.restart_ns = 0;
+	child_close(&u->child);
+}
+
+/* Returns true if the process stays although it is not needed. */
+static bool check_idle_unwind(struct broker *b, struct unwind *u, uint64_t now_ns)
+{
+	if (u->child.is_leaving)
+		return false;
+	if (unwind_is_needed(b, u))
+		u->idle_since_ns = now_ns;
+	else if (now_ns - u->idle_since_ns >= IDLE_NS)
+		unwind_leaves(u);
+	return !u->child.is_leaving && u->idle_since_ns != now_ns;
+}
+
+static void longest_idle_leaves(const struct children *c)
+{
+	struct unwind *longest = NULL;
+
+	for (size_t i = 0; i < c->n_unwinds; i++) {
+		struct unwind *u = c->unwinds[i];
+
+		if (!u->child.is_leaving &&
+		    (longest == NULL || u->idle_since_ns < longest->idle_since_ns))
+			longest = u;
+	}
+	if (longest != NULL)
+		unwind_leaves(longest);
+}
+
+static bool is_configured(const struct config *c, const struct ship *s)
+{
+	if (ship_is_for(s, c->implicit.dsn))
+		return true;
+	for (size_t k = 0; k < c->n_targets; k++)
+		if (ship_is_for(s, c->targets[k].dsn))
+			return true;
+	return false;
+}
+
+static bool ship_is_needed(const struct broker *b, const struct ship *s)
+{
+	if (s->is_first || s->is_spotlight || is_configured(&b->parts.state.options.config, s))
+		return true;
+	for (size_t k = 0; k < b->parts.targets.n_instances; k++)
+		if (b->parts.targets.instances[k]->ship == s)
+			return true;
+	return false;
+}
+
+/*
+ * Seconds, at most, in which a leaving ship may deliver its chunks: fewer than OVERDUE_CHECKS,
+ * after which it is killed.
+ */
+#define LEAVE_MAX_S 30
+
+/*
+ * Tells the ship to leave: it delivers its chunks or drops them, reports the losses to the
+ * server, and ends. Chunks in its spool stay there, in case the DSN comes back
+ * (daemon/ship/spool_dirs.h).
+ */
+static void ship_leaves(struct broker *b, struct ship *s)
+{
+	double timeout_s = b->parts.state.options.config.shutdown_timeout_s;
+
+	if (timeout_s > LEAVE_MAX_S)
+		timeout_s = LEAVE_MAX_S;
+	ship_report_lost(s);
+	ship_ask_to_finish(s, (uint64_t)(timeout_s * 1e9));
+	s->child.is_leaving = true;
+	s->child.restart_ns = 0;
+	/* The ship has no process now: its envelopes are lost. */
+	if (s->child.pid == 0)
+		delivery_ship_gone(&b->parts.delivery, s);
+}
+
+static void check_idle_ship(struct broker *b, struct ship *s)
+{
+	if (!s->child.is_leaving && !ship_is_needed(b, s))
+		ship_leaves(b, s);
+	/* The process ends when it reads the end of the socket. */
+	if (s->child.is_leaving && s->child.fd >= 0 && s->n_in_flight == 0)
+		(void)shutdown(s->child.fd, SHUT_WR);
+}
+
+void deadlines_check_unwinds(struct broker *b, uint64_t now_ns)
+{
+	const struct children *c = &b->parts.children;
+	const size_t n_free = array_size(c->unwinds) - c->n_unwinds;
+	size_t n_idle = 0;
+
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		n_idle += check_idle_unwind(b, c->unwinds[i], now_ns);
+	for (; n_idle > min_size(IDLE_MAX, n_free); n_idle--)
+		longest_idle_leaves(c);
+}
+
+void deadlines_check_ships(struct broker *b)
+{
+	for (size_t i = 0; i < b->parts.children.n_ships; i++)
+		check_idle_ship(b, b->parts.children.ships[i]);
+}

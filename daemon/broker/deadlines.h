@@ -1,0 +1,69 @@
+/*
+ * The deadlines of child processes. Those that depend on targets are checked here:
+ * - the answer that a child owes the broker (deadlines_check_answers);
+ * - the use of an unwind or ship process (deadlines_check_unwinds, deadlines_check_ships).
+ *
+ * All deadlines, and what follows when one has passed:
+ *
+ *     what is awaited                  for at most                  then the process
+ *     MSG_READY after its start        OVERDUE_CHECKS               is killed and restarted
+ *     an answer, listed below          OVERDUE_CHECKS               is killed and restarted
+ *     its end, after the order to end  OVERDUE_CHECKS               is killed
+ *     a target of an unwind process    IDLE_NS                      is ordered to end
+ *     a heartbeat of capture           1 s or 10 s (watch.h)        is killed and restarted
+ *     its end, when the broker ends    3 s without progress, 30 s   is killed
+ *     or is suspended                  in all (watch.h, patience)
+ *     its death after SIGKILL          2 s (reap.h)                 counts as dead
+ *
+ * Answers:
+ * - An unwind process must answer a request to open or close a session. A target that has taken
+ *   over its unwind process could prevent the answer, and would then occupy places in the table
+ *   of targets, which all users share.
+ * - capture must answer a request to make a ring, and a request to attach to or detach from a
+ *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. If capture
+ *   does not answer a request to detach, the target's unwind process is killed first, because
+ *   capture may be waiting for room in the ring of that process.
+ * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING,
+ *   which it gets OVERDUE_PING_CHECKS checks after its start and after each answer.
+ *
+ * Use: An unwind process stays for IDLE_NS after the last target of its key has ended, so that a
+ * service that restarts finds its files already read. Of these processes the IDLE_MAX that were
+ * needed last stay, and only as many as there are free places for further unwind processes: a
+ * program that executes another one with file capabilities ten times a second needs a new unwind
+ * process each time, since a key of a mixed process never comes back. A ship stays as long as the
+ * configuration has its DSN or a run of the profiler uses it. The ship of the options and the ship
+ * of Spotlight always stay. A target or a section that needs a process later gets a new one.
+ */
+#ifndef DAEMON_BROKER_DEADLINES_H
+#define DAEMON_BROKER_DEADLINES_H
+
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+struct broker;
+
+/*
+ * Checks, one a second, at which an answer is due until its process is killed. It is a number of
+ * checks and not a time: seconds in which the broker was stopped or had no processor do not count.
+ * An unwind process may compute for 60 s on one file (CPU_NS_MAX in daemon/unwind/main.c), and
+ * must not be killed before.
+ */
+#define OVERDUE_CHECKS 60
+
+/* The checks from the start of a ship, or from its last answer, to the next MSG_PING. */
+#define OVERDUE_PING_CHECKS 10
+
+#define IDLE_NS (60 * NS_PER_SEC)
+/* An idle process has some 2 MB of memory of its own. */
+#define IDLE_MAX 16
+
+/* Kills children that owe an answer for too long. To be called once a second. */
+void deadlines_check_answers(struct broker *b);
+
+/* Ends idle unwind processes. To be called about once a second. now_ns: CLOCK_MONOTONIC. */
+void deadlines_check_unwinds(struct broker *b, uint64_t now_ns);
+/* The same for ships, in service mode only: the command line names no processes. */
+void deadlines_check_ships(struct broker *b);
+
+#endif
