@@ -222,7 +222,8 @@ struct protocol_answer {
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
 	/*
 	 * For the user; "" if there is nothing to tell. START and STOP of a name: why other
-	 * processes did not change.
+	 * processes did not change. RECORD and WATCH, with PROTOCOL_OK: what the configuration
+	 * keeps out of the recording.
 	 */
 	char text[PROTOCOL_TEXT_SIZE];
 };
