@@ -47,8 +47,9 @@
  * one.
  *
  * Versions. A new version only adds, except that RECORD and WATCH need PROTOCOL_RECORD_VERSION.
- * HELLO and its answer are the same in all versions. The daemon serves every version up to its own.
- * It refuses requests of a later one.
+ * HELLO is the same in all versions. An answer may have further members behind those of an earlier
+ * version, up to PROTOCOL_SIZE_MAX: a client ignores what it does not know. The daemon serves every
+ * version up to its own. It refuses requests of a later one.
  */
 #ifndef LIB_CLIENT_PROTOCOL_H
 #define LIB_CLIENT_PROTOCOL_H
