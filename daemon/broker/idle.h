@@ -7,8 +7,9 @@
  * needed last stay, and only as many as there are free places for further unwind processes: a
  * program that executes another one with file capabilities ten times a second needs a new unwind
  * process each time, since a key of a mixed process never comes back. A ship stays as long as the
- * configuration has its DSN or a run of the profiler uses it. The ship of the options and the ship
- * of Spotlight always stay.
+ * configuration has its DSN or a run of the profiler uses it; but a ship that was started for an
+ * inspection (control/inspect.h), and that no run has used, stays for IDLE_NS. The ship of the
+ * options and the ship of Spotlight always stay.
  */
 #ifndef DAEMON_BROKER_IDLE_H
 #define DAEMON_BROKER_IDLE_H
@@ -26,6 +27,6 @@ struct broker;
 /* Called about once a second. now_ns: CLOCK_MONOTONIC. */
 void idle_check_unwinds(struct broker *b, uint64_t now_ns);
 /* The same, in service mode only: the command line names no processes. */
-void idle_check_ships(struct broker *b);
+void idle_check_ships(struct broker *b, uint64_t now_ns);
 
 #endif

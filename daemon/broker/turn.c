@@ -48,7 +48,7 @@ static void each_second(struct broker *b)
 	if (b->parts.state.phase == PHASE_PROFILING) {
 		idle_check_unwinds(b, now_ns);
 		if (b->parts.discovery != NULL)
-			idle_check_ships(b);
+			idle_check_ships(b, now_ns);
 	}
 }
 

@@ -117,9 +117,14 @@ static struct ship *find_ship(const struct parts *parts, const char *dsn)
 /* A ship that still owes its answer to an earlier inspection is not asked again. */
 static void probe_server(struct parts *parts, const char *dsn)
 {
+	const bool is_new = find_ship(parts, dsn) == NULL;
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0 || s->probe_awaited)
+	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0)
+		return;
+	if (is_new || s->only_probed_ns != 0)
+		s->only_probed_ns = clock_mono_ns();
+	if (s->probe_awaited)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
 	s->probe_awaited = s->child.fd >= 0;
