@@ -507,7 +507,10 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 
 	ret->work = INSPECT_WORK;
 	if (!peer->identity.is_operator) {
-		ret->m.result = PROTOCOL_DENIED;
+		control_refuse(ret, PROTOCOL_DENIED,
+			       "not permitted: the check sends requests with the keys of the "
+			       "configuration and quotes its lines, so only root and the group "
+			       "sentry-profd may ask for it, and not the group sentry-profd-view");
 		return;
 	}
 	if (in->current != NULL) {
