@@ -312,7 +312,7 @@ static void on_environ(void *ctx, const struct msg_file_request *request, int er
 	struct subject *s = ctx;
 
 	(void)request, (void)file;
-	if (error == 0)
+	if (error == 0 && buf_reserve(&s->environ) == 0)
 		(void)!buf_read_fd(&s->environ, fd);
 	close_fd(&fd);
 	s->facts.environ = buf_string(&s->environ);
