@@ -145,9 +145,14 @@ static bool is_configured(const struct config *c, const struct ship *s)
 	return false;
 }
 
-static bool ship_is_needed(const struct broker *b, const struct ship *s)
+static bool ship_is_needed(const struct broker *b, const struct ship *s, uint64_t now_ns)
 {
-	if (s->is_first || s->is_spotlight || is_configured(&b->parts.state.options.config, s))
+	/* A ship that was needed may have a spool to empty. */
+	const bool is_useful = s->only_probed_ns == 0 || now_ns - s->only_probed_ns < IDLE_NS;
+
+	if (s->is_first || s->is_spotlight)
+		return true;
+	if (is_useful && is_configured(&b->parts.state.options.config, s))
 		return true;
 	for (size_t k = 0; k < b->parts.targets.n_instances; k++)
 		if (b->parts.targets.instances[k]->ship == s)
@@ -181,9 +186,9 @@ static void ship_leaves(struct broker *b, struct ship *s)
 		delivery_ship_gone(&b->parts.delivery, s);
 }
 
-static void check_idle_ship(struct broker *b, struct ship *s)
+static void check_idle_ship(struct broker *b, struct ship *s, uint64_t now_ns)
 {
-	if (!s->child.is_leaving && !ship_is_needed(b, s))
+	if (!s->child.is_leaving && !ship_is_needed(b, s, now_ns))
 		ship_leaves(b, s);
 	/* The process ends when it reads the end of the socket. */
 	if (s->child.is_leaving && s->child.fd >= 0 && s->n_in_flight == 0)
@@ -202,8 +207,8 @@ void deadlines_check_unwinds(struct broker *b, uint64_t now_ns)
 		longest_idle_leaves(c);
 }
 
-void deadlines_check_ships(struct broker *b)
+void deadlines_check_ships(struct broker *b, uint64_t now_ns)
 {
 	for (size_t i = 0; i < b->parts.children.n_ships; i++)
-		check_idle_ship(b, b->parts.children.ships[i]);
+		check_idle_ship(b, b->parts.children.ships[i], now_ns);
 }

@@ -31,8 +31,10 @@
  * needed last stay, and only as many as there are free places for further unwind processes: a
  * program that executes another one with file capabilities ten times a second needs a new unwind
  * process each time, since a key of a mixed process never comes back. A ship stays as long as the
- * configuration has its DSN or a run of the profiler uses it. The ship of the options and the ship
- * of Spotlight always stay. A target or a section that needs a process later gets a new one.
+ * configuration has its DSN or a run of the profiler uses it; but a ship that was started for an
+ * inspection (control/inspect.h), and that no run has used, stays for IDLE_NS. The ship of the
+ * options and the ship of Spotlight always stay. A target or a section that needs a process later
+ * gets a new one.
  */
 #ifndef DAEMON_BROKER_DEADLINES_H
 #define DAEMON_BROKER_DEADLINES_H
@@ -64,6 +66,6 @@ void deadlines_check_answers(struct broker *b);
 /* Ends idle unwind processes. To be called about once a second. now_ns: CLOCK_MONOTONIC. */
 void deadlines_check_unwinds(struct broker *b, uint64_t now_ns);
 /* The same for ships, in service mode only: the command line names no processes. */
-void deadlines_check_ships(struct broker *b);
+void deadlines_check_ships(struct broker *b, uint64_t now_ns);
 
 #endif

@@ -46,7 +46,7 @@ static void each_second(struct broker *b)
 	if (b->parts.state.phase == PHASE_PROFILING) {
 		deadlines_check_unwinds(b, now_ns);
 		if (b->parts.discovery != NULL)
-			deadlines_check_ships(b);
+			deadlines_check_ships(b, now_ns);
 	}
 }
 

@@ -117,7 +117,8 @@ static int receive_answer(struct control_client *c, struct protocol_answer *ret,
 
 	if (r <= 0)
 		return r == 0 ? -EPIPE : r;
-	if (m.size != sizeof(*ret)) {
+	/* The answer of a newer daemon may have further members, which are ignored. */
+	if (m.size < sizeof(*ret)) {
 		ipc_close_fds(&m);
 		return -EPROTO;
 	}

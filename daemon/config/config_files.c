@@ -58,6 +58,8 @@ static int read_file(const char *path, size_t most, struct buf *ret)
 
 	buf_init(ret, most);
 	if (r == 0)
+		r = buf_reserve(ret); /* a key */
+	if (r == 0)
 		r = buf_read_fd(ret, fd);
 	close_fd(&fd);
 	return r;

@@ -427,6 +427,8 @@ static int read_file(const char *path, struct buf *ret, struct stat *st)
 	if (r == 0 && !S_ISREG(st->st_mode))
 		r = S_ISDIR(st->st_mode) ? -EISDIR : -ENXIO;
 	if (r == 0)
+		r = buf_reserve(ret); /* a DSN */
+	if (r == 0)
 		r = buf_read_fd(ret, fd);
 	close_fd(&fd);
 	return r;

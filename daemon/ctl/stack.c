@@ -36,8 +36,10 @@ enum {
  */
 #define CHUNKS_MAX 3
 
-/* Time limit for each chunk. Reading the symbols of large files takes long. */
-#define WAIT_NS (30 * NS_PER_SEC)
+/* Time limit for all chunks. Reading the symbols of large files takes long. */
+#define WAIT_S 30
+/* The same if threads that wait have no stacks: the user knows the likely reason at once. */
+#define WAIT_CPU_S 10
 
 const char stack_help[] =
 	"\n"
@@ -172,7 +174,7 @@ static int take_chunk(void *ctx, const struct import_chunk *c)
 		return -ENOMEM;
 	s->n_chunks++;
 	n = find_last(c, last);
-	if (n > 0 && (n >= n_threads || s->n_chunks == CHUNKS_MAX)) {
+	if (n > 0 && (n >= n_threads || s->n_chunks >= CHUNKS_MAX)) {
 		for (size_t t = 0; t < c->n_threads; t++)
 			if (last[t] != 0)
 				print_thread(c, &c->samples[last[t] - 1]);
@@ -194,10 +196,14 @@ static int take_payload(void *ctx, const char *payload, size_t size)
 
 static int read_chunks(struct stacks *s)
 {
-	const uint64_t deadline_ns = clock_mono_ns() + WAIT_NS;
 	struct recording *recording = &s->recording;
+	const bool lacks_waiting = recording->lacks[0] != '\0';
+	const unsigned int wait_s = lacks_waiting ? WAIT_CPU_S : WAIT_S;
+	const uint64_t deadline_ns = clock_mono_ns() + wait_s * NS_PER_SEC;
 	int r = 0;
 
+	if (lacks_waiting)
+		log_warning("process %d: %s", recording->pid, recording->lacks);
 	while (r >= 0 && !s->is_printed && !recording->has_ended && ended_by == 0) {
 		r = recording_wait(recording, deadline_ns, NULL);
 		if (r == 0)
@@ -208,7 +214,10 @@ static int read_chunks(struct stacks *s)
 		if (r == -EINTR)
 			r = 0;
 	}
-	if (r == -ETIMEDOUT)
+	if (r == -ETIMEDOUT && lacks_waiting)
+		log_error("process %d: none of its threads has run for %u s", recording->pid,
+			  wait_s);
+	else if (r == -ETIMEDOUT)
 		log_error("process %d: sentry-profd has sampled none of its "
 			  "threads (sentry-profctl doctor %d looks for the "
 			  "cause)",

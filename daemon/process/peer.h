@@ -13,7 +13,8 @@
 
 /*
  * Two groups. Members of the first group are operators, as root is (sentry-profctl(8)). Members of
- * the second group see everything that operators see, and cannot change anything.
+ * the second group see the status and the metrics as operators do, and may otherwise do what other
+ * users may.
  */
 #define PEER_OPERATORS "sentry-profd"
 #define PEER_VIEWERS   "sentry-profd-view"

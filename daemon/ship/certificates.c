@@ -30,8 +30,10 @@ static int read_file(struct buf *b, int fd)
 
 static int read_option(struct buf *b, int fd, const char *option)
 {
-	int r = fd < 0 ? 0 : read_file(b, fd);
+	int r = fd < 0 ? 0 : buf_reserve(b);
 
+	if (r == 0 && fd >= 0)
+		r = read_file(b, fd);
 	if (r < 0)
 		log_error("cannot read the file of %s: %s", option, strerror(-r));
 	return r;

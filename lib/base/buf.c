@@ -58,6 +58,16 @@ static int grow(struct buf *b, size_t n)
 	return 0;
 }
 
+int buf_reserve(struct buf *b)
+{
+	int r = grow(b, b->max - b->len);
+
+	if (r < 0)
+		return -ENOMEM;
+	b->data[b->len] = '\0';
+	return 0;
+}
+
 int buf_add(struct buf *b, const void *bytes, size_t n)
 {
 	int r = grow(b, n);

@@ -3,8 +3,8 @@
  * piece by piece.
  *
  * The bytes are followed by a NUL that is not part of the length, so text can be passed on as a
- * string. When the buffer grows, the bytes may move, and their old place is not zeroed. So a secret
- * is added to an empty buffer by one buf_add(), and nothing is added after it.
+ * string. When the buffer grows, the bytes may move, and their old place is not zeroed. So a buffer
+ * for a secret gets all its room by buf_reserve() first, and is freed by buf_wipe().
  */
 #ifndef LIB_BASE_BUF_H
 #define LIB_BASE_BUF_H
@@ -27,6 +27,9 @@ void buf_init(struct buf *b, size_t max);
 
 /* Frees the bytes; b is as after buf_init(). b may be NULL. */
 void buf_fini(struct buf *b);
+
+/* Allocates room for max bytes, so that the bytes do not move any more. Returns 0 or -ENOMEM. */
+must_check int buf_reserve(struct buf *b);
 
 /* Zeroes the bytes and frees them: for a secret. */
 void buf_wipe(struct buf *b);

@@ -1,5 +1,6 @@
 #include "lib/base/ipc.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -76,8 +77,11 @@ int ipc_recv(int fd, struct ipc_message *ret)
 		return 0;
 	}
 	if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		/* The kernel drops descriptors for which the process has no room, too. */
+		const bool no_room = !(m.msg_flags & MSG_TRUNC) && ret->n_fds < IPC_FDS_MAX;
+
 		ipc_close_fds(ret);
-		return -EPROTO;
+		return no_room ? -EMFILE : -EPROTO;
 	}
 	ret->size = (size_t)n;
 	return 1;

@@ -38,8 +38,9 @@ must_check int ipc_send(int fd, const void *bytes, size_t size, const int *fds, 
 /*
  * Receives one message. Returns 1; 0 if the peer has closed; -EAGAIN if the socket is non-blocking
  * and empty; -EPROTO if the message is too large or has too many descriptors, which are closed;
- * or the error of recvmsg(2). The descriptors in *ret are the caller's: take out those that are
- * needed with ipc_take_fd(), and close the others with ipc_close_fds().
+ * -EMFILE if the process may open no more descriptors, so that the message is lost with those that
+ * it has; or the error of recvmsg(2). The descriptors in *ret are the caller's: take out those that
+ * are needed with ipc_take_fd(), and close the others with ipc_close_fds().
  */
 must_check int ipc_recv(int fd, struct ipc_message *ret);
 

@@ -210,7 +210,7 @@ static void store_thread_id(struct state *s, uint32_t tid, uint32_t theirs)
 
 static bool handle_answer(struct state *s, const struct protocol_answer *a, int fd)
 {
-	if (a->h.type != PROTOCOL_ANSWER || a->h.size != sizeof(*a))
+	if (a->h.type != PROTOCOL_ANSWER)
 		return false;
 	if (a->h.tag == TAG_HELLO)
 		return a->result == PROTOCOL_OK && !load(&s->has_page) && map_page(s, fd);
@@ -237,7 +237,9 @@ static int receive(struct state *s)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	ssize_t n = recvmsg(s->fd - 1, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	/* MSG_TRUNC: returns the size of the message, also of one that is larger than the struct.
+	 */
+	ssize_t n = recvmsg(s->fd - 1, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	const struct cmsghdr *c;
 	bool is_valid;
 	int fd = -1;
@@ -248,8 +250,9 @@ static int receive(struct state *s)
 	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	/* recvmsg(2) cuts off the bytes that follow an answer of this version. */
-	is_valid = (size_t)n == sizeof(answer) && handle_answer(s, &answer, fd);
+	/* The answer of a newer daemon may have further members, which are ignored. */
+	is_valid = (size_t)n >= sizeof(answer) && answer.h.size == (size_t)n &&
+		   handle_answer(s, &answer, fd);
 	if (fd >= 0)
 		(void)close(fd);
 	return is_valid ? 1 : -1;

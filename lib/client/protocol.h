@@ -47,8 +47,9 @@
  * one.
  *
  * Versions. A new version only adds, except that RECORD and WATCH need PROTOCOL_RECORD_VERSION.
- * HELLO and its answer are the same in all versions. The daemon serves every version up to its own.
- * It refuses requests of a later one.
+ * HELLO is the same in all versions. An answer may have further members behind those of an earlier
+ * version, up to PROTOCOL_SIZE_MAX: a client ignores what it does not know. The daemon serves every
+ * version up to its own. It refuses requests of a later one.
  */
 #ifndef LIB_CLIENT_PROTOCOL_H
 #define LIB_CLIENT_PROTOCOL_H
@@ -222,7 +223,8 @@ struct protocol_answer {
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
 	/*
 	 * For the user; "" if there is nothing to tell. START and STOP of a name: why other
-	 * processes did not change.
+	 * processes did not change. RECORD and WATCH, with PROTOCOL_OK: what the configuration
+	 * keeps out of the recording.
 	 */
 	char text[PROTOCOL_TEXT_SIZE];
 };

@@ -9,6 +9,7 @@ import os
 import chunk_rules
 import harness
 from harness import check
+from test_control import listening
 
 harness.filters_kill()
 
@@ -219,6 +220,18 @@ def test_in_app(box):
     run = box.profile([target], '--in-app-exclude', '**', '--in-app-include',
                       '**/targets/*', work=0.2)
     check(in_app(run, 'busy_seventy') == {True}, '--in-app-include')
+
+
+def test_stacks_on_request(box):
+    """sentry-profctl stack says why a thread that waits has no stack."""
+    waits, runs = box.start(['sleep', '1000']), box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [waits, runs], '--mode', 'cpu')
+    profd.wait_attached().wait_looks()
+    done = ctl.run('stack', runs.pid)
+    check('spin' in done.stdout and 'mode = cpu' in done.stderr, f'{done}')
+    done = ctl.run('stack', waits.pid, status=1)
+    check(done.stdout == '' and f'process {waits.pid}: mode = cpu in' in done.stderr and
+          'none of its threads has run' in done.stderr, f'{done}')
 
 
 if __name__ == '__main__':

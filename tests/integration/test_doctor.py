@@ -148,6 +148,10 @@ def test_the_daemon_that_runs(box):
                      'sentry-profctl', cwd='/', **stranger.options())
     found.check('capabilities', 'warning', 'you are not root')
     check(not found.of('scheduler'), found.done.stdout)
+    found = Findings(box, socket=socket, exe=stranger.copy(box, ['sentry-profctl']) /
+                     'sentry-profctl', cwd='/', **stranger.options())
+    found.check('daemon', 'warning', 'refuses to check .*: not permitted: .*, so only root and '
+                'the group sentry-profd may .* not the group sentry-profd-view; the checks below')
 
 
 def test_a_cpu_quota(box):

@@ -307,6 +307,16 @@ def test_table_that_cannot_be_written(box):
     check_untouched(target)
 
 
+def test_statistics_that_cannot_be_written(box):
+    target = box.target('shares')
+    program = box.start([BUILD / 'sentry-profd', '--pid', target.pid, '--duration', '0.2',
+                         '--output', box.make_dir('output'), '--stats', '/dev/full'])
+    check(program.wait() == 1, program.report())
+    check('cannot write the statistics to /dev/full: No space left on device\n'
+          in program.stderr, program.stderr)
+    check_untouched(target)
+
+
 def test_without_its_other_executables(box):
     directory = box.make_dir('build')
     shutil.copy2(BUILD / 'sentry-profd', directory)

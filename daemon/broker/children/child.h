@@ -163,6 +163,8 @@ struct ship {
 	int64_t clock_ahead_s;	  /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
+	/* When the ship was last asked to probe its server, if no run has needed it yet; or 0. */
+	uint64_t only_probed_ns;
 	bool probe_awaited;		/* its process owes MSG_PROBED */
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */

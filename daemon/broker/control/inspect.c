@@ -117,9 +117,14 @@ static struct ship *find_ship(const struct parts *parts, const char *dsn)
 /* A ship that still owes its answer to an earlier inspection is not asked again. */
 static void probe_server(struct parts *parts, const char *dsn)
 {
+	const bool is_new = find_ship(parts, dsn) == NULL;
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0 || s->probe_awaited)
+	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0)
+		return;
+	if (is_new || s->only_probed_ns != 0)
+		s->only_probed_ns = clock_mono_ns();
+	if (s->probe_awaited)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
 	s->probe_awaited = s->child.fd >= 0;
@@ -307,7 +312,7 @@ static void on_environ(void *ctx, const struct msg_file_request *request, int er
 	struct subject *s = ctx;
 
 	(void)request, (void)file;
-	if (error == 0)
+	if (error == 0 && buf_reserve(&s->environ) == 0)
 		(void)!buf_read_fd(&s->environ, fd);
 	close_fd(&fd);
 	s->facts.environ = buf_string(&s->environ);
@@ -502,7 +507,10 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 
 	ret->work = INSPECT_WORK;
 	if (!peer->identity.is_operator) {
-		ret->m.result = PROTOCOL_DENIED;
+		control_refuse(ret, PROTOCOL_DENIED,
+			       "not permitted: the check sends requests with the keys of the "
+			       "configuration and quotes its lines, so only root and the group "
+			       "sentry-profd may ask for it, and not the group sentry-profd-view");
 		return;
 	}
 	if (in->current != NULL) {

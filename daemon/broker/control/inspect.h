@@ -3,7 +3,7 @@
  * takes envelopes, and which section matches a process. The daemon's own ships ask the servers
  * (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for chunks. A
  * configured DSN that has no ship yet, because no profiled process has needed one, gets its ship
- * now; the ship stays as long as the configuration has the DSN.
+ * now; unless a process needs the ship, it ends a minute after the last inspection (idle.h).
  *
  * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing
  * else (--check-config --servers). There is one inspection at a time. Its findings

@@ -241,6 +241,11 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 	}
 	r = add_recording(rs, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
 	ret->m.pid = i->pid;
+	if (rs->targets->state->options.config.mode == MODE_CPU)
+		(void)snprintf(
+			ret->m.text, sizeof(ret->m.text),
+			"mode = cpu in the daemon's configuration: threads that wait have no "
+			"stacks");
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 	if (r < 0 && i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)

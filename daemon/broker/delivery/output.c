@@ -20,11 +20,16 @@
  * their directory. Returns false if this process is not root, the owner is unknown, or root
  * cannot become that user.
  */
+static bool act_as_user_of(const struct stat *st, struct act_as *ret)
+{
+	return geteuid() == 0 && act_as(st->st_uid, st->st_gid, ret) == 0;
+}
+
 static bool act_as_directory(int dir_fd, struct act_as *ret)
 {
 	struct stat st;
 
-	return geteuid() == 0 && fstat(dir_fd, &st) == 0 && act_as(st.st_uid, st.st_gid, ret) == 0;
+	return fstat(dir_fd, &st) == 0 && act_as_user_of(&st, ret);
 }
 
 static void end_act(bool acts, const struct act_as *before)
@@ -130,6 +135,28 @@ void output_unlink_in(int dir_fd, const char *name)
 	end_act(acts, &before);
 }
 
+static void remove_made(const struct output *o)
+{
+	char parent[PATH_MAX + 4];
+	struct act_as before;
+	struct stat st;
+	bool acts;
+
+	(void)snprintf(parent, sizeof(parent), "%s/..", o->path);
+	/* Opens nothing: opening the directory may have failed for a lack of descriptors. */
+	acts = stat(parent, &st) == 0 && act_as_user_of(&st, &before);
+	(void)rmdir(o->path);
+	end_act(acts, &before);
+}
+
+void output_close(struct output *o)
+{
+	if (o->made)
+		remove_made(o);
+	o->made = false;
+	close_fd(&o->dir_fd);
+}
+
 int output_open(struct output *o, const char *path)
 {
 	static const char probe[] = ".sentry-profd-probe";
@@ -151,9 +178,7 @@ int output_open(struct output *o, const char *path)
 	if (r < 0)
 		return r;
 	o->dir_fd = open_dir(AT_FDCWD, o->path);
-	if (o->dir_fd < 0)
-		return -errno;
-	fd = create_file(o->dir_fd, probe);
+	fd = o->dir_fd < 0 ? -errno : create_file(o->dir_fd, probe);
 	if (fd < 0) {
 		output_close(o);
 		return fd;
@@ -173,7 +198,13 @@ int output_open_private(struct output *o, const char *path)
 		return -errno;
 	o->made = true;
 	o->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return o->dir_fd < 0 ? -errno : 0;
+	if (o->dir_fd < 0) {
+		int r = -errno;
+
+		output_close(o);
+		return r;
+	}
+	return 0;
 }
 
 void output_clear(const struct output *o)
@@ -190,30 +221,6 @@ void output_clear(const struct output *o)
 	while ((entry = readdir(dir)) != NULL)
 		output_unlink_in(o->dir_fd, entry->d_name);
 	(void)closedir(dir);
-}
-
-static void remove_made(const struct output *o)
-{
-	char dot[PATH_MAX + 4];
-	struct act_as before;
-	int parent;
-	bool acts;
-
-	(void)snprintf(dot, sizeof(dot), "%s/..", o->path);
-	parent = open_dir(AT_FDCWD, dot);
-	if (parent < 0)
-		return;
-	acts = act_as_directory(parent, &before);
-	(void)rmdir(o->path);
-	end_act(acts, &before);
-	close_fd(&parent);
-}
-
-void output_close(struct output *o)
-{
-	if (o->made && o->dir_fd >= 0)
-		remove_made(o);
-	close_fd(&o->dir_fd);
 }
 
 static void make_name(char ret[NAME_SIZE], uint64_t seq, const char *chunk_id, bool complete)

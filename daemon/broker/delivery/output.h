@@ -27,13 +27,13 @@ struct output {
  * Opens the directory path. If it does not exist, makes it as the owner of its parent, which has
  * to exist. If path is NULL, makes the directory sentry-profd-DATE-TIME in the current directory.
  * Checks that a file can be made in the directory. Returns 0 or -errno; after an error o->dir_fd
- * is -1, and a directory that was made may remain.
+ * is -1, and a directory that was made is removed.
  */
 must_check int output_open(struct output *o, const char *path);
 /*
  * Makes the directory path with mode 0700, with the rights of the calling process, and opens it.
  * Returns 0; -EEXIST if path exists; or another negative errno. After an error o->dir_fd is -1, and
- * a directory that was made may remain.
+ * a directory that was made is removed.
  */
 must_check int output_open_private(struct output *o, const char *path);
 /*

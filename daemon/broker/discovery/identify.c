@@ -179,6 +179,8 @@ static void on_environ(void *ctx, const struct msg_file_request *request, int er
 	(void)request, (void)file;
 	remove_asked(q);
 	if (error == 0)
+		error = buf_reserve(&q->environ);
+	if (error == 0)
 		error = buf_read_fd(&q->environ, fd);
 	close_fd(&fd);
 	if (shortage_is(-error)) {

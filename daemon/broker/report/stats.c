@@ -243,7 +243,7 @@ int stats_write(const struct parts *parts, int fd)
 	const struct usage own = own_usage(parts);
 	struct usage usage[SELF_USAGE_N];
 	struct run_totals one;
-	bool failed;
+	int r;
 
 	if (out == NULL)
 		return -errno;
@@ -275,8 +275,9 @@ int stats_write(const struct parts *parts, int fd)
 		fprintf(out, "}");
 	}
 	fprintf(out, "]\n}\n");
-	failed = ferror(out);
-	if (fclose(out) != 0 || failed)
-		return -EIO;
-	return 0;
+	/* If only an earlier part could not be written, its error is not known any more. */
+	r = fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+	if (fclose(out) != 0 && r == 0)
+		r = -errno;
+	return r;
 }

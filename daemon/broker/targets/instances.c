@@ -378,6 +378,8 @@ static void start_run(struct targets *ts, struct instance *i)
 	if (r < 0 || !is_admitted(ts, i))
 		return;
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
+	if (r == 0)
+		i->ship->only_probed_ns = 0;
 	if (r == -ENOSPC)
 		leave_out(i, "its DSN is one too many (see LIMITS in sentry-profd.conf(5))");
 	/* A later turn tries again: the next one, or one after the rate limit. */

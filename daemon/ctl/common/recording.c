@@ -51,6 +51,7 @@ int recording_open(struct control_client *client, enum protocol_type type, int32
 		return r;
 	}
 	*ret = (struct recording){.client = client, .fd = fd, .pid = answer.pid};
+	memcpy(ret->lacks, answer.text, sizeof(ret->lacks));
 	buf_init(&ret->chunk, PROTOCOL_CHUNK_MAX);
 	return 0;
 }

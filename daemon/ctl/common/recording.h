@@ -30,6 +30,8 @@ struct recording {
 	 */
 	char note[PROTOCOL_TEXT_SIZE];
 	bool has_new_note;
+	/* The daemon's text on what the configuration keeps out of the chunks; "": nothing. */
+	char lacks[PROTOCOL_TEXT_SIZE];
 	bool has_ended;
 	/* Valid if has_ended: the reason, and the daemon's text on it, or "". */
 	enum protocol_record_end end;

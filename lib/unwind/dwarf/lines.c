@@ -2,6 +2,7 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/unwind/dwarf/lines_check.h"
@@ -30,6 +31,14 @@ static int add_unit(struct lines *l, Dwarf_Off die, struct lines_unit **ret)
 	return 0;
 }
 
+static size_t length_of_comp_dir(Dwarf_Die *unit)
+{
+	Dwarf_Attribute attr;
+	const char *dir = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
+
+	return dir ? strlen(dir) : 0;
+}
+
 /*
  * Decodes the line table of a unit, if the check and the budget allow it. The number of rows is
  * known afterwards only, so one table may exceed the budget.
@@ -40,13 +49,15 @@ static bool read_table(struct lines *l, Dwarf_Die *unit)
 	Dwarf_Attribute attr;
 	Dwarf_Lines *rows;
 	Dwarf_Word offset;
+	uint64_t paths;
 	size_t n;
 
 	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &offset) ||
-	    !lines_check_program(l->source.sections[LINES_LINE].bytes,
-				 l->source.sections[LINES_LINE].size, offset))
+	    !lines_check_program(l->source.sections, offset, length_of_comp_dir(unit), b->paths,
+				 &paths))
 		return false;
-	if (!lines_budget_take(b, &b->tables, 1) || dwarf_getsrclines(unit, &rows, &n))
+	if (!lines_budget_take(b, &b->tables, 1) || !lines_budget_take(b, &b->paths, paths) ||
+	    dwarf_getsrclines(unit, &rows, &n))
 		return false;
 	if (!lines_budget_take(b, &b->tables, n * ROW_BYTES))
 		b->tables = 0;
@@ -107,6 +118,7 @@ int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret)
 		.ranges = LINES_RANGES_MAX,
 		.abbrevs = LINES_ABBREVS_MAX,
 		.tables = LINES_TABLES_MAX,
+		.paths = LINES_PATHS_MAX,
 	};
 	lines_budget_start(&l->budget);
 	r = lines_source_open(&l->source, f, LINES_SECTIONS_MAX);
@@ -142,7 +154,8 @@ size_t lines_bytes(const struct lines *l)
 {
 	return l->source.made.size + l->cap_units * sizeof(l->units[0]) +
 	       (LINES_RANGES_MAX - l->budget.ranges) * sizeof(struct lines_range) +
-	       (LINES_TABLES_MAX - l->budget.tables) + 10 * (LINES_ABBREVS_MAX - l->budget.abbrevs);
+	       (LINES_TABLES_MAX - l->budget.tables) + (LINES_PATHS_MAX - l->budget.paths) +
+	       10 * (LINES_ABBREVS_MAX - l->budget.abbrevs);
 }
 
 bool lines_is_incomplete(const struct lines *l)

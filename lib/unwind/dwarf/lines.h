@@ -36,6 +36,11 @@
 #define LINES_RANGES_MAX (1u << 20)
 /* Bytes of decoded line tables, approximately. */
 #define LINES_TABLES_MAX (64u << 20)
+/*
+ * Bytes of the paths of their files, at most: some 400 units with 2,000 files each, whose longest
+ * directory has 150 bytes.
+ */
+#define LINES_PATHS_MAX (128u << 20)
 /* Bytes of abbreviations, which take ten times that when they are decoded. */
 #define LINES_ABBREVS_MAX (16u << 20)
 /* Inlined functions within one function that are searched for an address. */

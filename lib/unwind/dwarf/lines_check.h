@@ -2,7 +2,7 @@
  * Checks of DWARF tables before libdw reads them: libdw trusts the sizes and
  * counts that they give.
  *
- * Source: DWARF 5, 6.2.4 and 7.5.3.
+ * Sources: DWARF 5, 6.2.4 and 7.5.3; DWARF 4, 6.2.4; libdw/dwarf_getsrclines.c of elfutils.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_CHECK_H
 #define LIB_UNWIND_DWARF_LINES_CHECK_H
@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "lib/unwind/dwarf/lines_source.h"
 
 /*
  * Bytes of the line table of one unit. Each byte can become a row, which takes
@@ -19,10 +21,17 @@
 
 /*
  * Returns true if libdw may decode the line table at this offset of .debug_line: if the length of
- * the table is below the limit, and the length of its header fits into the table. libdw 0.192 to
- * 0.195 reads directories and files up to the end of the header, wherever that is.
+ * the table is below the limit, the length of its header fits into the table, and so do its
+ * directories and files. libdw 0.192 to 0.195 reads directories and files up to the end of the
+ * header, wherever that is.
+ *
+ * *ret_paths is at least the memory, in bytes, of the paths that libdw makes of all files: each has
+ * its directory in front. comp_dir is the length of the unit's DW_AT_comp_dir, which older tables
+ * have as a directory. Above max, *ret_paths is some number above max, and nothing more is read:
+ * in a section of 100 MB, a table of 2 MB can refer to 500,000 directories with names of 100 MB.
  */
-bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
+bool lines_check_program(const struct lines_bytes sections[LINES_SECTION_N], uint64_t offset,
+			 size_t comp_dir, size_t max, uint64_t *ret_paths);
 
 /*
  * Returns the number of bytes of the abbreviations at this offset of .debug_abbrev, up to

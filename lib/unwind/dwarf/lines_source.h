@@ -23,15 +23,17 @@ enum lines_section {
 	LINES_SECTION_N
 };
 
+/* The contents of a section. Size 0: the file does not have it. */
+struct lines_bytes {
+	const uint8_t *bytes;
+	size_t size;
+};
+
 struct lines_source {
 	struct made_elf made;
 	Dwarf *dwarf;	/* NULL: no debug information that can be used */
 	bool too_large; /* the sections have more than max bytes */
-	/* Within made; size 0: the file does not have this section. */
-	struct {
-		const uint8_t *bytes;
-		size_t size;
-	} sections[LINES_SECTION_N];
+	struct lines_bytes sections[LINES_SECTION_N]; /* within made */
 };
 
 /*

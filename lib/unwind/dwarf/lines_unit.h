@@ -24,6 +24,7 @@ struct lines_budget {
 	size_t ranges;	   /* address ranges that may still be stored */
 	size_t abbrevs;	   /* bytes of abbreviations that libdw may still read */
 	size_t tables;	   /* bytes of line tables that libdw may still decode */
+	size_t paths;	   /* bytes of paths of files that libdw may still make */
 	uint32_t checks;   /* calls of lines_budget_has_time() so far; each 16th reads the clock */
 	bool exhausted;	   /* some limit was reached */
 };
@@ -32,8 +33,8 @@ struct lines_budget {
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
 /*
- * Subtracts n from *left, which is b->ranges, b->abbrevs or b->tables. If *left is smaller than
- * n, returns false, sets exhausted, and leaves *left as it is.
+ * Subtracts n from *left, which is b->ranges, b->abbrevs, b->tables or b->paths. If *left is
+ * smaller than n, returns false, sets exhausted, and leaves *left as it is.
  */
 bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n);
 /* If the time is over, returns false and sets exhausted. Call it between calls of libdw. */

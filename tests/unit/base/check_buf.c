@@ -126,6 +126,25 @@ static int read_of(struct buf *b, size_t n)
 	return r;
 }
 
+/* A secret that moves leaves a copy behind. */
+TEST(the_bytes_of_a_reserved_buffer_do_not_move)
+{
+	enum { N = 20000 };
+	const char *place;
+	struct buf b;
+
+	buf_init(&b, N);
+	OK(buf_reserve(&b));
+	place = b.data;
+	ck_assert_str_eq(buf_string(&b), "");
+	ck_assert_int_eq(read_of(&b, N), 0);
+	ck_assert_uint_eq(b.len, N);
+	ck_assert_ptr_eq(b.data, place);
+	buf_wipe(&b);
+	buf_init(&b, SIZE_MAX);
+	ck_assert_int_eq(buf_reserve(&b), -ENOMEM);
+}
+
 TEST(a_descriptor_is_read_to_its_end_or_to_max)
 {
 	struct buf b;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -173,6 +174,28 @@ TEST(too_large_messages_are_not_received)
 	/* The next message is received. */
 	OK(ipc_send(ends[0], "x", 1, NULL, 0));
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+}
+
+/* _i: the number of descriptors for which there is room. */
+TESTS(a_process_out_of_descriptors_receives_none, 3)
+{
+	const int before = count_fds();
+	struct rlimit limit, full;
+	int first = open_null();
+
+	(void)close(first);
+	send_raw(ends[0], 10, 3);
+	OK(ipc_send(ends[0], "x", 1, NULL, 0));
+	OK(getrlimit(RLIMIT_NOFILE, &limit));
+	/* Numbers below the first free one are in use. */
+	full = limit;
+	full.rlim_cur = (rlim_t)(first + _i);
+	OK(setrlimit(RLIMIT_NOFILE, &full));
+	ck_assert_int_eq(ipc_recv(ends[1], &m), -EMFILE);
+	ck_assert_uint_eq(m.n_fds, 0);
+	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
+	OK(setrlimit(RLIMIT_NOFILE, &limit));
+	ck_assert_int_eq(count_fds(), before);
 }
 
 TEST(an_empty_message_counts_as_the_end)

@@ -184,6 +184,30 @@ TEST(signals_end_no_wait_of_a_child_that_is_followed)
 	ck_assert_int_eq(live_status(pid, "TracerPid:"), getpid());
 }
 
+/*
+ * Of a thread of a target that is not in the table: capture could not adopt it for a lack of
+ * descriptors, and no scan has found it yet.
+ */
+TEST(signals_end_no_wait_of_a_thread_that_was_not_adopted)
+{
+	enum { SIGNALS = 20 };
+
+	live_begin(&l, "cap_waits", "epoll_wait", NULL);
+	for (int i = 0; i < SIGNALS; i++) {
+		const uint64_t before = l.counters.event_stops;
+
+		live_until_blocked(&l, l.first);
+		tracees_remove(live_known(&l, l.first), MISSED_EXITED);
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
+		while (l.counters.event_stops == before)
+			live_wait(&l);
+	}
+	live_until_blocked(&l, l.first);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
+	ck_assert_uint_ge(l.counters.rewritten, SIGNALS);
+}
+
 /* Capture also detaches from a dying leader of a new program, whichever thread it was before. */
 TEST(a_new_program_dies_untraced)
 {

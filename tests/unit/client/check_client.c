@@ -212,6 +212,29 @@ TEST(a_page_that_is_not_sealed_against_shrinking_is_refused)
 	close_fd(&fd);
 }
 
+/* _i: 0: the size in the header is that of the message; 1: it is not. */
+TESTS(an_answer_may_have_further_members, 2)
+{
+	struct {
+		struct protocol_answer known;
+		char further[32];
+	} answer = {
+		.known.h = {PROTOCOL_ANSWER, sizeof(answer), 1},
+		.known.version = PROTOCOL_VERSION + 1,
+	};
+	int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (_i == 1)
+		answer.known.h.size = sizeof(answer.known);
+	OK(sentry_profd_connect(fake_path));
+	fake_accept(&d);
+	OK(ftruncate(fd, sizeof(struct protocol_page)));
+	OK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	OK(ipc_send(d.connection, &answer, sizeof(answer), &fd, 1));
+	ck_assert_int_eq(sentry_profd_wait(0), _i == 0 ? 0 : -ENOTCONN);
+	close_fd(&fd);
+}
+
 /* Finds the library's socket: a SOCK_SEQPACKET socket that the test did not make. */
 static int find_socket(void)
 {

@@ -36,7 +36,7 @@ static bool has_ended(void)
 static void idle_check_both(uint64_t now_ns)
 {
 	deadlines_check_unwinds(&b, now_ns);
-	deadlines_check_ships(&b);
+	deadlines_check_ships(&b, now_ns);
 }
 
 FIXTURE(set_up, NULL)
@@ -218,6 +218,26 @@ TEST(a_ship_that_an_instance_uses_stays)
 	i.ship = NULL;
 	idle_check_both(20);
 	ck_assert(s->child.is_leaving);
+}
+
+/* As doctor asks it. */
+TEST(a_ship_that_was_only_asked_to_probe_ends_after_a_minute)
+{
+	struct ship *s = add_ships();
+	struct instance i = {.ship = s}, *list[] = {&i};
+
+	configure(OLD);
+	s->only_probed_ns = 10;
+	idle_check_both(9 + IDLE_NS);
+	ck_assert(!s->child.is_leaving);
+	b.parts.targets.instances = list;
+	b.parts.targets.n_instances = 1;
+	idle_check_both(10 + IDLE_NS);
+	ck_assert(!s->child.is_leaving);
+	b.parts.targets.n_instances = 0;
+	idle_check_both(10 + IDLE_NS);
+	ck_assert(s->child.is_leaving);
+	ck_assert(is_asked_to_finish());
 }
 
 TEST(a_new_dsn_waits_until_another_ship_has_ended)

@@ -4,6 +4,7 @@
  */
 #include "daemon/common/drain.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -80,4 +81,14 @@ TEST(closing_does_not_wait_for_descriptors_in_the_queue)
 	drain_close(&pair[0], false);
 	reap(1);
 	close_fd(&listener);
+}
+
+/* The peer could send a descriptor after the last look at the queue. */
+TEST(no_message_comes_while_a_socket_is_closed)
+{
+	int copy = fcntl(pair[0], F_DUPFD_CLOEXEC, 0);
+
+	drain_close(&pair[0], false);
+	ck_assert_int_eq(ipc_send(pair[1], "abc", 3, NULL, 0), -EPIPE);
+	close_fd(&copy);
 }

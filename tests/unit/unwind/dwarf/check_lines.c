@@ -434,6 +434,20 @@ static void make_table(uint8_t bytes[TABLE_MAX], uint32_t length)
 	put(&at, 0 | 1 << 8 | DW_LNE_end_sequence << 16, 3);
 }
 
+/* A unit whose line table is the first. */
+static void make_unit(uint8_t info[28])
+{
+	uint8_t *at = info;
+
+	put(&at, 28 - 4, 4);
+	put(&at, 4, 2); /* version */
+	put(&at, 0, 4); /* abbreviations */
+	put(&at, 8 | HOSTILE_UNIT << 8, 2);
+	put(&at, 0, 4); /* line table */
+	put(&at, HOSTILE_AT, 8);
+	put(&at, HOSTILE_SIZE, 4);
+}
+
 TEST(libdw_decodes_no_line_table_that_the_check_refuses)
 {
 	static const struct {
@@ -448,7 +462,7 @@ TEST(libdw_decodes_no_line_table_that_the_check_refuses)
 		HOSTILE_UNIT,	    DW_TAG_compile_unit, 0, DW_AT_stmt_list,
 		DW_FORM_sec_offset, HOSTILE_RANGE,	 0};
 	static uint8_t table[TABLE_MAX];
-	uint8_t info[28], *at = info;
+	uint8_t info[28];
 	const struct fuzz_section sections[] = {
 		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = info, .size = sizeof(info)},
 		{.name = ".debug_abbrev",
@@ -462,13 +476,7 @@ TEST(libdw_decodes_no_line_table_that_the_check_refuses)
 	};
 	struct unwind_line found[UNWIND_LINES_MAX];
 
-	put(&at, sizeof(info) - 4, 4);
-	put(&at, 4, 2); /* version */
-	put(&at, 0, 4); /* abbreviations */
-	put(&at, 8 | HOSTILE_UNIT << 8, 2);
-	put(&at, 0, 4); /* line table */
-	put(&at, HOSTILE_AT, 8);
-	put(&at, HOSTILE_SIZE, 4);
+	make_unit(info);
 	for (size_t i = 0; i < array_size(cases); i++) {
 		make_table(table, cases[i].length);
 		reopen(fuzz_elf(sections, array_size(sections)));
@@ -482,30 +490,170 @@ TEST(libdw_decodes_no_line_table_that_the_check_refuses)
 static const uint8_t good[] = {18, 0, 0, 0, 5,	 0,  8, 0, 10, 0, 0,
 			       0,  1, 1, 1, 251, 14, 1, 0, 0,  0, 0};
 
+/* Checks a table at this offset of .debug_line. */
+static bool check_at(const uint8_t *bytes, size_t size, uint64_t offset)
+{
+	const struct lines_bytes sections[LINES_SECTION_N] = {[LINES_LINE] = {bytes, size}};
+	uint64_t paths;
+
+	return lines_check_program(sections, offset, 0, LINES_PATHS_MAX, &paths);
+}
+
 TEST(malformed_line_tables_are_refused)
 {
 	uint8_t bytes[sizeof(good)];
 
-	ck_assert(lines_check_program(good, sizeof(good), 0));
+	ck_assert(check_at(good, sizeof(good), 0));
 	for (size_t n = 0; n < sizeof(good); n++)
-		ck_assert(!lines_check_program(good, n, 0));
-	ck_assert(!lines_check_program(good, sizeof(good), 1));
-	ck_assert(!lines_check_program(good, sizeof(good), UINT64_MAX));
+		ck_assert(!check_at(good, n, 0));
+	ck_assert(!check_at(NULL, 0, 0));
+	ck_assert(!check_at(good, sizeof(good), 1));
+	ck_assert(!check_at(good, sizeof(good), sizeof(good)));
+	ck_assert(!check_at(good, sizeof(good), UINT64_MAX));
 	/* A header that ends behind the table, or before its directories. */
 	for (unsigned int length = 0; length <= UINT8_MAX; length++) {
 		memcpy(bytes, good, sizeof(good));
 		bytes[8] = (uint8_t)length;
-		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0),
-				 length >= 6 && length <= 10);
+		ck_assert_int_eq(check_at(bytes, sizeof(good), 0), length >= 6 && length <= 10);
 	}
 	memset(bytes + 8, 0xff, 4);
-	ck_assert(!lines_check_program(bytes, sizeof(good), 0));
-	/* More opcodes than bytes. */
+	ck_assert(!check_at(bytes, sizeof(good), 0));
+	/* Other opcodes than there are bytes for. */
 	for (unsigned int n = 0; n <= UINT8_MAX; n++) {
 		memcpy(bytes, good, sizeof(good));
 		bytes[17] = (uint8_t)n;
-		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0), n >= 1 && n <= 5);
+		ck_assert_int_eq(check_at(bytes, sizeof(good), 0), n == 1);
 	}
+}
+
+/* Writes the beginning of a table up to its directories. finish_table() sets both lengths. */
+static uint8_t *begin_table(uint8_t *at, unsigned int version)
+{
+	put(&at, 0, 4);
+	put(&at, version, 2);
+	if (version >= 5)
+		put(&at, 8, 2); /* bytes of an address, of a selector */
+	put(&at, 0, 4);
+	put(&at, 0x010101, 3); /* bytes and operations of an instruction, default_is_stmt */
+	put(&at, 0x010efb, 3); /* line_base, line_range, opcode_base */
+	return at;
+}
+
+/* Returns the size. program: where the header ends. */
+static size_t finish_table(uint8_t *table, const uint8_t *program, const uint8_t *end)
+{
+	const size_t length_at = table[4] >= 5 ? 8 : 6;
+
+	memcpy(table, &(uint32_t){(uint32_t)(end - table - 4)}, 4);
+	memcpy(table + length_at,
+	       &(uint32_t){(uint32_t)((size_t)(program - table) - length_at - 4)}, 4);
+	return (size_t)(end - table);
+}
+
+#define LONG_NAME  (1u << 20)
+#define MANY_FILES 150000u
+/* A name and three numbers. */
+#define OLD_FILE UINT64_C(0x0000010061)
+
+/* A table of version 4 with a directory and files in it, of which the program defines one. */
+static size_t make_old_table(uint8_t *table, size_t length, size_t n_files)
+{
+	uint8_t *at = begin_table(table, 4), *program;
+
+	memset(at, 'd', length);
+	at += length;
+	put(&at, 0, 2);
+	for (size_t i = 1; i < n_files; i++)
+		put(&at, OLD_FILE, 5);
+	put(&at, 0, 1);
+	program = at;
+	put(&at, 0 | 6 << 8 | DW_LNE_define_file << 16, 3);
+	put(&at, OLD_FILE, 5);
+	return finish_table(table, program, at);
+}
+
+/* Version 5: the names are at the beginning of .debug_line_str. */
+static size_t make_new_table(uint8_t *table, size_t n_directories, size_t n_files)
+{
+	uint8_t *at = begin_table(table, 5);
+
+	put(&at, 1 | DW_LNCT_path << 8 | DW_FORM_line_strp << 16, 3);
+	put(&at, 0x80 | n_directories % 128 | (n_directories >> 7) << 8, 2);
+	for (size_t i = 0; i < n_directories; i++)
+		put(&at, 0, 4);
+	put(&at, 3 | DW_LNCT_path << 8 | DW_FORM_line_strp << 16, 3);
+	put(&at, DW_LNCT_directory_index | DW_FORM_udata << 8, 2);
+	put(&at, DW_LNCT_MD5 | DW_FORM_data16 << 8, 2);
+	put(&at, 0x80 | n_files % 128 | (n_files >> 7) << 8, 2);
+	for (size_t i = 0; i < n_files; i++) {
+		put(&at, 0, 4);
+		put(&at, 0, 1);
+		put(&at, 0, 8);
+		put(&at, 0, 8);
+	}
+	return finish_table(table, at, at);
+}
+
+/* The memory of the paths, as far as it is within max. */
+static uint64_t paths_of(const uint8_t *table, size_t size, const char *names, size_t names_size,
+			 size_t comp_dir, size_t max)
+{
+	const struct lines_bytes sections[LINES_SECTION_N] = {
+		[LINES_LINE] = {table, size},
+		[LINES_LINE_STR] = {(const uint8_t *)names, names_size},
+	};
+	uint64_t paths = 0;
+
+	ck_assert(lines_check_program(sections, 0, comp_dir, max, &paths));
+	return paths;
+}
+
+TEST(each_path_counts_with_its_directory)
+{
+	static uint8_t table[2 * LINES_PROGRAM_MAX];
+	static char names[LONG_NAME];
+	size_t n = make_old_table(table, 9, 7);
+
+	ck_assert_uint_eq(paths_of(table, n, NULL, 0, 0, SIZE_MAX), 10 + 7 * (10 + 2));
+	ck_assert_uint_eq(paths_of(table, n, NULL, 0, 30, SIZE_MAX), 10 + 7 * (31 + 2));
+	memset(names, 'n', sizeof(names) - 1);
+	n = make_new_table(table, 1, 1);
+	ck_assert_uint_eq(paths_of(table, n, names + LONG_NAME - 5, 5, 0, SIZE_MAX), 5 + 5 + 5);
+	/* A name that does not end within the section. */
+	ck_assert_uint_eq(paths_of(table, n, names, 5, 0, SIZE_MAX), 6 + 6 + 6);
+	/* The names are outside. */
+	ck_assert_uint_eq(paths_of(table, n, NULL, 0, 0, SIZE_MAX), 1 + 1 + 1);
+	/* Above the limit the rest is not read. */
+	n = make_new_table(table, 16000, 16000);
+	ck_assert_uint_gt(paths_of(table, n, names, LONG_NAME, 0, 3 * LONG_NAME), 3 * LONG_NAME);
+	ck_assert_uint_lt(paths_of(table, n, names, LONG_NAME, 0, 3 * LONG_NAME), 5 * LONG_NAME);
+}
+
+TEST(libdw_makes_no_paths_above_the_limit)
+{
+	static uint8_t table[LINES_PROGRAM_MAX];
+	static const uint8_t abbrevs[] = {
+		HOSTILE_UNIT,	    DW_TAG_compile_unit, 0, DW_AT_stmt_list,
+		DW_FORM_sec_offset, HOSTILE_RANGE,	 0};
+	uint8_t info[28];
+	const struct fuzz_section sections[] = {
+		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = info, .size = sizeof(info)},
+		{.name = ".debug_abbrev",
+		 .type = SHT_PROGBITS,
+		 .bytes = abbrevs,
+		 .size = sizeof(abbrevs)},
+		{.name = ".debug_line",
+		 .type = SHT_PROGBITS,
+		 .bytes = table,
+		 .size = make_old_table(table, LONG_NAME, MANY_FILES)},
+	};
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	make_unit(info);
+	reopen(fuzz_elf(sections, array_size(sections)));
+	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
+	ck_assert_ptr_null(found[0].file);
+	ck_assert(lines_is_incomplete(lines));
 }
 
 TEST(abbreviations_are_measured_up_to_a_limit)
@@ -517,6 +665,7 @@ TEST(abbreviations_are_measured_up_to_a_limit)
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 7, 100), 1);
 	ck_assert_uint_le(lines_check_abbrevs(bytes, sizeof(bytes), 8, 100), 2);
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 99, 100), 0);
+	ck_assert_uint_eq(lines_check_abbrevs(NULL, 0, 0, 100), 0);
 	/* Only as many bytes as max are read: here one entry. */
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 1), 7);
 }

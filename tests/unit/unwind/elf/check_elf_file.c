@@ -165,6 +165,9 @@ TEST(bytes_of_a_file_are_read_up_to_a_limit)
 	ck_assert_int_eq(elf_file_read(&f, 0, f.size + 1, MAX, &out), -ENODATA);
 	ck_assert_int_eq(elf_file_read(&f, f.size, 1, MAX, &out), -ENODATA);
 	ck_assert_int_eq(elf_file_read(&f, UINT64_MAX, 1, MAX, &out), -ENODATA);
+	/* Nothing is allocated for bytes that the file does not have. */
+	ck_assert_int_eq(elf_file_read(&f, 0, UINT64_MAX, SIZE_MAX, &out), -ENODATA);
+	ck_assert_int_eq(elf_file_read(&f, UINT64_MAX, UINT64_MAX, SIZE_MAX, &out), -ENODATA);
 	elf_file_close(&f);
 	close_fd(&fd);
 }

@@ -252,6 +252,14 @@ TEST(a_new_dsn_ends_the_limit_of_the_old_one)
 	ck_assert_ptr_null(many[0]->ship);
 }
 
+/* An inspection has started it. */
+TEST(a_ship_that_was_only_asked_to_probe_is_needed_by_a_run)
+{
+	ship.only_probed_ns = 1;
+	(void)profile_first();
+	ck_assert_uint_eq(ship.only_probed_ns, 0);
+}
+
 /* Not even for one turn, since each start attaches to the process. */
 TEST(no_run_starts_while_a_rate_limit_stops_sampling)
 {
