@@ -108,7 +108,7 @@ static void print_symbol(struct live *l, uint64_t addr, uint64_t lookup)
 
 static void print_frame(struct live *l, const char *mark, size_t n, const struct unwind_frame *f)
 {
-	printf("%s#%-3zu 0x%016" PRIx64, mark, n, f->addr);
+	printf("%s#%-3zu 0x%016" PRIx64, mark, n, unwind_plain_addr(f->addr));
 	print_symbol(l, f->addr, f->is_leaf ? f->addr : f->addr - 1);
 	printf(f->by_heuristic ? " guessed\n" : "\n");
 }

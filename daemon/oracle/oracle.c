@@ -161,7 +161,7 @@ bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *t
 	const size_t n = min_size(ours->n, theirs->n);
 	size_t i = 0;
 
-	while (i < n && ours->frames[i].addr == theirs->addrs[i])
+	while (i < n && unwind_plain_addr(ours->frames[i].addr) == theirs->addrs[i])
 		i++;
 	if (i == ours->n && (cut || i == theirs->n))
 		return true;

@@ -88,8 +88,8 @@ static json_t *frame_json(struct differ *d, uint64_t addr, bool is_leaf, bool gu
 	}
 	to_ascii(name);
 	to_ascii(module);
-	return json_pack("[I,s,I,s,I,b]", (json_int_t)addr, name, (json_int_t)offset, module,
-			 (json_int_t)at, guessed);
+	return json_pack("[I,s,I,s,I,b]", (json_int_t)unwind_plain_addr(addr), name,
+			 (json_int_t)offset, module, (json_int_t)at, guessed);
 }
 
 static json_t *ours_json(struct differ *d, const struct unwind_stack *s)
@@ -148,7 +148,7 @@ static void compare_oracles(struct differ *d, int32_t tid)
 		if (line == NULL)
 			line = json_pack("{s:I,s:o,s:o}", "tid", (json_int_t)tid, "ours",
 					 ours_json(d, &ours), "code",
-					 code_json(d, ours.frames[0].addr));
+					 code_json(d, unwind_plain_addr(ours.frames[0].addr)));
 		(void)json_object_set_new(line, oracle_name((enum oracle_kind)i),
 					  theirs_json(d, &theirs[i], first));
 	}
