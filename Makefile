@@ -33,7 +33,6 @@ FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-AR ?= ar
 OBJCOPY ?= objcopy
 PKG_CONFIG ?= pkg-config
 INSTALL ?= install
@@ -153,13 +152,14 @@ $(B)/%.a:
 NM ?= nm
 PROTOC_C ?= protoc-c
 HOSTCC ?= cc
+$(eval $(call stamp_rules,compilers,$(CC) $(CXX) $(NM)))
 GENERATED = $(B)/generated
 define generate
 @mkdir -p $(@D)
 $(call say,GEN,$@)
 $(Q)$(1) >$@.new && mv $@.new $@
 endef
-$(GENERATED)/library_names.c: lib/aggregate/library_names.sh $(B)/flags
+$(GENERATED)/library_names.c: lib/aggregate/library_names.sh $(B)/compilers
 	$(call generate,CC='$(CC)' CXX='$(CXX)' NM='$(NM)' sh $<)
 $(GENERATED)/version.c: $(B)/version
 	$(call generate,sed 's|.*|#include "daemon/common/version.h"\nconst char version_text[] = "&";|' $<)

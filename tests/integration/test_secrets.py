@@ -98,6 +98,35 @@ def test_no_cores(box):
     check(cores(directory) == [], f'the broker left {cores(directory)}')
 
 
+def written_memory(pid):
+    """Returns what the process has in the memory that it may write."""
+    parts = []
+    with open(f'/proc/{pid}/mem', 'rb', 0) as memory:
+        for line in pathlib.Path(f'/proc/{pid}/maps').read_text().splitlines():
+            if ' rw' in line:
+                first, end = (int(n, 16) for n in line.split()[0].split('-'))
+                memory.seek(first)
+                parts.append(memory.read(end - first))
+    return b''.join(parts)
+
+
+def test_the_broker_forgets_the_key_of_a_certificate(box):
+    """It reads the file of the key to check it, and passes a descriptor to ship."""
+    stranger.need_root()
+    directory, word = box.make_dir('keys'), 'AWordOfTheKey'
+    files = {'certificate': 'MAYCAQUCAQc=\n', 'private key': (4 * word + '\n') * 3000}
+    for name, text in files.items():
+        label = name.upper()
+        (directory / name).write_text(
+            f'-----BEGIN {label}-----\n{text}-----END {label}-----\n')
+    profd = box.profd([box.target('shares')], '--client-cert', directory / 'certificate',
+                      '--client-key', directory / 'private key', '--dsn',
+                      f'https://{KEY}@127.0.0.1:1/1', output=None).wait_attached()
+    memory = written_memory(profd.pid)
+    check(KEY.encode() in memory, 'the key of the DSN is there')
+    check(word.encode() not in memory, f'{memory.count(word.encode())} parts')
+
+
 def test_an_ordinary_user_s(box):
     """Works for an ordinary user, too: his other processes cannot read the key
     in it."""

@@ -501,7 +501,7 @@ static bool check_at(const uint8_t *bytes, size_t size, uint64_t offset)
 
 TEST(malformed_line_tables_are_refused)
 {
-	uint8_t bytes[sizeof(good)];
+	uint8_t bytes[sizeof(good)], beyond[2 * sizeof(good)] = {0};
 
 	ck_assert(check_at(good, sizeof(good), 0));
 	for (size_t n = 0; n < sizeof(good); n++)
@@ -510,6 +510,9 @@ TEST(malformed_line_tables_are_refused)
 	ck_assert(!check_at(good, sizeof(good), 1));
 	ck_assert(!check_at(good, sizeof(good), sizeof(good)));
 	ck_assert(!check_at(good, sizeof(good), UINT64_MAX));
+	/* What is behind the section is not read. */
+	memcpy(beyond + sizeof(good), good, sizeof(good));
+	ck_assert(!check_at(beyond, sizeof(good) - 1, sizeof(good)));
 	/* A header that ends behind the table, or before its directories. */
 	for (unsigned int length = 0; length <= UINT8_MAX; length++) {
 		memcpy(bytes, good, sizeof(good));

@@ -292,6 +292,7 @@ static int new_process(size_t n)
 	OK(ipc_pair(fds));
 	close_fd(&ships[n].child.fd);
 	ships[n].child.fd = fds[0];
+	ships[n].child.pid = getpid();
 	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
 	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
 	return fds[1];
