@@ -22,6 +22,7 @@
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -170,6 +171,38 @@ TEST(many_instances_end_in_the_turn_in_which_a_run_starts)
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, 1);
 	ck_assert_ptr_nonnull(many[0]->target);
+}
+
+/* LIMITS in sentry-profd.conf(5). */
+TEST(a_4097th_process_is_told_once)
+{
+	struct process p = {.pid = 7, .pidfd = -1};
+
+	b.parts.targets.n_instances = INSTANCES_MAX;
+	log_capture_begin();
+	ck_assert_int_eq(instance_add(&b.parts.targets, &p, 0), -ENOSPC);
+	ck_assert_int_eq(instance_add(&b.parts.targets, &p, 0), -ENOSPC);
+	ck_assert_uint_eq(log_capture_end("more than 4096 processes match sections: process 7 "),
+			  1);
+	b.parts.targets.n_instances = MANY;
+}
+
+TEST(a_257th_run_waits_for_a_place)
+{
+	struct target *table = b.parts.targets.table;
+
+	for (uint32_t k = 0; k < HEARTBEAT_SLOTS; k++)
+		table[k] = (struct target){.id = k + 1, .instance = many[MANY - 1]};
+	many[0]->is_started = many[1]->is_started = true;
+	log_capture_begin();
+	instances_check(&b.parts.targets);
+	ck_assert_uint_eq(log_capture_end("256 processes are profiled, the maximum: process "), 1);
+	ck_assert(many[0]->obstacle == INSTANCE_LIMIT_REACHED);
+	ck_assert(many[1]->obstacle == INSTANCE_LIMIT_REACHED);
+	memset(&table[255], 0, sizeof(table[255]));
+	instances_check(&b.parts.targets);
+	ck_assert_ptr_nonnull(many[0]->target);
+	memset(table, 0, 255 * sizeof(*table));
 }
 
 /* Returns the run of many[0]; the test reports for capture that it has detached. */
