@@ -87,6 +87,8 @@ static void repair_or_resume(struct thread *th, const struct user_regs_struct *r
 	else if (!state_is_cut(th->target) && !th->ended_resumed &&
 		 resume_partial(&th->resumed, stop))
 		counters->continued++;
+	else
+		repair_socket(stop->pid, stop->tid, raw);
 }
 
 /*

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""No system call of a target returns less than without the profiler. cap_whole
-has a thread for each kind of call that transfers much at once, so threads are
-interrupted in such calls.
+"""Calls on pipes and stream sockets return no less than without the profiler, and
+calls that may be short lose no bytes and do not fail. cap_whole has a thread for each
+kind of call that transfers much at once, so threads are interrupted in such calls.
 """
 
 import subprocess

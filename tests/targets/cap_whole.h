@@ -45,6 +45,7 @@ struct kind {
 	ssize_t (*call)(struct work *);
 	/* The other thread's, again and again; NULL: there is none. */
 	void (*other)(struct work *);
+	bool may_be_short; /* docs/SAFETY.md, Calls that stay short */
 };
 
 static uint8_t pattern(uint64_t at)

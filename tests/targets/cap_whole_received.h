@@ -1,8 +1,6 @@
-/* Calls that receive, and reads of what is never empty. */
+/* Calls that receive. */
 #ifndef TESTS_TARGETS_CAP_WHOLE_RECEIVED_H
 #define TESTS_TARGETS_CAP_WHOLE_RECEIVED_H
-
-#include <sys/random.h>
 
 #include "cap_whole_sent.h"
 
@@ -71,89 +69,6 @@ static ssize_t call_recvmmsg(struct work *w)
 		if (got[i] != w->seen++ || m[i].msg_len != sizeof(got[i]))
 			atomic_fetch_add(&w->wrong, 1);
 	return n < 0 ? n : MESSAGES - n;
-}
-
-/* These take long for each byte. */
-#define RANDOM_BYTES (256u << 10)
-
-static ssize_t call_getrandom(struct work *w)
-{
-	ssize_t n = getrandom(w->bytes, RANDOM_BYTES, 0);
-
-	return n < 0 ? n : RANDOM_BYTES - n;
-}
-
-static void make_urandom(struct work *w)
-{
-	w->fd = open("/dev/urandom", O_RDONLY);
-	need(w->fd >= 0);
-}
-
-static ssize_t call_read_random(struct work *w)
-{
-	ssize_t n = read(w->fd, w->bytes, RANDOM_BYTES);
-
-	return n < 0 ? n : RANDOM_BYTES - n;
-}
-
-static void make_devices(struct work *w)
-{
-	w->fd = open("/dev/zero", O_RDONLY);
-	w->peer = open("/dev/full", O_RDONLY);
-	w->file = open("/dev/urandom", O_RDWR);
-	need(w->fd >= 0 && w->peer >= 0 && w->file >= 0);
-}
-
-/* Each of them in its turn. */
-static ssize_t call_read_devices(struct work *w)
-{
-	struct iovec iov[PIECES];
-	ssize_t n;
-
-	cut(w->bytes, RANDOM_BYTES, iov);
-	switch (w->calls++ % 5) {
-	case 0:
-		n = readv(w->fd, iov, PIECES);
-		break;
-	case 1:
-		n = pread(w->fd, w->bytes, RANDOM_BYTES, 1);
-		break;
-	case 2:
-		n = preadv(w->peer, iov, PIECES, 0);
-		break;
-	case 3:
-		n = preadv2(w->file, iov, PIECES, -1, 0);
-		break;
-	default:
-		n = read(w->peer, w->bytes, RANDOM_BYTES);
-	}
-	return n < 0 ? n : RANDOM_BYTES - n;
-}
-
-static ssize_t call_write_urandom(struct work *w)
-{
-	struct iovec iov[PIECES];
-	ssize_t n;
-
-	cut(w->bytes, RANDOM_BYTES, iov);
-	if (w->calls++ % 2 == 0)
-		n = write(w->file, w->bytes, RANDOM_BYTES);
-	else
-		n = writev(w->file, iov, PIECES);
-	return n < 0 ? n : RANDOM_BYTES - n;
-}
-
-static void make_zero(struct work *w)
-{
-	w->fd = open("/dev/zero", O_RDONLY);
-	need(w->fd >= 0);
-}
-
-static ssize_t call_read(struct work *w)
-{
-	ssize_t n = read(w->fd, w->bytes, WHOLE);
-
-	return n < 0 ? n : WHOLE - n;
 }
 
 #endif

@@ -172,39 +172,6 @@ static ssize_t call_sendfile(struct work *w)
 	return sent(w, sendfile(w->fd, w->file, &at, WHOLE), WHOLE);
 }
 
-static void make_files(struct work *w)
-{
-	char path[64];
-
-	make_tcp_and_file(w);
-	snprintf(path, sizeof(path), "/tmp/cap_whole.XXXXXX");
-	w->fd = mkstemp(path);
-	need(w->fd >= 0 && write(w->fd, w->bytes, WHOLE) == WHOLE &&
-	     unlink(path) == 0);
-	snprintf(path, sizeof(path), "/tmp/cap_whole.XXXXXX");
-	w->peer = mkstemp(path);
-	need(w->peer >= 0 && unlink(path) == 0);
-}
-
-static ssize_t compared_file(struct work *w, ssize_t n)
-{
-	static uint8_t got[WHOLE];
-
-	if (n == WHOLE) {
-		need(pread(w->peer, got, WHOLE, 0) == WHOLE);
-		compare(w, got, 0, WHOLE);
-	}
-	return n < 0 ? n : WHOLE - n;
-}
-
-static ssize_t call_copy_file_range(struct work *w)
-{
-	off_t from = 0, to = 0;
-	ssize_t n = copy_file_range(w->fd, &from, w->peer, &to, WHOLE, 0);
-
-	return compared_file(w, n);
-}
-
 /* What it takes out of the pipe is what it says. */
 static void make_splice(struct work *w)
 {

@@ -11,7 +11,6 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/sendfile.h>
 #include <sys/uio.h>
 
 #define WHOLE  (1u << 20)
@@ -22,7 +21,7 @@
 #define EITHER (-1)
 
 static char bytes[WHOLE];
-static int from, to, reader = -1; /* descriptors */
+static int to, reader = -1; /* descriptors */
 static atomic_int handled;
 
 static void make_pipe(void)
@@ -83,21 +82,9 @@ static ssize_t call_sendmsg(void)
 	return sendmsg(to, &message, 0);
 }
 
-static ssize_t call_sendfile(void)
-{
-	must(lseek(from, 0, SEEK_SET) == 0, "lseek");
-	return sendfile(to, from, NULL, WHOLE);
-}
-
-static ssize_t call_copy_file_range(void)
-{
-	must(lseek(from, 0, SEEK_SET) == 0, "lseek");
-	return copy_file_range(from, NULL, to, NULL, WHOLE, 0);
-}
-
 /*
- * Of a part: the signals that it brings. Sockets bring none, unless a part of
- * sendfile(2) ends there; TCP may tell of a reset instead.
+ * Of a part: the signals that it brings. Sockets bring none; TCP may tell of a
+ * reset instead.
  */
 static const struct {
 	const char *name;
@@ -112,13 +99,9 @@ static const struct {
 	{"writev to AF_UNIX", make_unix, call_writev, 0, EPIPE},
 	{"send to AF_UNIX", make_unix, call_send, 0, EPIPE},
 	{"sendmsg to AF_UNIX", make_unix, call_sendmsg, 0, EPIPE},
-	{"sendfile to AF_UNIX", make_unix, call_sendfile, EITHER, EPIPE},
 	{"write to TCP", make_tcp, call_write, EITHER, EITHER},
 	{"send to TCP", make_tcp, call_send, EITHER, EITHER},
-	{"sendfile to TCP", make_tcp, call_sendfile, EITHER, EITHER},
 	{"write to a file", make_file, call_write, 0, EFBIG},
-	{"sendfile to a file", make_file, call_sendfile, 1, EFBIG},
-	{"copy_file_range", make_file, call_copy_file_range, EITHER, EFBIG},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -216,8 +199,6 @@ int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
 
-	from = memfd_create("from", MFD_CLOEXEC);
-	must(from >= 0 && write(from, bytes, WHOLE) == WHOLE, "memfd_create");
 	begin();
 	for (size_t k = 0; k < KINDS; k++) {
 		for (enum treatment how = IGNORED; how < TREATMENTS; how++) {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/sockios.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +16,6 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/procfs.h"
-#include "lib/capture/proc/proc.h"
 
 /* Room for the path of a descriptor in /proc: "/proc/", "/fd/" and two numbers of 32 bits. */
 #define PATH_BYTES 64
@@ -62,18 +59,6 @@ static bool is_pty(const struct statx *st)
 	       (st->stx_rdev_major == 5 && st->stx_rdev_minor == 2);
 }
 
-static enum descriptor_kind device_kind(const struct statx *st)
-{
-	const unsigned int major = st->stx_rdev_major;
-	const unsigned int minor = st->stx_rdev_minor;
-
-	if (major == 1 && (minor == 5 || (minor >= 7 && minor <= 9)))
-		return DESCRIPTOR_SOURCE;
-	if (major == 4 || major == 5 || is_pty(st))
-		return DESCRIPTOR_TTY;
-	return DESCRIPTOR_OTHER;
-}
-
 static bool look(const char *path, struct statx *ret)
 {
 	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret) == 0;
@@ -99,10 +84,6 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd)
 	switch (st.stx_mode & S_IFMT) {
 	case S_IFIFO:
 		return DESCRIPTOR_PIPE;
-	case S_IFREG:
-		return DESCRIPTOR_REGULAR;
-	case S_IFCHR:
-		return device_kind(&st);
 	case S_IFSOCK:
 		return socket_kind(path);
 	default:
@@ -195,15 +176,13 @@ static bool timeout_of(int fd, int option, uint64_t *ret)
 	return true;
 }
 
-static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
+static int ask(int fd, struct descriptor_socket *ret)
 {
 	struct descriptor_socket s;
 	socklen_t size = sizeof(int);
-	struct stat st;
 	int domain, mark;
 
-	if (fstat(fd, &st) < 0 || st.st_ino != inode ||
-	    !timeout_of(fd, SO_RCVTIMEO, &s.receive_ns) ||
+	if (!timeout_of(fd, SO_RCVTIMEO, &s.receive_ns) ||
 	    !timeout_of(fd, SO_SNDTIMEO, &s.send_ns) ||
 	    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
 		return -ENOTSOCK;
@@ -213,10 +192,12 @@ static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
 	return 0;
 }
 
-int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_socket *ret)
+/* Returns a copy of the socket, for descriptor_close(), or an error of descriptor_socket(). */
+static int copy_socket(int32_t pid, uint32_t tid, uint64_t fd)
 {
 	const uint64_t inode = socket_inode(tid, fd);
-	int pidfd, copy, r;
+	struct stat st;
+	int pidfd, copy;
 
 	if (inode == 0)
 		return -ENOTSOCK;
@@ -224,50 +205,37 @@ int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_
 	if (pidfd < 0)
 		return -errno;
 	copy = (int)syscall(SYS_pidfd_getfd, pidfd, (unsigned int)fd, 0);
-	r = copy < 0 ? -errno : ask(copy, inode, ret);
-	if (copy >= 0)
-		descriptor_close(copy);
+	if (copy < 0)
+		copy = -errno;
 	close_fd(&pidfd);
+	if (copy >= 0 && (fstat(copy, &st) < 0 || st.st_ino != inode)) {
+		descriptor_close(copy);
+		return -ENOTSOCK;
+	}
+	return copy;
+}
+
+int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_socket *ret)
+{
+	const int copy = copy_socket(pid, tid, fd);
+	int r;
+
+	if (copy < 0)
+		return copy;
+	r = ask(copy, ret);
+	descriptor_close(copy);
 	return r;
 }
 
-/*
- * Room for the completions. Each takes about 40 bytes of text, and few programs wait for so many at
- * once.
- */
-#define URING_TEXT_BYTES (32 << 10)
-
-/* Returns true if the text has all n completions, and none of them is of a timeout. */
-static bool has_no_timeout(const char *text, uint64_t n)
+void descriptor_clear_error(int32_t pid, uint32_t tid, uint64_t fd)
 {
-	static const char label[] = ", res:";
+	const int copy = copy_socket(pid, tid, fd);
+	socklen_t size = sizeof(int);
+	int error;
 
-	for (const char *at = strstr(text, "\nCQEs:"); n > 0; n--) {
-		long result;
-
-		at = at != NULL ? strstr(at, label) : NULL;
-		if (at == NULL)
-			return false;
-		at += sizeof(label) - 1;
-		result = strtol(at, NULL, 10);
-		if (result == -ETIME || result == -ECANCELED)
-			return false;
-	}
-	return true;
-}
-
-bool descriptor_uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted)
-{
-	static char text[URING_TEXT_BYTES];
-	uint64_t mask, head, tail;
-	uint32_t n;
-
-	if (proc_read_text(AT_FDCWD, procfs_path(tid, "fdinfo/%u", (unsigned int)fd).text, text,
-			   sizeof(text)) != PROC_READ ||
-	    procfs_numbers(text, "\nCqMask:", 0, &mask, 1) == 0 ||
-	    procfs_numbers(text, "\nCqHead:", 0, &head, 1) == 0 ||
-	    procfs_numbers(text, "\nCqTail:", 0, &tail, 1) == 0)
-		return false;
-	n = (uint32_t)tail - (uint32_t)head;
-	return n < min_u64(wanted, mask + 1) && has_no_timeout(text, n);
+	if (copy < 0)
+		return;
+	if ((fcntl(copy, F_GETFL) & O_NONBLOCK) == 0)
+		(void)getsockopt(copy, SOL_SOCKET, SO_ERROR, &error, &size);
+	descriptor_close(copy);
 }

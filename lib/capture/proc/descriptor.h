@@ -1,15 +1,15 @@
 /*
- * Finds out what a descriptor of a target refers to: the kind of file, the state of a socket, and
- * the state of an io_uring.
+ * Finds out what a descriptor of a target refers to: the kind of file, and the state of a socket.
  *
  * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
  * The module opens no file of the target and asks no file system, whose server could take its time.
  * In all functions fd is a descriptor of thread tid; its lower 32 bits count.
  *
- * Beware: descriptor_socket asks a copy of the descriptor. For some microseconds this process holds
- * the socket, too. If the target closes the socket meanwhile, the last close is capture's: it does
- * not wait, but the peer sees the end, and the address becomes free, that much later. So the
- * function is only for a thread that is stopped in a call on that socket.
+ * Beware: descriptor_socket() and descriptor_clear_error() use a copy of the descriptor. For some
+ * microseconds this process holds the socket, too. If the target closes the socket meanwhile, the
+ * last close is capture's: it does not wait, but the peer sees the end, and the address becomes
+ * free, that much later. So the functions are only for a thread that is stopped in a call on that
+ * socket.
  */
 #ifndef LIB_CAPTURE_PROC_DESCRIPTOR_H
 #define LIB_CAPTURE_PROC_DESCRIPTOR_H
@@ -24,9 +24,6 @@ enum descriptor_kind {
 	DESCRIPTOR_PIPE,
 	DESCRIPTOR_STREAM,   /* a TCP socket, or a stream socket of AF_UNIX */
 	DESCRIPTOR_DATAGRAM, /* a UDP socket */
-	DESCRIPTOR_REGULAR,
-	DESCRIPTOR_TTY,
-	DESCRIPTOR_SOURCE, /* /dev/zero, full, random, urandom: never empty */
 };
 
 enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
@@ -66,18 +63,15 @@ must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 				 struct descriptor_socket *ret);
 
 /*
+ * Clears the error that a socket keeps for the next call on it (SO_ERROR), if the socket is
+ * blocking. Does nothing if the socket cannot be copied (see descriptor_socket()).
+ */
+void descriptor_clear_error(int32_t pid, uint32_t tid, uint64_t fd);
+
+/*
  * Closes a socket of this process. Does not wait for unsent data, even if SO_LINGER is set on the
  * socket. Uses SIGALRM and ITIMER_REAL, and restores them.
  */
 void descriptor_close(int fd);
-
-/*
- * Returns true if a wait for that many completions of an io_uring (more than one) cannot have ended
- * by itself. That is the case if fewer completions are available, and none is of a timeout that ran
- * out or was cancelled, which ends every wait (io_should_wake()). False if this is not known:
- * before Linux 5.16, with a very full ring, a ring in use at this moment, or a registered
- * descriptor. Reads /proc/TID/fdinfo/FD (io_uring/fdinfo.c).
- */
-bool descriptor_uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted);
 
 #endif

@@ -1,31 +1,16 @@
 #include "lib/capture/restart/partial.h"
 
 #include <fcntl.h>
-#include <linux/io_uring.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "lib/capture/proc/memory.h"
 #include "lib/capture/restart/pieces.h"
 #include "lib/capture/restart/syscalls.h"
-
-/* Flags of io_uring_enter(2), Linux 5.18 and 6.13. */
-#define ENTER_REGISTERED_RING (1u << 4)
-#define ENTER_EXT_ARG_REG     (1u << 6)
 
 static uint64_t argument(const struct partial *p, unsigned int n)
 {
 	return arch_argument(&p->regs, n);
-}
-
-static bool read_all(const struct partial *p, uint64_t addr, void *to, size_t size)
-{
-	return memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, addr, to, size, 0) ==
-	       (ssize_t)size;
 }
 
 static uint64_t sum_of_pieces(const struct partial *p)
@@ -43,59 +28,6 @@ static bool next_piece(const struct partial *p, struct iovec *ret)
 
 	return pieces_find(p->tid, p->pagemap_fd, &p->regs, &pieces) &&
 	       pieces_at(p->tid, p->pagemap_fd, &pieces, p->done, ret);
-}
-
-static bool has_time_left(const struct partial *p)
-{
-	const unsigned int n = syscall_rule(p->nr)->left;
-	struct timespec left;
-
-	return n == 0 || argument(p, n) == 0 ||
-	       (read_all(p, argument(p, n), &left, sizeof(left)) &&
-		(left.tv_sec != 0 || left.tv_nsec != 0));
-}
-
-/* Returns true if the wait may end with fewer completions than asked for (min_wait_usec). */
-static bool may_have_fewer(const struct partial *p)
-{
-	uint32_t min_wait_us; /* before the timeout; padding in older kernels */
-	const size_t at = offsetof(struct io_uring_getevents_arg, ts) - sizeof(min_wait_us);
-
-	return (argument(p, 3) & IORING_ENTER_EXT_ARG) != 0 &&
-	       (!read_all(p, argument(p, 4) + at, &min_wait_us, sizeof(min_wait_us)) ||
-		min_wait_us != 0);
-}
-
-/*
- * Returns true if a wait for several completions returned early because of capture. False if that
- * is not known, because registered rings and timeouts, which have a number, cannot be read.
- */
-static bool waits_for_more(const struct partial *p)
-{
-	const uint64_t wanted = argument(p, 2) & UINT32_MAX;
-
-	return wanted == 1 || ((argument(p, 3) & ENTER_REGISTERED_RING) == 0 &&
-			       descriptor_uring_lacks(p->tid, argument(p, 0), wanted));
-}
-
-/*
- * Returns the result of a complete io_uring_enter(2), or 0 if the call is not resumed. The result
- * is the number of submissions, and does not tell how the wait ended: a wait for several
- * completions that returns 0 has got some of them (io_uring/io_uring.c). So the wait counts as one
- * more than the submissions.
- */
-static uint64_t with_wait(const struct partial *p)
-{
-	const uint64_t submitted = argument(p, 1) & UINT32_MAX;
-	const uint64_t wanted = argument(p, 2) & UINT32_MAX;
-	const uint64_t flags = argument(p, 3);
-
-	if (p->done != submitted || wanted == 0 || (flags & IORING_ENTER_GETEVENTS) == 0 ||
-	    (flags & ENTER_EXT_ARG_REG) != 0)
-		return 0;
-	if (submitted == 0 && (wanted == 1 || may_have_fewer(p)))
-		return 0;
-	return waits_for_more(p) ? p->done + 1 : 0;
 }
 
 static bool has_its_flags(const struct partial *p)
@@ -123,8 +55,6 @@ static uint64_t asked_in_all(const struct partial *p)
 	case ASKED_IOVECS:
 	case ASKED_MESSAGE:
 		return sum_of_pieces(p);
-	case ASKED_URING:
-		return with_wait(p);
 	}
 	return 0;
 }
@@ -145,12 +75,11 @@ bool partial_find(struct partial *p)
 	long result;
 
 	p->file = DESCRIPTOR_OTHER;
-	if (!arch_interrupted_call(&p->regs, &p->nr, &result) || result < 0 ||
-	    (result == 0 && p->nr != SYS_io_uring_enter) || !has_its_flags(p))
+	if (!arch_interrupted_call(&p->regs, &p->nr, &result) || result <= 0 || !has_its_flags(p))
 		return false;
 	p->done = (uint64_t)result;
 	p->whole = asked_in_all(p);
-	return p->done < p->whole && has_time_left(p) && only_capture_cuts_it_short(p);
+	return p->done < p->whole && only_capture_cuts_it_short(p);
 }
 
 static long next_number(const struct partial *p)
@@ -158,8 +87,6 @@ static long next_number(const struct partial *p)
 	switch (syscall_rule(p->nr)->next) {
 	case NEXT_SAME:
 		break;
-	case NEXT_READ:
-		return SYS_read;
 	case NEXT_WRITE:
 		return p->file == DESCRIPTOR_STREAM ? SYS_sendto : SYS_write;
 	case NEXT_RECVFROM:
@@ -195,12 +122,11 @@ bool partial_is_alike(const struct partial *p)
 
 bool partial_may_have_timed_out(const struct partial *p)
 {
-	return p->file == DESCRIPTOR_STREAM || p->file == DESCRIPTOR_DATAGRAM ||
-	       p->nr == SYS_recvmmsg;
+	return p->file == DESCRIPTOR_STREAM || p->file == DESCRIPTOR_DATAGRAM;
 }
 
 /* Sets *ret to the same call for the rest. */
-static bool same_call(const struct partial *p, struct partial_call *ret)
+static void same_call(const struct partial *p, struct partial_call *ret)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
 
@@ -212,17 +138,11 @@ static bool same_call(const struct partial *p, struct partial_call *ret)
 	case SYS_splice:
 		/* An empty pipe means that the call was not cut short. */
 		ret->arguments[5] |= SPLICE_F_NONBLOCK;
-		return true;
+		break;
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
 		ret->arguments[2] -= p->done;
-		return true;
-	case SYS_io_uring_enter:
-		ret->arguments[1] = 0;
-		ret->counts = false;
-		return waits_for_more(p);
-	default:
-		return has_time_left(p);
+		break;
 	}
 }
 
@@ -250,9 +170,11 @@ bool partial_next(const struct partial *p, struct partial_call *ret)
 {
 	if (p->done >= p->whole)
 		return false;
-	*ret = (struct partial_call){
-		.nr = next_number(p), .counts = true, .asked = p->whole - p->done};
-	return syscall_rule(p->nr)->next == NEXT_SAME ? same_call(p, ret) : piece_call(p, ret);
+	*ret = (struct partial_call){.nr = next_number(p), .asked = p->whole - p->done};
+	if (syscall_rule(p->nr)->next != NEXT_SAME)
+		return piece_call(p, ret);
+	same_call(p, ret);
+	return true;
 }
 
 void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,

@@ -3,17 +3,17 @@
  * a pending signal or a ptrace-stop. Example: read(2) returned 3 of 10 bytes. The module finds how
  * much was requested, and the call that transfers the rest.
  *
- * The module handles only calls that return a part solely because of an interruption, or whose call
- * for the rest does no harm because it returns at once with an error or nothing. Not handled are
- * recv(2) without MSG_WAITALL, splice(2) from a file, tee(2) and vmsplice(2): these return what is
- * there, and a call for the rest would wait for ever. An io_uring_enter(2) that has submitted its
- * entries and was interrupted in its wait for completions counts as a part, too.
+ * Handled are the calls by which programs without signal handlers rely on a whole transfer, such as
+ * write(2) to a pipe or socket (the rows of restart/syscalls.c that ask for something). They return
+ * a part solely because of an interruption, or their call for the rest does no harm because it
+ * returns at once with an error or nothing. Other calls stay short, as after any signal
+ * (docs/SAFETY.md). For some of them, such as recv(2) without MSG_WAITALL, a call for the rest
+ * would wait for ever.
  *
  * Nothing is written to the target's memory. If the rest cannot be described by registers alone
  * (iovecs), it is transferred piece by piece.
  *
- * Sources: pipe(7), send(2), recv(2), recvmmsg(2), sendfile(2), getrandom(2), and the kernel's
- * files named at each call.
+ * Sources: pipe(7), send(2), recv(2), and the kernel's files named at each call.
  */
 #ifndef LIB_CAPTURE_RESTART_PARTIAL_H
 #define LIB_CAPTURE_RESTART_PARTIAL_H
@@ -40,8 +40,7 @@ struct partial {
 struct partial_call {
 	long nr;
 	uint64_t arguments[ARCH_ARGUMENTS];
-	bool counts;	/* its result is added to `done` */
-	uint64_t asked; /* its result if it transfers everything; valid if it counts */
+	uint64_t asked; /* its result if it transfers everything */
 };
 
 /*

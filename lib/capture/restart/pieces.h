@@ -1,5 +1,5 @@
 /*
- * Reads the iovecs of a system call, such as readv(2): the pieces of memory that it transfers.
+ * Reads the iovecs of a system call, such as writev(2): the pieces of memory that it transfers.
  */
 #ifndef LIB_CAPTURE_RESTART_PIECES_H
 #define LIB_CAPTURE_RESTART_PIECES_H
@@ -20,7 +20,7 @@ struct pieces {
 };
 
 /*
- * Finds the iovecs of the interrupted call of thread tid: readv(2), writev(2) and the like,
+ * Finds the iovecs of the interrupted call of thread tid: writev(2) and pwritev2(2),
  * sendmsg(2) without an address, recvmsg(2) without room for control messages. Returns false if it
  * is another call, or if the memory cannot be read. pagemap_fd: see proc/memory.h.
  */

@@ -3,6 +3,7 @@
 #include <linux/bpf.h>
 #include <linux/falloc.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "lib/capture/proc/descriptor.h"
@@ -89,4 +90,17 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 {
 	return repair_is_due(tid, regs, signal) && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
+}
+
+/* With these flags the call waits for no message, or for the first one only. */
+#define NO_LONG_WAIT (MSG_DONTWAIT | MSG_WAITFORONE)
+
+void repair_socket(int32_t pid, uint32_t tid, const struct user_regs_struct *regs)
+{
+	long nr, result;
+
+	if (arch_interrupted_call(regs, &nr, &result) && nr == SYS_recvmmsg && result > 0 &&
+	    (uint64_t)result < (arch_argument(regs, 2) & UINT32_MAX) &&
+	    (arch_argument(regs, 3) & NO_LONG_WAIT) == 0)
+		descriptor_clear_error(pid, tid, arch_argument(regs, 0));
 }

@@ -32,4 +32,12 @@ bool repair_needs_undisturbed(const struct user_regs_struct *regs);
 /* Rewrites the result if repair_is_due() is true. Returns true if it has. */
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
+/*
+ * Clears the error that a recvmmsg(2) leaves on its socket if it is interrupted after its first
+ * message: the kernel keeps EINTR, or its internal code 512, for the next call on that socket,
+ * which then fails (do_recvmmsg(), net/socket.c). Does nothing for other calls, or where
+ * descriptor.h cannot copy the socket. pid: the process of thread tid.
+ */
+void repair_socket(int32_t pid, uint32_t tid, const struct user_regs_struct *regs);
+
 #endif

@@ -25,7 +25,6 @@ static void unchanged_call(const struct partial *p, struct partial_call *ret)
 	ret->nr = p->nr;
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
 		ret->arguments[i] = arch_argument(&p->regs, i);
-	ret->counts = false;
 	ret->asked = 0;
 }
 
@@ -60,7 +59,6 @@ static bool run_next(struct resumed_call *r)
 	r->call_pc = sp_pc[ARCH_PC];
 	r->state = RESUME_ENTERING;
 	r->interrupted = false;
-	r->counts = call.counts;
 	r->asked = call.asked;
 	return true;
 }
@@ -204,20 +202,18 @@ static bool add_result(struct resumed_call *r, const struct resume_stop *stop, l
 
 	if (syscall_was_waiting(result))
 		return !over && ++r->fruitless < FRUITLESS_MAX;
-	if (result < 0 || (result == 0 && r->counts))
+	if (result <= 0)
 		return false;
 	r->fruitless = 0;
-	if (r->counts) {
-		p->done += (uint64_t)result;
-		arch_regs_set_result(&p->regs, p->done);
-	}
+	p->done += (uint64_t)result;
+	arch_regs_set_result(&p->regs, p->done);
 	if (r->timeout.by_piece && r->until_ns != RESUME_NO_LIMIT) {
 		r->until_ns = stop->now_ns + r->timeout.ns;
 		over = false;
 	}
 	if (over || p->done == p->whole)
 		return false;
-	return (r->counts && (uint64_t)result == r->asked) || was_cut_short(r, stop);
+	return (uint64_t)result == r->asked || was_cut_short(r, stop);
 }
 
 static bool is_on_its_files(const struct resumed_call *r)
@@ -237,16 +233,6 @@ static void part_ended(struct resumed_call *r, const struct resume_stop *stop, l
 		end_call(r);
 }
 
-/* Returns true if a wait for several events returned some of them early because of capture. */
-static bool returned_early(const struct resumed_call *r, const struct resume_stop *stop,
-			   long result)
-{
-	struct partial p = r->partial;
-
-	arch_regs_set_result(&p.regs, (uint64_t)result);
-	return result == 0 && partial_find(&p) && was_cut_short(r, stop);
-}
-
 /* A connect(2) that is entered again reports that the connection is already being made. */
 bool resume_corrects_result(const struct resumed_call *r)
 {
@@ -262,7 +248,7 @@ static void wait_ended(struct resumed_call *r, const struct resume_stop *stop, l
 {
 	if (resume_corrects_result(r) && result == -EALREADY)
 		result = r->timeout.result;
-	if (!syscall_was_waiting(result) && !returned_early(r, stop, result)) {
+	if (!syscall_was_waiting(result)) {
 		end_with_result(r, result);
 		return;
 	}
@@ -272,7 +258,7 @@ static void wait_ended(struct resumed_call *r, const struct resume_stop *stop, l
 		return;
 	}
 	if (stop->now_ns >= r->until_ns) {
-		end_with_result(r, result == 0 ? 0 : r->timeout.result);
+		end_with_result(r, r->timeout.result);
 		return;
 	}
 	arch_regs_set_result(&r->partial.regs, (uint64_t)result);

@@ -45,7 +45,6 @@ struct resumed_call {
 	bool same_call;		/* entered again unchanged: not a partial transfer */
 	bool undisturbed;	/* the call must not be interrupted */
 	unsigned int fruitless; /* parts in a row without progress */
-	bool counts;		/* the result of the current part is added up */
 	bool interrupted;	/* capture may have interrupted the current part at its begin */
 	uint64_t asked;		/* result of the current part if it is not cut short */
 	uint64_t call_pc;	/* address of the syscall instruction */

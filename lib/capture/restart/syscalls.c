@@ -42,13 +42,10 @@ static bool is_relative(const struct user_regs_struct *regs)
 #define ON_ANY	 UINT8_MAX
 
 /* Fields that several rows have in common. */
-#define FD(n)	       .descriptors = 1u << (n)
-#define FDS(n, m)      .descriptors = 1u << (n) | 1u << (m)
-#define BYTES(n)       .asked = ASKED_LONG, .size = (n)
-#define BYTES_AT(a, n) BYTES(n), .address = (a), .step = 1
-#define MESSAGES_AT(a, n)                                                                \
-	.asked = ASKED_INT, .size = (n), .address = (a), .step = sizeof(struct mmsghdr), \
-	.by_piece = true
+#define FD(n)		 .descriptors = 1u << (n)
+#define FDS(n, m)	 .descriptors = 1u << (n) | 1u << (m)
+#define BYTES(n)	 .asked = ASKED_LONG, .size = (n)
+#define BYTES_AT(a, n)	 BYTES(n), .address = (a), .step = 1
 #define EVENTS_AT(a, n)	 BYTES(n), .address = (a), .step = IO_EVENT_BYTES
 #define WITHIN(what, n)	 .timeout.kind = TIME_##what, .timeout.argument = (n)
 #define WAITS		 .restart = RESTART_REWRITE
@@ -60,30 +57,26 @@ static bool is_relative(const struct user_regs_struct *regs)
 #define MAY_SEND    .restart = RESTART_IF_SOCKET, .socket = SOCKET_SENDS
 #define MAY_RECEIVE .restart = RESTART_IF_SOCKET, .socket = SOCKET_RECEIVES
 
-/* Files on which only capture can have cut write(2) short. */
-#define WRITTEN (ON(PIPE) | ON(STREAM) | ON(TTY) | ON(SOURCE))
+/*
+ * Files on which a program without signal handlers relies on a blocking write(2) to write all
+ * bytes, and on which only capture can have cut it short.
+ */
+#define WRITTEN (ON(PIPE) | ON(STREAM))
 
 static const struct syscall_rule rules[] = {
-	/* drivers/char/mem.c, random.c */
-	[SYS_read] = {MAY_RECEIVE, FD(0), BYTES_AT(1, 2), .files = ON(SOURCE), .alike = ON_ANY},
-	[SYS_pread64] = {FD(0), BYTES_AT(1, 2), .files = ON(SOURCE), .alike = ON_ANY},
-	[SYS_readv] = {MAY_RECEIVE, FD(0), .asked = ASKED_IOVECS, .next = NEXT_READ,
-		       .files = ON(SOURCE)},
-	[SYS_preadv] = {FD(0), .asked = ASKED_IOVECS, .next = NEXT_READ, .files = ON(SOURCE)},
-	[SYS_preadv2] = {MAY_RECEIVE, FD(0), .asked = ASKED_IOVECS, .next = NEXT_READ, .flags = 5,
-			 .files = ON(SOURCE)},
+	[SYS_read] = {MAY_RECEIVE},
+	[SYS_readv] = {MAY_RECEIVE},
+	[SYS_preadv2] = {MAY_RECEIVE},
 
 	/*
-	 * Sources: fs/pipe.c, drivers/tty/tty_io.c, and see sendto. The rest of a write to a socket
-	 * is sent by sendto(2). Programs whose seccomp filter compares a size write little, perhaps
-	 * to terminals; a pipe never takes so little in parts (PIPE_BUF).
+	 * Sources: fs/pipe.c, and see sendto. The rest of a write to a socket is sent by sendto(2).
+	 * Programs whose seccomp filter compares a size write little, and a pipe never takes so
+	 * little in parts (PIPE_BUF).
 	 */
 	[SYS_write] = {MAY_SEND, FD(0), BYTES_AT(1, 2), .next = NEXT_WRITE, .files = WRITTEN,
-		       .alike = ON(PIPE) | ON(SOURCE)},
-	[SYS_pwrite64] = {FD(0), BYTES_AT(1, 2), .files = ON(SOURCE), .alike = ON_ANY},
+		       .alike = ON(PIPE)},
 	[SYS_writev] = {MAY_SEND, FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE,
 			.files = WRITTEN},
-	[SYS_pwritev] = {FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE, .files = ON(SOURCE)},
 	[SYS_pwritev2] = {MAY_SEND, FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE, .flags = 5,
 			  .files = WRITTEN},
 
@@ -93,45 +86,28 @@ static const struct syscall_rule rules[] = {
 	[SYS_sendmsg] = {SENDS, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_SENDTO, .flags = 2,
 			 .allowed = SEND_FLAGS, .files = ON(STREAM)},
 	/* On a stream the last message itself may have been sent in part. */
-	[SYS_sendmmsg] = {SENDS, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = SEND_FLAGS,
-			  .files = ON(DATAGRAM), .alike = ON_ANY},
+	[SYS_sendmmsg] = {SENDS, FD(0), .asked = ASKED_INT, .size = 2, .address = 1,
+			  .step = sizeof(struct mmsghdr), .by_piece = true, .flags = 3,
+			  .allowed = SEND_FLAGS, .files = ON(DATAGRAM), .alike = ON_ANY},
 	[SYS_recvfrom] = {RECEIVES, FD(0), BYTES_AT(1, 2), .next = NEXT_RECVFROM, WAITS_FOR_ALL(3),
 			  .files = ON(STREAM), .alike = ON_ANY},
 	[SYS_recvmsg] = {RECEIVES, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_RECVFROM,
 			 WAITS_FOR_ALL(2), .files = ON(STREAM)},
-	/*
-	 * When its timeout is over, the call returns the messages that it has, and leaves 0 in the
-	 * timespec (net/socket.c).
-	 */
-	[SYS_recvmmsg] = {RECEIVES, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = RECV_FLAGS,
-			  .left = 4, .alike = ON_ANY},
+	[SYS_recvmmsg] = {RECEIVES},
 	[SYS_accept] = {RECEIVES},
 	[SYS_accept4] = {RECEIVES},
 	[SYS_connect] = {SENDS, .timeout.result = -EINPROGRESS},
 
-	/* The kernel has advanced the offsets: those in memory, or those of the files. */
-	[SYS_copy_file_range] = {FDS(0, 2), BYTES(4), .alike = ON_ANY},
-	/* Into a pipe the call moves as much as fits, and waits for each page. */
-	[SYS_sendfile] = {MAY_SEND, FDS(0, 1), BYTES(3), .by_piece = true, .starts_again = true,
-			  .files = ON(STREAM) | ON(REGULAR), .alike = ON_ANY},
+	[SYS_sendfile] = {MAY_SEND, .starts_again = true},
 	[SYS_splice] = {FDS(0, 2), BYTES(4), .restart = RESTART_IF_EITHER_SOCKET,
 			.files = ON(PIPE)},
-	[SYS_getrandom] = {BYTES_AT(0, 1), .alike = ON_ANY},
 
 	[SYS_io_getevents] = {WAITS, EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .alike = ON_ANY},
 	/* The kernel restarts this call, but with its whole timeout: see resume.h. */
 	[SYS_io_pgetevents] = {EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .restart = RESTART_REWRITE,
 			       .interrupted = RESULT_ERESTARTNOHAND, .alike = ON_ANY},
-	/*
-	 * The call returns EINTR only if it has submitted nothing. Its descriptor may be a
-	 * registered number.
-	 */
-	[SYS_io_uring_enter] = {.restart = RESTART_REWRITE,
-				.asked = ASKED_URING,
-				.size = 1,
-				.alike = ON_ANY,
-				WITHIN(URING, 4),
-				.timeout.result = -ETIME},
+	/* The call returns EINTR only if it has submitted nothing and no completion is there. */
+	[SYS_io_uring_enter] = {WAITS, WITHIN(URING, 4), .timeout.result = -ETIME},
 
 #ifdef SYS_epoll_wait
 	[SYS_epoll_wait] = {WAITS, WITHIN(MS, 3)},

@@ -57,14 +57,12 @@ enum syscall_asked {
 	ASKED_INT,     /* the lower 32 bits of argument `size` */
 	ASKED_IOVECS,  /* arguments 1 and 2: iovecs and their number */
 	ASKED_MESSAGE, /* argument 1: a struct msghdr */
-	ASKED_URING,   /* io_uring_enter(2): partial.c */
 };
 
 /* The call that transfers the rest. */
 enum syscall_next {
 	NEXT_SAME, /* the same call: argument `address` is advanced, argument `size` is the rest */
 	/* A call for one piece of memory: */
-	NEXT_READ,     /* read(2) */
 	NEXT_WRITE,    /* write(2); sendto(2) with MSG_NOSIGNAL if the file is a stream socket */
 	NEXT_RECVFROM, /* recvfrom(2) */
 	NEXT_SENDTO,   /* sendto(2) */
@@ -98,15 +96,13 @@ struct syscall_rule {
 
 	/*
 	 * A partial transfer is resumed if the call's argument `flags` has all of `wanted` and
-	 * nothing but `allowed`, and its argument `null` is 0. Argument `left` is a pointer to the
-	 * remaining time, which recvmmsg(2) writes: a time of zero means that the call returned
-	 * because its timeout was over, so it is not resumed. An index of 0: no such argument.
+	 * nothing but `allowed`, and its argument `null` is 0. An index of 0: no such argument.
 	 */
 	enum syscall_asked asked;
 	enum syscall_next next;
 	uint8_t size, address;
 	uint8_t step; /* bytes at `address` for each unit of `size` */
-	uint8_t flags, null, left;
+	uint8_t flags, null;
 	int wanted, allowed;
 	/* Sets of 1 << enum descriptor_kind, for argument 0. */
 	/*

@@ -131,8 +131,11 @@ static void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size
 			w->step.is_simple = false;
 		}
 		/* No call is before addr, so the server's subtraction must give addr itself. */
-		if (f->not_called)
+		if (f->not_called) {
 			out->frames[out->n - 1].addr += CPU_PC_STEP;
+			out->frames[out->n - 1].by_heuristic = f->by_heuristic;
+			out->has_heuristic |= f->by_heuristic;
+		}
 		if (end != WALK_ON)
 			break;
 		f->by_heuristic |= searched;

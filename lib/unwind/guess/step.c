@@ -14,12 +14,6 @@
 /* Bytes. Assembly that aligns its stack needs it for registers of 32 bytes or more. */
 #define STACK_ALIGNED 32
 
-/*
- * Bytes between an address and a label of the same function. In larger functions a pushed label is
- * taken for a return address.
- */
-#define OWN_LABEL_MAX 4096u
-
 /* The cost of a step of leads_to_root(), in units of walk.guess_cost. */
 #define CONFIRM_COST 8u
 
@@ -391,7 +385,8 @@ static enum unwind_end step_by_path(struct walk *w, struct walk_frame *f)
 
 /*
  * Returns true if f's return address is the start of a function: no call left it, but the program
- * wrote it there to be returned to, as makecontext(3) does. The byte before it has no rule.
+ * wrote it there to be returned to, as makecontext(3) does. The byte before it has no rule, and the
+ * frame pointer is that of the code which made the stack: such a stack ends here.
  */
 static bool is_function_start(const struct walk_frame *f, const struct pc_info *p)
 {
@@ -444,13 +439,9 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 			return end;
 		}
 		if (is_function_start(f, p)) {
-			end = try_rule(w, f, pc_info_at(w->space, f->addr));
-			f->not_called = !f->interrupted;
-			/* The word is not a return address but an argument. */
-			if (end == UNWIND_END_NO_MAP)
-				end = UNWIND_END_ROOT;
-			w->step.is_simple = false;
-			return end;
+			f->not_called = true;
+			f->by_heuristic = true;
+			return UNWIND_END_ROOT;
 		}
 		if (is_coroutine_root(w, f))
 			return UNWIND_END_ROOT;
@@ -461,93 +452,6 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 			return step_by_offsets(w, f, 0, X86_64_PATH_FP_SAME);
 	}
 	return step_frame_pointer(w, f, generated);
-}
-
-/*
- * Returns true if the return address ra of a frame at lookup is in the frame's own function, and no
- * call ends there: it is a label that the function has pushed. rows and bias are those of the
- * frame.
- */
-static bool is_own_label(struct walk *w, const struct rows *rows, uint64_t bias, uint64_t lookup,
-			 uint64_t ra)
-{
-	uint64_t start, target;
-
-	return rows_function(rows, lookup - bias, &start) &&
-	       rows_function(rows, ra - 1 - bias, &target) && target == start &&
-	       code_call_before(w->space, ra, &target) == CODE_CALL_NONE;
-}
-
-/*
- * Moves f, which before was, by the path of its code. If there is none, f stays as the rule has
- * left it.
- */
-static enum unwind_end correct(struct walk *w, struct walk_frame *f,
-			       const struct walk_frame *before, enum unwind_end by_rule)
-{
-	const struct walk_frame after = *f;
-	const struct walk_step step = w->step;
-
-	*f = *before;
-	if (step_by_path(w, f) == WALK_ON)
-		return WALK_ON;
-	*f = after;
-	w->step = step;
-	return by_rule;
-}
-
-/* Moves f by the rule of p. If that finds an address without a mapping, tries the path of the code.
- */
-static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct pc_info *p)
-{
-	const struct walk_frame before = *f;
-	enum unwind_end end = try_rule(w, f, p);
-
-	return end == UNWIND_END_NO_MAP && f->signals == before.signals
-		       ? correct(w, f, &before, end)
-		       : end;
-}
-
-/*
- * Moves f, a caller, by the simple rule of p. Like step_from_pc(), and also tries the path of the
- * code if the rule finds a label of the function. Most steps are of this kind: nothing is copied
- * before one.
- */
-static enum unwind_end step_from_call(struct walk *w, struct walk_frame *f, const struct pc_info *p)
-{
-	/* Looking up the caller may overwrite *p. */
-	const struct rows *rows = p->rows;
-	const uint64_t bias = p->bias, addr = f->addr;
-	const uint64_t sp = f->regs.r[SP], fp = f->regs.r[FP], known = f->regs.known;
-	const bool by_heuristic = f->by_heuristic, sp_is_minimum = f->sp_is_minimum;
-	enum unwind_end end = try_rule(w, f, p);
-	struct walk_frame before;
-
-	if (end == WALK_ON ? f->addr - addr + OWN_LABEL_MAX >= 2 * OWN_LABEL_MAX ||
-				     !is_own_label(w, rows, bias, addr - 1, f->addr)
-			   : end != UNWIND_END_NO_MAP)
-		return end;
-	before = *f;
-	before.addr = addr;
-	before.by_heuristic = by_heuristic;
-	before.sp_is_minimum = sp_is_minimum;
-	before.pc_info = NULL;
-	before.regs.r[SP] = sp;
-	before.regs.r[FP] = fp;
-	before.regs.known = known;
-	return correct(w, f, &before, end);
-}
-
-/*
- * Moves f by the rule of p. CFI does not describe all pushes: those of hand-written code and of gcc
- * -Oz, where the pc of the leaf may be between two of them; and in functions of OCaml the handler
- * of a try, below calls of the garbage collector.
- */
-static enum unwind_end step_by_cfi(struct walk *w, struct walk_frame *f, const struct pc_info *p)
-{
-	if (f->is_leaf || f->interrupted || p->rule->cfa == RULE_CFA_FULL || w->all_saved)
-		return step_from_pc(w, f, p);
-	return step_from_call(w, f, p);
 }
 
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
@@ -562,7 +466,7 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 	w->second = 0;
 	f->not_called = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
-		return step_by_cfi(w, f, p);
+		return try_rule(w, f, p);
 	if (pc_info_is_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return guess_caller(w, f, p);

@@ -3,11 +3,12 @@
  * (walk/walk.h), otherwise by a guess.
  *
  * A guess uses the machine code at the address (space/code.h), or the frame pointer. It is made if
- * the address has no rule, or a rule that may not hold at this instruction.
+ * the address has no rule.
  *
- * by_heuristic (struct walk_frame) is set in a caller that was found by a guess. It is not set if
- * the caller was found by the registers that the kernel stored for a signal handler, nor if the
- * caller was found by a rule, with one exception: the stack pointer was known as a lower bound only
+ * by_heuristic (struct walk_frame) is set in a caller that was found by a guess, and in a frame
+ * that is the root because no call left its return address (makecontext(3)). It is not set if the
+ * caller was found by the registers that the kernel stored for a signal handler, nor if the caller
+ * was found by a rule, with one exception: the stack pointer was known as a lower bound only
  * (sp_is_minimum), and the rule counts from the stack pointer.
  */
 #ifndef LIB_UNWIND_GUESS_STEP_H

@@ -249,7 +249,7 @@ TEST(parts_of_a_transfer_do_not_prolong_a_timeout)
 }
 
 /*
- * Nothing interrupts the last part; it ends because a message did not come in time. So the call
+ * Nothing interrupts the last part; it ends because its bytes did not come in time. So the call
  * ends, too.
  */
 TEST(a_part_ended_by_the_timeout_is_final)
@@ -257,7 +257,7 @@ TEST(a_part_ended_by_the_timeout_is_final)
 	uint64_t before;
 	long right;
 
-	live_begin(&l, "cap_waits", "50000", "recvmmsg_all_timeout");
+	live_begin(&l, "cap_waits", "50000", "recv_all_timeout");
 	while (l.counters.continued == 0) {
 		send_byte();
 		interrupt();

@@ -23,9 +23,10 @@ static const struct {
 	/* Which arguments are descriptors; -1: none. */
 	int first, second;
 } calls[] = {
-	{SYS_write, 0, -1},	     {SYS_recvmsg, 0, -1},	   {SYS_sendfile, 0, 1},
-	{SYS_copy_file_range, 0, 2}, {SYS_splice, 0, 2},	   {SYS_getrandom, -1, -1},
-	{SYS_io_getevents, -1, -1},  {SYS_io_uring_enter, -1, -1},
+	{SYS_write, 0, -1},
+	{SYS_recvmsg, 0, -1},
+	{SYS_splice, 0, 2},
+	{SYS_io_getevents, -1, -1},
 };
 
 static bool are_the_same(const struct partial_files *f, long nr)

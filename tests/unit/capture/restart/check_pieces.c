@@ -16,7 +16,7 @@ static uint8_t bytes[64];
 FIXTURE(set_up, NULL)
 
 /* The rest is transferred piece by piece. Empty pieces are skipped. */
-TESTS(iovecs_are_transferred_piece_by_piece, 7)
+TESTS(iovecs_are_transferred_piece_by_piece, 5)
 {
 	struct iovec iov[MANY];
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = MANY};
@@ -33,8 +33,6 @@ TESTS(iovecs_are_transferred_piece_by_piece, 7)
 		 SYS_write,
 		 {(uint32_t)files[PIPE], (uintptr_t)iov, MANY, UINT64_MAX},
 		 0},
-		{SYS_readv, SYS_read, {(uint32_t)files[ZERO], (uintptr_t)iov, MANY}, 0},
-		{SYS_preadv2, SYS_read, {(uint32_t)files[ZERO], (uintptr_t)iov, MANY, 5}, 0},
 		{SYS_sendmsg,
 		 SYS_sendto,
 		 {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m, MSG_MORE},
@@ -63,7 +61,7 @@ TESTS(iovecs_are_transferred_piece_by_piece, 7)
 		while (left > 0) {
 			const uint64_t at = (uintptr_t)bytes + i % 5 - left;
 
-			ck_assert(partial_next(&p, &call) && call.counts);
+			ck_assert(partial_next(&p, &call));
 			check_call(&call, kinds[_i].next_nr,
 				   (const uint64_t[6]){fd, at, left, kinds[_i].flags});
 			p.done += step;

@@ -14,7 +14,7 @@
 #include "tests/unit/suite.h"
 
 /* The files of the test's process on which calls are made. */
-enum file { PIPE, UNIX_STREAM, UDP, ZERO, FULL, RANDOM, REGULAR, NONE, FILES };
+enum file { PIPE, UNIX_STREAM, UDP, TTY, ZERO, REGULAR, NONE, FILES };
 
 static int files[FILES];
 
@@ -26,9 +26,8 @@ static inline void set_up(void)
 	files[PIPE] = pair[1];
 	files[UNIX_STREAM] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	files[UDP] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	files[ZERO] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	files[FULL] = open("/dev/full", O_RDONLY | O_CLOEXEC);
-	files[RANDOM] = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+	files[TTY] = open("/dev/ptmx", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	files[ZERO] = open("/dev/zero", O_RDWR | O_CLOEXEC);
 	files[REGULAR] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	files[NONE] = -1;
 	for (int i = 0; i < NONE; i++)
