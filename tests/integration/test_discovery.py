@@ -9,6 +9,7 @@ process is found.
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -198,6 +199,37 @@ def test_variables(box):
     service.wait_profiled(chosen.pid)
     service.stop()
     check(secret not in service.profd.stderr + doctor, 'a variable is shown')
+
+
+def test_long_texts(box):
+    """A command line is compared by its first 4,096 bytes, an environment by its first 4 MiB
+    (LIMITS in sentry-profd.conf(5))."""
+    service = Service(box, {'line': {'cmdline': '*needle*'}, 'variable': {'env TEAM': 'pay'}})
+
+    def start(name, *args, env=None):
+        program = box.start([service.exe[name], *args], stdin=subprocess.PIPE, env=env)
+        program.wait_line('ready.*')
+        return program
+
+    def with_size(size):
+        """Of the environment before TEAM; a variable has at most 128 KiB."""
+        n, rest = divmod(size, 100000)
+        return harness.environment(**{f'V{i}': 'x' * 100000 for i in range(n)},
+                                   REST='x' * rest, TEAM='pay')
+    far = [start('line', 'x' * 4096 + 'needle')]
+    near = [start('line', 'x' * 3000 + 'needle')]
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    if most == resource.RLIM_INFINITY:
+        # The kernel limits what an exec takes by the size of the stack.
+        before = resource.getrlimit(resource.RLIMIT_STACK)
+        resource.setrlimit(resource.RLIMIT_STACK, (most, most))
+        far.append(start('variable', env=with_size(4 << 20)))
+        near.append(start('variable', env=with_size(4000000)))
+        resource.setrlimit(resource.RLIMIT_STACK, before)
+    service.wait_profiled(*(program.pid for program in near))
+    # The others were compared before the last one of their kind.
+    check(not any(tracer(program.pid) for program in far), 'what is beyond the limit counts')
+    service.stop()
 
 
 def test_unknown_keys(box):
