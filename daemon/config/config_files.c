@@ -62,7 +62,7 @@ static int read_file(const char *path, size_t most, struct buf *ret)
 	if (r == 0)
 		r = buf_read_fd(ret, fd);
 	close_fd(&fd);
-	return r;
+	return r == -E2BIG ? -EFBIG : r;
 }
 
 static const char *pem_text(enum pem_result result, const char *none)

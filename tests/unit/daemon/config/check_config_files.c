@@ -1,6 +1,7 @@
 #include "daemon/config/config_files.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "daemon/config/config_resolve.h"
 #include "daemon/config/config_value.h"
@@ -25,6 +26,19 @@ static void write_file(const char *name, const char *text)
 	close(fd);
 }
 
+/* The text, and line breaks up to this size. */
+static void write_long_file(const char *name, const char *text, size_t size)
+{
+	char *whole = malloc(size + 1);
+
+	ck_assert_ptr_nonnull(whole);
+	memset(whole, '\n', size);
+	memcpy(whole, text, strlen(text));
+	whole[size] = '\0';
+	write_file(name, whole);
+	free(whole);
+}
+
 static void make_files(void)
 {
 	setup();
@@ -35,6 +49,10 @@ static void make_files(void)
 	write_file("both", CERT KEY);
 	write_file("broken", "-----BEGIN CERTIFICATE-----\nMAYC\n");
 	write_file("text", "no certificate\n");
+	write_long_file("4m", CERT, 4u << 20);
+	write_long_file("4m1", CERT, (4u << 20) + 1);
+	write_long_file("256k", CERT KEY, 256u << 10);
+	write_long_file("256k1", CERT KEY, (256u << 10) + 1);
 }
 
 static void remove_files(void)
@@ -85,6 +103,13 @@ static const struct {
 	{"client_key = ~/cert\nclient_cert = ~/key\n",
 	 "f:2: client_key: ~/cert: holds no private key\n"
 	 "f:3: client_cert: ~/key: holds no certificate"},
+	/* LIMITS of sentry-profd.conf(5). */
+	{"ca_certs = ~/4m\n", ""},
+	{"ca_certs = ~/4m1\n", "f:2: ca_certs: ~/4m1: File too large"},
+	{"client_cert = ~/256k\nclient_key = ~/256k\n", ""},
+	{"client_cert = ~/256k1\nclient_key = ~/256k1\n",
+	 "f:2: client_cert: ~/256k1: File too large\n"
+	 "f:3: client_key: ~/256k1: File too large"},
 	{"ca_certs = ~/a\nclient_cert = ~/b\nclient_key = ~/c\n",
 	 "f:2: ca_certs: ~/a: No such\nf:3: client_cert: ~/b: No such\n"
 	 "f:4: client_key: ~/c: No such"},
