@@ -28,7 +28,7 @@ static void count_death(struct broker *b, const struct unwind *u, int status)
 		quarantine_unwind_died(&b->parts.quarantine, &u->key, u->reading, status);
 
 	if (f != NULL)
-		degraded_begin(&b->parts.state.degraded, LIMITATION_FILES,
+		degraded_begin(&b->parts.state.degraded, DEGRADED_FILES,
 			       "sentry-profd-unwind has died %u times at %s for processes of uid "
 			       "%u (files so far: %zu)",
 			       QUARANTINE_DEATHS, f->file.name, u->key.uid,

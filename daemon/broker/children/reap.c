@@ -134,7 +134,7 @@ static void restart_or_end(struct child *child, int status)
 		return;
 	}
 	child->restart_ns = 0; /* another process would say the same */
-	degraded_begin(&child->children->state->degraded, LIMITATION_VERSION,
+	degraded_begin(&child->children->state->degraded, DEGRADED_VERSION,
 		       "%s is not of the version of sentry-profd", child->type->name);
 }
 

@@ -36,14 +36,14 @@ static int open_spool(struct children *c)
 			    "now",
 			    path, former, uid);
 	if (r == -EWOULDBLOCK) {
-		degraded_begin(&c->state->degraded, LIMITATION_SPOOL,
+		degraded_begin(&c->state->degraded, DEGRADED_SPOOL,
 			       "another sentry-profd has the spool in %s", path);
 		return 0;
 	}
 	if (r < 0 && spool_dir_check(path, uid, what) == 0)
 		(void)snprintf(what, sizeof(what), "%s", strerror(-r));
 	if (r < 0 && given[0] == '\0') {
-		degraded_begin(&c->state->degraded, LIMITATION_SPOOL, "%s cannot be used: %s", path,
+		degraded_begin(&c->state->degraded, DEGRADED_SPOOL, "%s cannot be used: %s", path,
 			       what);
 		return 0;
 	}

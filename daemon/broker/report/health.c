@@ -11,17 +11,17 @@
 
 void health_start(struct parts *parts)
 {
-	enum limitation_kind found[LIMITATION_N];
-	struct limitation_facts facts;
+	enum degraded_kind found[DEGRADED_N];
+	struct degraded_kind_facts facts;
 	size_t n;
 
-	limitation_facts_read(&facts);
+	degraded_kind_facts_read(&facts);
 	if (geteuid() != 0) {
 		/* Profiling the user's own processes needs no capabilities. */
 		facts.have = ~UINT64_C(0);
 		facts.in_user_namespace = false;
 	}
-	n = limitation_find(&facts, found);
+	n = degraded_kind_find(&facts, found);
 	for (size_t i = 0; i < n; i++)
 		degraded_begin(&parts->state.degraded, found[i], "%s", "");
 }
@@ -35,14 +35,14 @@ static void check_kernel(struct parts *parts)
 	if (geteuid() != 0)
 		return;
 	if (parts->discovery != NULL && !discovery_has_connector(parts->discovery))
-		degraded_begin(d, LIMITATION_CONNECTOR, "%s", "");
+		degraded_begin(d, DEGRADED_CONNECTOR, "%s", "");
 	/* Without CAP_SYS_NICE there is no SCHED_FIFO: one row tells both. */
-	if (d->v[LIMITATION_SYS_NICE].since_ns != 0 || c->heartbeat == NULL)
+	if (d->v[DEGRADED_SYS_NICE].since_ns != 0 || c->heartbeat == NULL)
 		return;
 	if (c->heartbeat->scheduler == SCHEDULER_FIFO)
-		degraded_end(d, LIMITATION_FIFO);
+		degraded_end(d, DEGRADED_FIFO);
 	else if (c->heartbeat->scheduler != SCHEDULER_UNSET)
-		degraded_begin(d, LIMITATION_FIFO, "the kernel refuses it");
+		degraded_begin(d, DEGRADED_FIFO, "the kernel refuses it");
 }
 
 /*
@@ -62,13 +62,13 @@ static void check_spool(struct parts *parts)
 	for (size_t i = 0; i < c->n_ships && error == 0; i++)
 		error = c->ships[i]->spool_error;
 	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
-		degraded_begin(d, LIMITATION_SPOOL, "its directory was removed");
+		degraded_begin(d, DEGRADED_SPOOL, "its directory was removed");
 	else if (error != 0)
-		degraded_begin(d, LIMITATION_SPOOL, "writing to it fails: %s",
+		degraded_begin(d, DEGRADED_SPOOL, "writing to it fails: %s",
 			       error == E2BIG ? "a chunk is larger than its limit"
 					      : strerror(error));
 	else
-		degraded_end(d, LIMITATION_SPOOL);
+		degraded_end(d, DEGRADED_SPOOL);
 }
 
 static void check_clocks(struct parts *parts)
@@ -82,9 +82,9 @@ static void check_clocks(struct parts *parts)
 			wrong = s;
 	}
 	if (wrong == NULL)
-		degraded_end(&parts->state.degraded, LIMITATION_CLOCK);
+		degraded_end(&parts->state.degraded, DEGRADED_CLOCK);
 	else
-		degraded_begin(&parts->state.degraded, LIMITATION_CLOCK,
+		degraded_begin(&parts->state.degraded, DEGRADED_CLOCK,
 			       "that of %s is %s of this host's", wrong->label,
 			       wrong->clock_ahead_s > 0 ? "ahead" : "behind");
 }
@@ -98,10 +98,10 @@ static void check_servers(struct parts *parts)
 		if (parts->children.ships[i]->denial.status != 0)
 			refused = parts->children.ships[i];
 	if (refused == NULL)
-		degraded_end(&parts->state.degraded, LIMITATION_SERVER);
+		degraded_end(&parts->state.degraded, DEGRADED_SERVER);
 	else
-		degraded_begin(&parts->state.degraded, LIMITATION_SERVER,
-			       "%s answers with status %u", refused->label, refused->denial.status);
+		degraded_begin(&parts->state.degraded, DEGRADED_SERVER, "%s answers with status %u",
+			       refused->label, refused->denial.status);
 }
 
 static void check_sections(struct parts *parts)
@@ -113,9 +113,9 @@ static void check_sections(struct parts *parts)
 		if (c->targets[i].defect[0] != '\0')
 			bad = &c->targets[i];
 	if (bad == NULL)
-		degraded_end(&parts->state.degraded, LIMITATION_SECTION);
+		degraded_end(&parts->state.degraded, DEGRADED_SECTION);
 	else
-		degraded_begin(&parts->state.degraded, LIMITATION_SECTION, "[target \"%s\"]: %s",
+		degraded_begin(&parts->state.degraded, DEGRADED_SECTION, "[target \"%s\"]: %s",
 			       bad->name, bad->defect);
 }
 
@@ -129,9 +129,9 @@ void health_check(struct parts *parts)
 	check_servers(parts);
 	check_sections(parts);
 	if (quarantine_count_files(&parts->quarantine) == 0)
-		degraded_end(d, LIMITATION_FILES);
+		degraded_end(d, DEGRADED_FILES);
 	if (log_has_lost_lines())
-		degraded_begin(d, LIMITATION_LOG, "the reader of standard error does not read");
+		degraded_begin(d, DEGRADED_LOG, "the reader of standard error does not read");
 	else
-		degraded_end(d, LIMITATION_LOG);
+		degraded_end(d, DEGRADED_LOG);
 }

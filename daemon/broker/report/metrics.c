@@ -321,8 +321,8 @@ static void put_degraded(const struct text *t, const struct degraded *d)
 {
 	family(t, "degraded", GAUGE, NULL,
 	       "1 while sentry-profd does not keep a promise, by the kind of the state.");
-	for (size_t k = 0; k < LIMITATION_N; k++)
-		labeled(t, "degraded", "kind", limitations[k].id, d->v[k].since_ns != 0);
+	for (size_t k = 0; k < DEGRADED_N; k++)
+		labeled(t, "degraded", "kind", degraded_kind_texts[k].id, d->v[k].since_ns != 0);
 }
 
 static void put_restarts(const struct text *t, const struct parts *parts)

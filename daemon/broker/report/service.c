@@ -44,7 +44,7 @@ static bool is_limited(const struct parts *parts)
 static const char *degraded_text(const struct degraded *d, char *ret, size_t size)
 {
 	const size_t n = degraded_count(d);
-	const char *name = n > 0 ? limitations[degraded_next(d, 0)].name : "";
+	const char *name = n > 0 ? degraded_kind_texts[degraded_next(d, 0)].name : "";
 
 	ret[0] = '\0';
 	if (n == 1)

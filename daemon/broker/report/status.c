@@ -283,19 +283,19 @@ static void put_degraded(FILE *out, const struct parts *parts)
 	bool first = true;
 
 	fprintf(out, "\"degraded\": [");
-	for (enum limitation_kind k = degraded_next(d, 0); k < LIMITATION_N;
+	for (enum degraded_kind k = degraded_next(d, 0); k < DEGRADED_N;
 	     k = degraded_next(d, k + 1)) {
 		fprintf(out,
 			"%s{\"kind\": \"%s\", \"what\": \"%s\", \"since_s\": %.1f, \"reason\": ",
-			first ? "" : ", ", limitations[k].id, limitations[k].name,
+			first ? "" : ", ", degraded_kind_texts[k].id, degraded_kind_texts[k].name,
 			(double)(now_ns - d->v[k].since_ns) / 1e9);
 		put_string_or_null(out, d->v[k].reason);
 		fprintf(out, ", \"effect\": ");
-		put_string(out, limitations[k].effect);
+		put_string(out, degraded_kind_texts[k].effect);
 		fprintf(out, ", \"remedy\": ");
-		put_string(out, limitations[k].remedy);
+		put_string(out, degraded_kind_texts[k].remedy);
 		fprintf(out, ", \"breaks_promise\": %s}",
-			limitations[k].breaks_promise ? "true" : "false");
+			degraded_kind_texts[k].breaks_promise ? "true" : "false");
 		first = false;
 	}
 	fprintf(out, "], ");

@@ -7,9 +7,9 @@
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
-void degraded_begin(struct degraded *d, enum limitation_kind kind, const char *format, ...)
+void degraded_begin(struct degraded *d, enum degraded_kind kind, const char *format, ...)
 {
-	const struct limitation *l = &limitations[kind];
+	const struct degraded_kind_text *l = &degraded_kind_texts[kind];
 	struct degraded_state *s = &d->v[kind];
 	char reason[DEGRADED_REASON_MAX];
 	va_list args;
@@ -26,7 +26,7 @@ void degraded_begin(struct degraded *d, enum limitation_kind kind, const char *f
 		    reason, l->effect, l->remedy);
 }
 
-void degraded_end(struct degraded *d, enum limitation_kind kind)
+void degraded_end(struct degraded *d, enum degraded_kind kind)
 {
 	struct degraded_state *s = &d->v[kind];
 
@@ -34,13 +34,13 @@ void degraded_end(struct degraded *d, enum limitation_kind kind)
 		return;
 	log_warning("no longer degraded, after %llu s: %s",
 		    (unsigned long long)((clock_mono_ns() - s->since_ns) / NS_PER_SEC),
-		    limitations[kind].name);
+		    degraded_kind_texts[kind].name);
 	*s = (struct degraded_state){0};
 }
 
-enum limitation_kind degraded_next(const struct degraded *d, enum limitation_kind kind)
+enum degraded_kind degraded_next(const struct degraded *d, enum degraded_kind kind)
 {
-	while (kind < LIMITATION_N && d->v[kind].since_ns == 0)
+	while (kind < DEGRADED_N && d->v[kind].since_ns == 0)
 		kind++;
 	return kind;
 }
@@ -49,7 +49,7 @@ size_t degraded_count(const struct degraded *d)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < LIMITATION_N; i++)
+	for (size_t i = 0; i < DEGRADED_N; i++)
 		n += d->v[i].since_ns != 0;
 	return n;
 }

@@ -1,5 +1,5 @@
 /*
- * The list of the states in which the daemon is degraded now: of each limitation (limitation.h)
+ * The list of the states in which the daemon is degraded now: of each kind (degraded_kind.h)
  * whether it is present, since when, and the reason. status, metrics, `doctor` and the service
  * manager show the list.
  *
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/common/limitation.h"
+#include "daemon/common/degraded_kind.h"
 #include "lib/base/util.h"
 
 /* Bytes of a reason, the NUL included; a longer one is cut off. */
@@ -26,7 +26,7 @@ struct degraded_state {
 
 /* All zeros: not degraded. */
 struct degraded {
-	struct degraded_state v[LIMITATION_N];
+	struct degraded_state v[DEGRADED_N];
 };
 
 /*
@@ -34,16 +34,16 @@ struct degraded {
  * or for none: "". Logs a line if the state begins or its reason has changed; so a reason has no
  * figures that change all the time. Call it as often as you like.
  */
-void degraded_begin(struct degraded *d, enum limitation_kind kind, const char *format, ...)
+void degraded_begin(struct degraded *d, enum degraded_kind kind, const char *format, ...)
 	printf_like(3, 4);
 /* The state is not present. Logs a line if it was. */
-void degraded_end(struct degraded *d, enum limitation_kind kind);
+void degraded_end(struct degraded *d, enum degraded_kind kind);
 
 /*
- * Returns the first state that is present, from kind on, or LIMITATION_N: the gravest one for kind
+ * Returns the first state that is present, from kind on, or DEGRADED_N: the gravest one for kind
  * 0, and all of them in a loop.
  */
-enum limitation_kind degraded_next(const struct degraded *d, enum limitation_kind kind);
+enum degraded_kind degraded_next(const struct degraded *d, enum degraded_kind kind);
 /* Returns how many states are present. */
 size_t degraded_count(const struct degraded *d);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/common/control_client.h"
-#include "daemon/common/limitation.h"
+#include "daemon/common/degraded_kind.h"
 #include "daemon/config/config.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/buf.h"
@@ -110,10 +110,10 @@ static void check_degraded(struct doctor *d, const json_t *daemon)
 	{
 		const char *kind = text_of(state, "kind"), *reason = text_of(state, "reason");
 
-		if (strcmp(kind, limitations[LIMITATION_FIFO].id) == 0)
+		if (strcmp(kind, degraded_kind_texts[DEGRADED_FIFO].id) == 0)
 			continue;
 		doctor_say(d,
-			   strcmp(kind, limitations[LIMITATION_SYS_PTRACE].id) == 0
+			   strcmp(kind, degraded_kind_texts[DEGRADED_SYS_PTRACE].id) == 0
 				   ? FINDING_FAULT
 				   : FINDING_WARNING,
 			   "degraded", "for %.0f s: %s%s%s: %s (%s)",

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/common/limitation.h"
+#include "daemon/common/degraded_kind.h"
 #include "daemon/common/privileges.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/clock.h"
@@ -64,8 +64,8 @@ static capability_set capabilities_of(const struct doctor *d)
 
 static void check_capabilities(struct doctor *d)
 {
-	struct limitation_facts facts;
-	enum limitation_kind found[LIMITATION_N];
+	struct degraded_kind_facts facts;
+	enum degraded_kind found[DEGRADED_N];
 	const char *who = d->has_capabilities ? "the daemon" : "you";
 	const capability_set own = capabilities_of(d);
 	size_t n;
@@ -83,13 +83,14 @@ static void check_capabilities(struct doctor *d)
 			   "the service may do");
 		return;
 	}
-	limitation_facts_read(&facts);
+	degraded_kind_facts_read(&facts);
 	facts.have = own;
-	n = limitation_find(&facts, found);
+	n = degraded_kind_find(&facts, found);
 	for (size_t i = 0; i < n && !d->has_degraded; i++)
-		doctor_say(d, found[i] == LIMITATION_SYS_PTRACE ? FINDING_FAULT : FINDING_WARNING,
-			   "capabilities", "%s for %s: %s (%s)", limitations[found[i]].name, who,
-			   limitations[found[i]].effect, limitations[found[i]].remedy);
+		doctor_say(d, found[i] == DEGRADED_SYS_PTRACE ? FINDING_FAULT : FINDING_WARNING,
+			   "capabilities", "%s for %s: %s (%s)", degraded_kind_texts[found[i]].name,
+			   who, degraded_kind_texts[found[i]].effect,
+			   degraded_kind_texts[found[i]].remedy);
 	if (n == 0)
 		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s%s", who,
 			   d->has_capabilities ? " has them"

@@ -21,23 +21,23 @@ TEST(each_change_of_a_state_is_a_line)
 	uint64_t since_ns;
 
 	log_capture_begin();
-	degraded_end(&d, LIMITATION_SPOOL);
-	degraded_begin(&d, LIMITATION_SPOOL, "%s is %s", "it", "away");
-	degraded_begin(&d, LIMITATION_SPOOL, "it is away");
+	degraded_end(&d, DEGRADED_SPOOL);
+	degraded_begin(&d, DEGRADED_SPOOL, "%s is %s", "it", "away");
+	degraded_begin(&d, DEGRADED_SPOOL, "it is away");
 	ck_assert_uint_eq(log_capture_end("degraded"), 1);
-	ck_assert_str_eq(d.v[LIMITATION_SPOOL].reason, "it is away");
-	since_ns = d.v[LIMITATION_SPOOL].since_ns;
+	ck_assert_str_eq(d.v[DEGRADED_SPOOL].reason, "it is away");
+	since_ns = d.v[DEGRADED_SPOOL].since_ns;
 	ck_assert_uint_ge(since_ns, before_ns);
 
 	log_capture_begin();
-	degraded_begin(&d, LIMITATION_SPOOL, "it is full");
+	degraded_begin(&d, DEGRADED_SPOOL, "it is full");
 	ck_assert_uint_eq(log_capture_end("degraded: no spool, because it is full: chunks wait"),
 			  1);
-	ck_assert_uint_eq(d.v[LIMITATION_SPOOL].since_ns, since_ns);
+	ck_assert_uint_eq(d.v[DEGRADED_SPOOL].since_ns, since_ns);
 
 	log_capture_begin();
-	degraded_end(&d, LIMITATION_SPOOL);
-	degraded_end(&d, LIMITATION_SPOOL);
+	degraded_end(&d, DEGRADED_SPOOL);
+	degraded_end(&d, DEGRADED_SPOOL);
 	ck_assert_uint_eq(log_capture_end("no longer degraded, after 0 s: no spool\n"), 1);
 	ck_assert_uint_eq(degraded_count(&d), 0);
 }
@@ -45,7 +45,7 @@ TEST(each_change_of_a_state_is_a_line)
 TEST(a_state_needs_no_reason)
 {
 	log_capture_begin();
-	degraded_begin(&d, LIMITATION_KILL, "%s", "");
+	degraded_begin(&d, DEGRADED_KILL, "%s", "");
 	ck_assert_uint_eq(log_capture_end("degraded: no CAP_KILL: a process"), 1);
 	ck_assert_uint_eq(degraded_count(&d), 1);
 }
@@ -57,21 +57,21 @@ TEST(a_long_reason_is_cut_off)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	log_capture_begin();
-	degraded_begin(&d, LIMITATION_SPOOL, "%s", text);
-	degraded_begin(&d, LIMITATION_SPOOL, "%s", text);
+	degraded_begin(&d, DEGRADED_SPOOL, "%s", text);
+	degraded_begin(&d, DEGRADED_SPOOL, "%s", text);
 	ck_assert_uint_eq(log_capture_end("degraded"), 1);
-	ck_assert_uint_eq(strlen(d.v[LIMITATION_SPOOL].reason), DEGRADED_REASON_MAX - 1);
+	ck_assert_uint_eq(strlen(d.v[DEGRADED_SPOOL].reason), DEGRADED_REASON_MAX - 1);
 }
 
 TEST(the_gravest_state_is_the_first)
 {
-	ck_assert_int_eq(degraded_next(&d, 0), LIMITATION_N);
+	ck_assert_int_eq(degraded_next(&d, 0), DEGRADED_N);
 	log_capture_begin();
-	degraded_begin(&d, LIMITATION_CLOCK, "%s", "");
-	degraded_begin(&d, LIMITATION_SPOOL, "%s", "");
+	degraded_begin(&d, DEGRADED_CLOCK, "%s", "");
+	degraded_begin(&d, DEGRADED_SPOOL, "%s", "");
 	ck_assert_uint_eq(log_capture_end("degraded"), 2);
-	ck_assert_int_eq(degraded_next(&d, 0), LIMITATION_SPOOL);
-	ck_assert_int_eq(degraded_next(&d, LIMITATION_SPOOL + 1), LIMITATION_CLOCK);
-	ck_assert_int_eq(degraded_next(&d, LIMITATION_CLOCK + 1), LIMITATION_N);
+	ck_assert_int_eq(degraded_next(&d, 0), DEGRADED_SPOOL);
+	ck_assert_int_eq(degraded_next(&d, DEGRADED_SPOOL + 1), DEGRADED_CLOCK);
+	ck_assert_int_eq(degraded_next(&d, DEGRADED_CLOCK + 1), DEGRADED_N);
 	ck_assert_uint_eq(degraded_count(&d), 2);
 }
