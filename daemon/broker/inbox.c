@@ -4,7 +4,7 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/child.h"
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/recordings.h"
 #include "daemon/broker/delivery/delivery.h"
@@ -455,15 +455,15 @@ static int on_limited(void *ctx, struct ipc_message *message)
 	const struct msg_number *m = (const void *)message->bytes;
 	struct child *child = ctx;
 
-	return limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
+	return server_limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
 }
 
 static int on_denied(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
-	return limit_deny(ctx, (const void *)message->bytes,
-			  delivery_has_files(&broker_of(child)->parts.delivery));
+	return server_limit_deny(ctx, (const void *)message->bytes,
+				 delivery_has_files(&broker_of(child)->parts.delivery));
 }
 
 static int on_pong(void *ctx, struct ipc_message *message)

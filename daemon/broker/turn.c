@@ -5,7 +5,7 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/requests.h"
@@ -96,7 +96,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	check_heartbeat(b);
 	children_check(&b->parts.children);
 	files_check(b->parts.files);
-	limit_check(&b->parts.children, delivery_has_files(&b->parts.delivery));
+	server_limit_check(&b->parts.children, delivery_has_files(&b->parts.delivery));
 	requests_check(&b->requests);
 	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		discovery_check(b->parts.discovery);

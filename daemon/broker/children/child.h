@@ -131,11 +131,11 @@ struct unwind {
 	const uint32_t *reading; /* the page that shows which file it reads (files/quarantine.h) */
 };
 
-/* The rate limit of a DSN (limit.h). */
-struct limit {
+/* The rate limit of a DSN (server_limit.h). */
+struct server_limit {
 	/* The server takes no profiles until then, by clock_boot_ns(); 0: no limit. */
 	uint64_t until_ns;
-	bool stops_sampling; /* nothing is sampled for this DSN: a pause of limit.h */
+	bool stops_sampling; /* nothing is sampled for this DSN: a pause of server_limit.h */
 	uint64_t since_ns;   /* the start of that pause, by state_now_ns() */
 	uint64_t paused_ns;  /* the length of the pauses that have ended */
 	uint64_t pauses;     /* the number of pauses, the present one included */
@@ -158,7 +158,7 @@ struct ship {
 	uint64_t spool_dsn;	    /* the number of the DSN in the spool; 0: no DSN */
 	bool is_first;		    /* the ship of the options */
 	bool is_spotlight;	    /* children.spotlight; dsn is the URL of Spotlight */
-	struct limit limit;
+	struct server_limit limit;
 	struct msg_denied denial; /* the last one; status 0: the server does not refuse the DSN */
 	int64_t clock_ahead_s;	  /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
@@ -239,7 +239,7 @@ struct children {
 	/* Sums of the ships that were freed. limits_gone: only pauses and paused_ns are set. */
 	struct usage ships_gone;
 	struct spool_counts spool_gone;
-	struct limit limits_gone;
+	struct server_limit limits_gone;
 
 	struct restarts restarts;
 	bool has_worked[CHILD_KIND_N]; /* a child of this kind has sent MSG_READY */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/files/quarantine.h"
@@ -428,7 +428,7 @@ static void free_ship(struct children *c, struct ship *s)
 {
 	usage_add(&c->ships_gone, &s->child.usage);
 	ship_add_gone(c, s);
-	limit_add_gone(c, s);
+	server_limit_add_gone(c, s);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
 }

@@ -8,7 +8,7 @@
 #include "daemon/broker/report/parts.h"
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"

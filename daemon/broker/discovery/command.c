@@ -17,7 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
@@ -329,7 +329,7 @@ void command_check(struct command *c, struct targets *ts)
 	const struct instance *i = command_is_held(c) ? instance_of_pid(ts, c->pid) : NULL;
 
 	/* While a rate limit holds, the command runs without a profile. */
-	if (i != NULL && (i->was_attached || limit_stops_sampling(i->ship)))
+	if (i != NULL && (i->was_attached || server_limit_stops_sampling(i->ship)))
 		send_go(c);
 	else if (i != NULL && i->obstacle == INSTANCE_LEFT_OUT)
 		command_cancel(c);

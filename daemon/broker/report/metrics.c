@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/reap.h"
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/reader.h"
@@ -338,7 +338,7 @@ static void put_restarts(const struct text *t, const struct parts *parts)
 				(unsigned long long)parts->children.restarts.n[of][r]);
 }
 
-static void of_server(const struct text *t, const char *name, const struct limit_server *s,
+static void of_server(const struct text *t, const char *name, const struct limited_server *s,
 		      uint64_t ns)
 {
 	labeled_seconds(t, name, "server", s->name, ns);
@@ -347,8 +347,8 @@ static void of_server(const struct text *t, const char *name, const struct limit
 /* Writes the rate limits. Names of servers need no escapes in a label. */
 static void put_limits(const struct text *t, const struct parts *parts)
 {
-	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(&parts->children, servers);
+	struct limited_server servers[SHIPS_MAX];
+	const size_t n = server_limit_servers(&parts->children, servers);
 
 	family(t, "rate_limited_seconds", GAUGE, "seconds",
 	       "Time for which a server still accepts no profiles (rate limit).");
@@ -370,8 +370,8 @@ static void put_limits(const struct text *t, const struct parts *parts)
 static void put_servers(const struct text *t, const struct parts *parts)
 {
 	const uint64_t now_ns = clock_mono_ns();
-	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(&parts->children, servers);
+	struct limited_server servers[SHIPS_MAX];
+	const size_t n = server_limit_servers(&parts->children, servers);
 
 	family(t, "delivery_age_seconds", GAUGE, "seconds",
 	       "Time since a server last accepted a chunk.");

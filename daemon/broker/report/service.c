@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
@@ -34,9 +34,9 @@ static void count_targets(struct parts *parts, size_t *ret_profiled, size_t *ret
 
 static bool is_limited(const struct parts *parts)
 {
-	struct limit_sum sum;
+	struct server_limit_sum sum;
 
-	limit_sum(&parts->children, &sum);
+	server_limit_sum(&parts->children, &sum);
 	return sum.is_paused;
 }
 

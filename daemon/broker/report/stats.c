@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/times.h"
@@ -203,9 +203,9 @@ static void put_spotlight(FILE *out, const struct parts *parts)
 
 static void put_limit(FILE *out, const struct parts *parts)
 {
-	struct limit_sum sum;
+	struct server_limit_sum sum;
 
-	limit_sum(&parts->children, &sum);
+	server_limit_sum(&parts->children, &sum);
 	fprintf(out, "  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
 		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/reap.h"
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/parts.h"
 #include "daemon/broker/report/stats.h"
@@ -176,9 +176,9 @@ static void put_lowered(FILE *out, struct parts *parts)
 static double limited_s(const struct parts *parts)
 {
 	const uint64_t now_ns = clock_boot_ns();
-	struct limit_sum sum;
+	struct server_limit_sum sum;
 
-	limit_sum(&parts->children, &sum);
+	server_limit_sum(&parts->children, &sum);
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
@@ -228,8 +228,8 @@ static void put_refusal(FILE *out, const struct msg_denied *m)
 
 static void put_servers(FILE *out, const struct parts *parts)
 {
-	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(&parts->children, servers);
+	struct limited_server servers[SHIPS_MAX];
+	const size_t n = server_limit_servers(&parts->children, servers);
 
 	fprintf(out, "\"servers\": [");
 	for (size_t i = 0; i < n; i++) {

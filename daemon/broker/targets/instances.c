@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/lifecycle.h"
@@ -345,7 +345,7 @@ static bool is_limit_reached(struct targets *ts, const struct instance *i)
 /* Returns true if the process is profiled for Sentry or files now, not only for recordings. */
 static bool is_wanted(const struct instance *i)
 {
-	return !limit_stops_sampling(i->ship) && lifecycle_wants(i);
+	return !server_limit_stops_sampling(i->ship) && lifecycle_wants(i);
 }
 
 /* Returns true if the CPU budget permits another run now. */
@@ -383,7 +383,7 @@ static void start_run(struct targets *ts, struct instance *i)
 	if (r == -ENOSPC)
 		leave_out(i, "its DSN is one too many (see LIMITS in sentry-profd.conf(5))");
 	/* A later turn tries again: the next one, or one after the rate limit. */
-	if (r < 0 || (limit_stops_sampling(i->ship) && i->n_recordings == 0))
+	if (r < 0 || (server_limit_stops_sampling(i->ship) && i->n_recordings == 0))
 		return;
 	if (i->closed_run != NULL)
 		target_retire(i->closed_run);

@@ -1,6 +1,6 @@
 #include "daemon/broker/targets/lifecycle.h"
 
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config.h"
 
@@ -123,7 +123,7 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_DETACHING;
 	if (instance_is_left_alone(i) || instance_is_let_go(i))
 		return PROTOCOL_IS_LEFT_OUT;
-	if (limit_stops_sampling(i->ship))
+	if (server_limit_stops_sampling(i->ship))
 		return PROTOCOL_LIMITED;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE && lifecycle_wants(i))
 		return PROTOCOL_WAITING;

@@ -7,8 +7,8 @@
  * If chunks are also written to files (has_files: --output), sampling goes on, and there are no
  * pauses.
  */
-#ifndef DAEMON_BROKER_CHILDREN_LIMIT_H
-#define DAEMON_BROKER_CHILDREN_LIMIT_H
+#ifndef DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
+#define DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
  * The time may be earlier than that of the message before. Returns 0, or -EPROTO if the limit is
  * longer than RATELIMIT_MAX_S.
  */
-must_check int limit_set(struct ship *s, uint64_t until_ns, bool has_files);
+must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 
 /* The advice to a user whose DSN is refused, also of doctor (daemon/broker/control/inspect.h). */
 #define LIMIT_DENIAL_ADVICE "the DSN's key is not one of that project (its settings show the DSN)"
@@ -31,22 +31,22 @@ must_check int limit_set(struct ship *s, uint64_t until_ns, bool has_files);
  * Handles MSG_DENIED: the ship's server refuses the DSN, or no longer. Logs a line if the reason
  * has changed. Returns 0, or -EPROTO if the message is invalid.
  */
-must_check int limit_deny(struct ship *s, const struct msg_denied *m, bool has_files);
+must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files);
 
 /* The ship is about to be freed: adds its pauses to c->limits_gone. */
-void limit_add_gone(struct children *c, const struct ship *s);
+void server_limit_add_gone(struct children *c, const struct ship *s);
 
 /* Begins and ends the pauses. Called at every turn. */
-void limit_check(struct children *c, bool has_files);
+void server_limit_check(struct children *c, bool has_files);
 
 /*
  * Returns true if nothing is to be sampled for this ship now. s may be NULL (no ship yet):
  * false.
  */
-bool limit_stops_sampling(const struct ship *s);
+bool server_limit_stops_sampling(const struct ship *s);
 
 /* Totals since the broker started, of all DSNs. */
-struct limit_sum {
+struct server_limit_sum {
 	uint64_t pauses;
 	uint64_t paused_ns;
 	/* When the last of the present rate limits ends, by clock_boot_ns(); 0: none. */
@@ -57,13 +57,13 @@ struct limit_sum {
  * Sums the pauses of all DSNs, those of freed ships included. A pause that goes on counts up to
  * now, or up to the end of the sampling if that has passed.
  */
-void limit_sum(const struct children *c, struct limit_sum *ret);
+void server_limit_sum(const struct children *c, struct server_limit_sum *ret);
 
 /* Totals of one server: of the ships of all DSNs with this server, without freed ships. */
-struct limit_server {
+struct limited_server {
 	char name[DSN_LABEL_SIZE]; /* of proto/dsn.h, without the key */
 	uint64_t limited_ns;	   /* for how much longer it takes no profiles; 0: no limit */
-	struct limit_sum sum;
+	struct server_limit_sum sum;
 	int64_t clock_ahead_s; /* how far its clock is ahead of this host's, by its last answers */
 	uint64_t delivered_ns; /* when it last took a chunk, by clock_mono_ns(); 0: not yet */
 	const struct msg_denied *denial; /* of one of the ships; NULL: it refuses no DSN */
@@ -72,6 +72,6 @@ struct limit_server {
  * Writes one entry for each server. Ships without a DSN and that of Spotlight have none. Returns
  * the number of entries.
  */
-size_t limit_servers(const struct children *c, struct limit_server ret[SHIPS_MAX]);
+size_t server_limit_servers(const struct children *c, struct limited_server ret[SHIPS_MAX]);
 
 #endif

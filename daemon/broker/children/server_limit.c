@@ -1,4 +1,4 @@
-#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/server_limit.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool goes_to_server_only(const struct ship *s, bool has_files)
 	return s->dsn[0] != '\0' && !has_files;
 }
 
-int limit_set(struct ship *s, uint64_t until_ns, bool has_files)
+int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
@@ -40,7 +40,7 @@ int limit_set(struct ship *s, uint64_t until_ns, bool has_files)
 	return 0;
 }
 
-int limit_deny(struct ship *s, const struct msg_denied *m, bool has_files)
+int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files)
 {
 	if (memchr(m->text, '\0', sizeof(m->text)) == NULL || m->status > INT32_MAX)
 		return -EPROTO;
@@ -61,7 +61,7 @@ int limit_deny(struct ship *s, const struct msg_denied *m, bool has_files)
 	return 0;
 }
 
-static void begin_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
+static void begin_pause(const struct ship *s, struct server_limit *l, uint64_t now_ns)
 {
 	l->stops_sampling = true;
 	l->since_ns = now_ns;
@@ -70,21 +70,21 @@ static void begin_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
 	log_debug("%s: detaching from processes, because the server takes no profiles", s->label);
 }
 
-static void end_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
+static void end_pause(const struct ship *s, struct server_limit *l, uint64_t now_ns)
 {
 	l->stops_sampling = false;
 	l->paused_ns += now_ns - l->since_ns;
 	log_debug("%s: the server takes profiles again", s->label);
 }
 
-void limit_check(struct children *c, bool has_files)
+void server_limit_check(struct children *c, bool has_files)
 {
 	const uint64_t boot_ns = clock_boot_ns(), now_ns = state_now_ns(c->state);
 
 	if (!state_is_sampling(c->state))
 		return;
 	for (size_t i = 0; i < c->n_ships; i++) {
-		struct limit *l = &c->ships[i]->limit;
+		struct server_limit *l = &c->ships[i]->limit;
 		const bool limited = goes_to_server_only(c->ships[i], has_files) &&
 				     (boot_ns < l->until_ns || c->ships[i]->denial.status != 0);
 
@@ -96,12 +96,12 @@ void limit_check(struct children *c, bool has_files)
 	}
 }
 
-bool limit_stops_sampling(const struct ship *s)
+bool server_limit_stops_sampling(const struct ship *s)
 {
 	return s != NULL && s->limit.stops_sampling;
 }
 
-static void add_limit(struct limit_sum *sum, const struct limit *l, uint64_t now_ns)
+static void add_limit(struct server_limit_sum *sum, const struct server_limit *l, uint64_t now_ns)
 {
 	sum->pauses += l->pauses;
 	sum->paused_ns += l->paused_ns;
@@ -112,9 +112,9 @@ static void add_limit(struct limit_sum *sum, const struct limit *l, uint64_t now
 	sum->is_paused = true;
 }
 
-void limit_add_gone(struct children *c, const struct ship *s)
+void server_limit_add_gone(struct children *c, const struct ship *s)
 {
-	struct limit_sum sum = {0};
+	struct server_limit_sum sum = {0};
 
 	add_limit(&sum, &s->limit, state_now_ns(c->state));
 	c->limits_gone.pauses += sum.pauses;
@@ -126,29 +126,29 @@ static uint64_t sampling_end_ns(const struct children *c)
 	return c->state->ended_ns != 0 ? c->state->ended_ns : state_now_ns(c->state);
 }
 
-void limit_sum(const struct children *c, struct limit_sum *ret)
+void server_limit_sum(const struct children *c, struct server_limit_sum *ret)
 {
 	const uint64_t now_ns = sampling_end_ns(c);
 
-	*ret = (struct limit_sum){0};
+	*ret = (struct server_limit_sum){0};
 	add_limit(ret, &c->limits_gone, now_ns);
 	for (size_t i = 0; i < c->n_ships; i++)
 		add_limit(ret, &c->ships[i]->limit, now_ns);
 }
 
-size_t limit_servers(const struct children *c, struct limit_server ret[SHIPS_MAX])
+size_t server_limit_servers(const struct children *c, struct limited_server ret[SHIPS_MAX])
 {
 	const uint64_t now_ns = sampling_end_ns(c), boot_ns = clock_boot_ns();
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_ships; i++) {
 		const struct ship *s = c->ships[i];
-		const struct limit *l = &s->limit;
+		const struct server_limit *l = &s->limit;
 		size_t at = 0;
 
 		if (s->label[0] == '\0')
 			continue;
-		ret[n] = (struct limit_server){0};
+		ret[n] = (struct limited_server){0};
 		memcpy(ret[n].name, s->label, sizeof(ret[n].name));
 		while (strcmp(ret[at].name, ret[n].name) != 0)
 			at++;
