@@ -9,7 +9,7 @@
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
 #include "lib/capture/plan.h"
-#include "lib/capture/pointer.h"
+#include "lib/capture/thread_pointer.h"
 #include "lib/capture/proc/fuse.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/reap.h"
@@ -175,7 +175,7 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 	if (th == NULL || th->target->id != target || th->target->sink != sink)
 		return;
 	if (second != 0)
-		pointer_find_stack_end(th);
+		thread_pointer_find_stack_end(th);
 	stack_hints_take(&th->stack.hints, sp, top, second);
 	/* The hint needs more than the last sample had: sample again at the next tick. */
 	if (top > th->stack.copied_top ||

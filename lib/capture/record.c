@@ -6,7 +6,7 @@
 #include "lib/base/procfs.h"
 #include "lib/capture/balance.h"
 #include "lib/capture/plan.h"
-#include "lib/capture/pointer.h"
+#include "lib/capture/thread_pointer.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/proc/proc.h"
@@ -201,7 +201,7 @@ bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 	/* A thread that is gone has no name. */
 	if (read_start_of_stack(th) == PROC_LACK || read_name(th, comm) == PROC_LACK)
 		return false;
-	pointer_find(th);
+	thread_pointer_find(th);
 	*ret_reason = record_no_room_reason(t);
 	if (!write_thread(th, comm, tick, time_ns))
 		return false;
@@ -232,7 +232,7 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 		return;
 	wait_for_name(th, tick, min_u64(NAME_TICKS * th->reader.name_wait, NAME_TICKS_MAX));
 	priority_read(th);
-	pointer_find(th);
+	thread_pointer_find(th);
 	/* If the thread is gone, the name that is known stays. */
 	if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
 	    ((t->reader.wants_thread_pointers && th->pointer != th->reader.pointer) ||

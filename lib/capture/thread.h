@@ -134,7 +134,7 @@ struct thread_reader {
 
 /* record.h: the stack, and the last copy of it. */
 struct thread_stack {
-	struct stack_hints hints; /* written by stack_hints.h, pointer.h and stop.h, too */
+	struct stack_hints hints; /* written by stack_hints.h, thread_pointer.h and stop.h, too */
 	struct memory_seen seen_memory;
 	uint64_t memory_tick; /* when seen_memory was emptied */
 	/*
@@ -170,7 +170,7 @@ struct thread {
 	struct thread_stop stop;
 	struct thread_stack stack;
 	struct thread_reader reader;
-	/* The thread pointer; 0: not known. Written by record.h, reap.h and pointer.h. */
+	/* The thread pointer; 0: not known. Written by record.h, reap.h and thread_pointer.h. */
 	uint64_t pointer;
 
 	struct resumed_call resumed; /* the system call that is being resumed */

@@ -1,4 +1,4 @@
-#include "lib/capture/pointer.h"
+#include "lib/capture/thread_pointer.h"
 
 #include "lib/capture/capture.h"
 #include "lib/capture/state.h"
@@ -58,7 +58,7 @@ TEST(a_hint_with_a_second_range_finds_the_end_of_the_own_stack)
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 4096, 8192, 4096);
 	ck_assert_uint_ne(th->stack.hints.own_end, 0);
 	capture_want_thread_pointers(l.capture, LIVE_TARGET);
-	pointer_find(live_known(&l, asleep));
+	thread_pointer_find(live_known(&l, asleep));
 	ck_assert_uint_eq(th->stack.hints.own_end, th->pointer);
 }
 

@@ -1,4 +1,4 @@
-#include "lib/capture/pointer.h"
+#include "lib/capture/thread_pointer.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ static uint64_t find_pointer(const struct thread *th)
 	return found;
 }
 
-void pointer_find(struct thread *th)
+void thread_pointer_find(struct thread *th)
 {
 	struct traced_process *t = th->target;
 	uint64_t since;
@@ -76,7 +76,7 @@ void pointer_find(struct thread *th)
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }
 
-void pointer_find_stack_end(struct thread *th)
+void thread_pointer_find_stack_end(struct thread *th)
 {
 	struct traced_process *t = th->target;
 	uint64_t since;

@@ -4,15 +4,15 @@
  * The registers of a stopped thread have its pointer: x86_64 only (ptrace/arch.h). Both functions
  * take two system calls at most, and do nothing while the process's memory is slow.
  */
-#ifndef LIB_CAPTURE_POINTER_H
-#define LIB_CAPTURE_POINTER_H
+#ifndef LIB_CAPTURE_THREAD_POINTER_H
+#define LIB_CAPTURE_THREAD_POINTER_H
 
 #include "lib/capture/state.h"
 
 /* Sets th->pointer if the reader wants pointers and no stop has shown this thread's pointer. */
-void pointer_find(struct thread *th);
+void thread_pointer_find(struct thread *th);
 
 /* Sets th->stack.hints.own_end, the end of the thread's own stack, from the pointer. */
-void pointer_find_stack_end(struct thread *th);
+void thread_pointer_find_stack_end(struct thread *th);
 
 #endif
