@@ -58,9 +58,19 @@ static bool read_stat(int32_t pid, struct stat_fields *ret)
 		      &ret->start_stack) == 6;
 }
 
+static uint64_t tick_length_ns(void)
+{
+	return NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+uint64_t process_ticks_now(void)
+{
+	return clock_boot_ns() / tick_length_ns();
+}
+
 uint64_t process_born_ns(uint64_t start_ticks)
 {
-	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	const uint64_t tick_ns = tick_length_ns();
 	const uint64_t boot_ns = clock_boot_ns(), mono_ns = clock_mono_ns();
 	const uint64_t age_ns = boot_ns - min_u64(boot_ns, start_ticks * tick_ns);
 

@@ -96,6 +96,9 @@ must_check int process_ids(int32_t pid, struct ids *ret);
  */
 bool process_is_of(int32_t pid, uint32_t uid);
 
+/* Returns the start time that a process has which starts now, in clock ticks since the boot. */
+uint64_t process_ticks_now(void);
+
 /*
  * Converts a start time in clock ticks since the boot to CLOCK_MONOTONIC, at most a clock tick
  * (10 ms) too early. CLOCK_MONOTONIC stands still while the machine sleeps; a process that is

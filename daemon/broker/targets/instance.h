@@ -114,11 +114,12 @@ struct instance {
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
 	bool was_attached; /* capture has attached to the process with ptrace at least once */
 	/*
-	 * With --children, the process's children that were born since then are profiled,
-	 * CLOCK_MONOTONIC: since it became an instance, or, of a child, since its birth. 0: capture
-	 * has traced the child since its birth, and with it all that it forks until a run ends.
+	 * With --children, the process's children that were born since then are profiled, in clock
+	 * ticks since the boot, as start_ticks: since it became an instance, or, of a child, since
+	 * its birth. 0: capture has traced the child since its birth, and with it all that it forks
+	 * until a run ends.
 	 */
-	uint64_t followed_since_ns;
+	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
 	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
 	bool is_delayed;       /* the process had to wait for the CPU budget (governor_admits) */

@@ -70,7 +70,8 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 	i->parent = p->parent;
 	i->start_ticks = p->start_ticks;
 	i->pidfd = p->pidfd;
-	i->followed_since_ns = clock_mono_ns();
+	/* A child of the tick under way may have been born before. */
+	i->followed_since_ticks = process_ticks_now() + 1;
 	random_id(i->next_profiler_id);
 	r = owner_read(p->pid, &i->owner);
 	if (r == 0 && ts->state->loop != NULL)
@@ -206,7 +207,7 @@ void instance_add_child(struct targets *ts, int32_t pid)
 	    process.tracer == ts->children->capture.pid)
 		r = instance_add_attached(ts, &process, INSTANCE_CHILD, &i);
 	if (r == 0)
-		i->followed_since_ns = 0;
+		i->followed_since_ticks = 0;
 	close_fd(&process.pidfd);
 	if (r < 0)
 		log_debug("child %d is not profiled: %s", pid, strerror(-r));
@@ -226,10 +227,10 @@ static void add_missed_child(void *ctx, int32_t pid)
 		return;
 	fault = process_look(pid, &process);
 	if ((fault == PROCESS_OK || fault == PROCESS_TRACED) && process.parent == parent->pid &&
-	    process_born_ns(process.start_ticks) >= parent->followed_since_ns) {
+	    process.start_ticks >= parent->followed_since_ticks) {
 		r = instance_add_attached(ts, &process, INSTANCE_CHILD, &i);
 		if (r == 0)
-			i->followed_since_ns = process_born_ns(i->start_ticks);
+			i->followed_since_ticks = i->start_ticks;
 		log_debug("child %d was born without a tracer: %s", pid,
 			  r < 0 ? strerror(-r) : "it is profiled");
 	}
@@ -238,8 +239,8 @@ static void add_missed_child(void *ctx, int32_t pid)
 
 void instance_add_missed_children(struct targets *ts, struct instance *i)
 {
-	if (i->followed_since_ns == 0)
-		i->followed_since_ns = process_born_ns(i->start_ticks);
+	if (i->followed_since_ticks == 0)
+		i->followed_since_ticks = i->start_ticks;
 	else if (ts->state->phase < PHASE_STOPPING)
 		threads_each_child(i->pid, add_missed_child, i);
 }
