@@ -106,6 +106,12 @@ class Ledger:
             self.recent.append(f'{lane}: {name}')
 
 
+def is_final(status, mode):
+    """Returns false if the client may send the chunk again: without an answer, and after a success
+    of a bad server, whose body may be the page of a firewall."""
+    return status and (mode == 'honest' or not 200 <= status < 300)
+
+
 class Certificates:
     """Contexts for each way in which a certificate is right or wrong. The
     daemon trusts bundle; the authority of 'stranger' is not in it."""
@@ -318,7 +324,7 @@ class Lane:
                 stream.read(int(length * answer.early))
             else:
                 chunk = self.take(head, stream.read(length))
-                if chunk and answer.status and answer.then == 'keep':
+                if chunk and answer.then == 'keep' and is_final(answer.status, mode):
                     before = chunk, answer.status
             self.answer(stream, answer, mode)
             if mode == 'honest':
@@ -422,7 +428,7 @@ class Lane:
                 ledger.was_honest(self.name)
             else:
                 status = bad_http2.MODES[mode](c, number, self.maker)
-            before = (chunk, status) if chunk and status else None
+            before = (chunk, status) if chunk and is_final(status, mode) else None
 
 
 class Proxy:

@@ -120,7 +120,8 @@ class Storm:
         self.stop()
         reader, writer = os.pipe()
         fill(writer)
-        self.serve(wrapper=['sh', '-c', f'exec "$@" 2>&{writer}', 'sh'], pass_fds=[writer])
+        self.serve(wrapper=['bash', '-c', f'exec "$@" 2>&{writer}', 'bash'],
+                   pass_fds=[writer])
         self.told('log')
         self.service.profd.wait_chunks()
         # With this name harness.py finds the lines of a process that has died.
