@@ -354,3 +354,19 @@ uint64_t dsn_hash_of_text(const char *text)
 	explicit_bzero(&dsn, sizeof(dsn));
 	return hash;
 }
+
+static void hide(const char *key, char *text)
+{
+	const size_t n = strlen(key);
+
+	if (n < DSN_KEY_HIDDEN_MIN)
+		return;
+	for (char *at = strstr(text, key); at != NULL; at = strstr(at + n, key))
+		memset(at, '*', n);
+}
+
+void dsn_hide_keys(const struct dsn *dsn, char *text)
+{
+	hide(dsn->public_key, text);
+	hide(dsn->secret, text);
+}

@@ -96,6 +96,14 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((w
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
+ * Replaces the key and the secret by asterisks wherever they stand in the text. A server, which
+ * knows them, can put them into what it says, and that goes into the log. A key of less than
+ * DSN_KEY_HIDDEN_MIN bytes is left: it is no secret, and could be a part of any word.
+ */
+#define DSN_KEY_HIDDEN_MIN 8
+void dsn_hide_keys(const struct dsn *dsn, char *text);
+
+/*
  * Writes the value of the X-Sentry-Auth header. dsn must not be from dsn_parse_url(), because it
  * then has no key. client: NAME/VERSION, at most 64 bytes, without characters that a header cannot
  * have. Returns 0, or -E2BIG if size is too small (DSN_AUTH_SIZE is always enough).

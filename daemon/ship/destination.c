@@ -147,10 +147,14 @@ static enum outcome handle_denial(struct destination *d, const struct transport_
 				  bool is_extra)
 {
 	const bool is_refused = d->on_trial && !is_extra;
+	char detail[TRANSPORT_BODY_MAX];
 
 	d->denial = a->status;
 	d->on_trial = false;
-	answer_detail(a->body, a->body_size, d->denial_text, sizeof(d->denial_text));
+	answer_detail(a->body, a->body_size, detail, sizeof(detail));
+	dsn_hide_keys(&d->dsn, detail);
+	(void)snprintf(d->denial_text, sizeof(d->denial_text), "%.*s",
+		       (int)sizeof(d->denial_text) - 1, detail);
 	retry_failed(&d->retry, clock_boot_ns(), RETRY_DENIED_MAX_NS, random_number());
 	return is_refused ? OUTCOME_REFUSED : OUTCOME_DENIED;
 }

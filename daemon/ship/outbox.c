@@ -318,13 +318,37 @@ static void log_answer(const struct outbox *o, enum outcome outcome,
 		log_debug("%s: the server answers %d", what, a->status);
 }
 
-static void handle_answer(struct outbox *o, const struct transport_answer *a)
-{
-	const enum outbox_extra extra = o->extra;
-	const enum outcome outcome =
-		destination_handle_answer(&o->destination, a, extra != EXTRA_NONE);
-	struct queue_item *item = o->current;
+/* A longer text of a server is cut off. */
+#define TEXT_SIZE 1024
 
+/* Copies a text of the server without the key. NULL stays NULL. */
+static const char *without_key(const struct outbox *o, const char *text, char ret[TEXT_SIZE])
+{
+	int n;
+
+	if (text == NULL)
+		return NULL;
+	n = snprintf(ret, TEXT_SIZE, "%s", text);
+	dsn_hide_keys(&o->destination.dsn, ret);
+	/* The end may be a part of the key. */
+	if (n >= TEXT_SIZE)
+		ret[TEXT_SIZE - DSN_KEY_SIZE] = '\0';
+	return ret;
+}
+
+static void handle_answer(struct outbox *o, const struct transport_answer *from_server)
+{
+	char location[TEXT_SIZE], sentry_error[TEXT_SIZE], error[TEXT_SIZE];
+	struct transport_answer answer = *from_server;
+	const struct transport_answer *a = &answer;
+	const enum outbox_extra extra = o->extra;
+	struct queue_item *item = o->current;
+	enum outcome outcome;
+
+	answer.location = without_key(o, a->location, location);
+	answer.sentry_error = without_key(o, a->sentry_error, sentry_error);
+	answer.error = without_key(o, a->error, error);
+	outcome = destination_handle_answer(&o->destination, a, extra != EXTRA_NONE);
 	buf_fini(&o->body);
 	if (a->status != 0)
 		log_answer(o, outcome, a);

@@ -10,6 +10,7 @@ import control
 import harness
 import openmetrics
 from account import check_counts, spooled_ids
+from envelopes import KEY
 from harness import check, threads, tracer, wait_for
 
 # A limit that lasts longer than any test, and the shortest possible one.
@@ -78,15 +79,17 @@ def has_chunk(request):
 def test_a_server_that_refuses_the_dsn(box):
     """Nothing is sampled, the chunks wait, and the server gets probes until it
     accepts one."""
-    denied = {'status': 403, 'body': '{"detail": "no such key"}'}
+    # The log and the status do not show the key, which the server knows.
+    denied = {'status': 403, 'body': f'{{"detail": "no such key{KEY}"}}'}
+    said = f'no such key{"*" * len(KEY)}'
     run, spool = box.make_dir('run') / 'profd.sock', box.make_dir('kept') / 'spool'
     server, target, profd = start(box, [denied] * 999, '--socket', run, '--spool', spool,
                                   output=None)
     wait_let_go(profd, target)
     ctl = control.Control(box, run)
     told, = ctl.status()['daemon']['servers']
-    check(told['refusal'] == {'status': 403, 'detail': 'no such key'}, f'{told}')
-    check('refuses the DSN (403, no such key)' in ctl.run('status').stdout, 'the table')
+    check(told['refusal'] == {'status': 403, 'detail': said}, f'{told}')
+    check(f'refuses the DSN (403, {said})' in ctl.run('status').stdout, 'the table')
     # Another ship knows of the refusal.
     wait_for(lambda: len(server.requests) >= 3, 'probes')
     ship, = profd.helpers()['ship']
@@ -96,7 +99,7 @@ def test_a_server_that_refuses_the_dsn(box):
     check([has_chunk(r) for r in server.requests] == [True] + [False] * (
         len(server.requests) - 1), f'{server.requests}')
     check(spooled_ids(spool) and let_go(target), 'the chunks wait')
-    check(profd.stderr.count('refuses the DSN with status 403, no such key (') == 1 and
+    check(profd.stderr.count(f'refuses the DSN with status 403, {said} (') == 1 and
           profd.stderr.count('nothing is sampled') == 1, f'not one line: {profd.stderr}')
     server.tell(script=[])
     wait_for(lambda: not spooled_ids(spool), 'they are sent')

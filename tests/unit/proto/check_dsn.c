@@ -1,5 +1,6 @@
 #include "proto/dsn.h"
 
+#include <stdio.h>
 #include <errno.h>
 #include <string.h>
 
@@ -316,4 +317,27 @@ TESTS(the_hash_identifies_the_project, array_size(hashed))
 		ck_assert_uint_eq(hash_of(hashed[_i][i]), hash);
 	for (size_t i = (size_t)_i + 1; i < n; i++)
 		ck_assert_uint_ne(hash_of(hashed[i][0]), hash);
+}
+
+static const struct {
+	const char *dsn, *text, *hidden;
+} hidden[] = {
+	{"https://0123456789ab@h/1", "to http://0123456789ab@h/0123456789ab",
+	 "to http://************@h/************"},
+	{"https://0123456789ab:secretsecret@h/1", "secretsecret and 0123456789ab, no secret",
+	 "************ and ************, no secret"},
+	{"https://01234567@h/1", "0123456701234567", "****************"},
+	{"https://0123456@h/1", "0123456", "0123456"},
+	{"https://0123456789ab@h/1", "", ""},
+};
+
+TESTS(keys_are_hidden, array_size(hidden))
+{
+	struct dsn d;
+	char text[64];
+
+	ck_assert_int_eq(dsn_parse(&d, hidden[_i].dsn), DSN_OK);
+	(void)snprintf(text, sizeof(text), "%s", hidden[_i].text);
+	dsn_hide_keys(&d, text);
+	ck_assert_str_eq(text, hidden[_i].hidden);
 }
