@@ -4,7 +4,7 @@
  * daemon; degraded_kind_find() finds those that are a property of the machine: capabilities that
  * root lacks, and system calls that a seccomp filter refuses. sentry-profd(8) has the same table.
  *
- * A capability whose absence has no effect is in no kind.
+ * A capability whose absence has no effect is no kind of degraded state.
  */
 #ifndef DAEMON_COMMON_DEGRADED_KIND_H
 #define DAEMON_COMMON_DEGRADED_KIND_H
