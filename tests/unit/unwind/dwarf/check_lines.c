@@ -448,6 +448,26 @@ static void make_unit(uint8_t info[28])
 	put(&at, HOSTILE_SIZE, 4);
 }
 
+/* Opens a file with a unit whose line table is this one. */
+static void reopen_with(const uint8_t *table, size_t size)
+{
+	static const uint8_t abbrevs[] = {
+		HOSTILE_UNIT,	    DW_TAG_compile_unit, 0, DW_AT_stmt_list,
+		DW_FORM_sec_offset, HOSTILE_RANGE,	 0};
+	uint8_t info[28];
+	const struct fuzz_section sections[] = {
+		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = info, .size = sizeof(info)},
+		{.name = ".debug_abbrev",
+		 .type = SHT_PROGBITS,
+		 .bytes = abbrevs,
+		 .size = sizeof(abbrevs)},
+		{.name = ".debug_line", .type = SHT_PROGBITS, .bytes = table, .size = size},
+	};
+
+	make_unit(info);
+	reopen(fuzz_elf(sections, array_size(sections)));
+}
+
 TEST(libdw_decodes_no_line_table_that_the_check_refuses)
 {
 	static const struct {
@@ -458,28 +478,12 @@ TEST(libdw_decodes_no_line_table_that_the_check_refuses)
 		{LINES_PROGRAM_MAX, true},
 		{LINES_PROGRAM_MAX + 1, false},
 	};
-	static const uint8_t abbrevs[] = {
-		HOSTILE_UNIT,	    DW_TAG_compile_unit, 0, DW_AT_stmt_list,
-		DW_FORM_sec_offset, HOSTILE_RANGE,	 0};
 	static uint8_t table[TABLE_MAX];
-	uint8_t info[28];
-	const struct fuzz_section sections[] = {
-		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = info, .size = sizeof(info)},
-		{.name = ".debug_abbrev",
-		 .type = SHT_PROGBITS,
-		 .bytes = abbrevs,
-		 .size = sizeof(abbrevs)},
-		{.name = ".debug_line",
-		 .type = SHT_PROGBITS,
-		 .bytes = table,
-		 .size = sizeof(table)},
-	};
 	struct unwind_line found[UNWIND_LINES_MAX];
 
-	make_unit(info);
 	for (size_t i = 0; i < array_size(cases); i++) {
 		make_table(table, cases[i].length);
-		reopen(fuzz_elf(sections, array_size(sections)));
+		reopen_with(table, sizeof(table));
 		ck_assert_uint_eq(lines_find(lines, HOSTILE_AT + 1, found), 1);
 		ck_assert_uint_eq(found[0].line, cases[i].is_good ? 7 : 0);
 		ck_assert(same(found[0].file, cases[i].is_good ? "d/b" : NULL));
@@ -635,25 +639,9 @@ TEST(each_path_counts_with_its_directory)
 TEST(libdw_makes_no_paths_above_the_limit)
 {
 	static uint8_t table[LINES_PROGRAM_MAX];
-	static const uint8_t abbrevs[] = {
-		HOSTILE_UNIT,	    DW_TAG_compile_unit, 0, DW_AT_stmt_list,
-		DW_FORM_sec_offset, HOSTILE_RANGE,	 0};
-	uint8_t info[28];
-	const struct fuzz_section sections[] = {
-		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = info, .size = sizeof(info)},
-		{.name = ".debug_abbrev",
-		 .type = SHT_PROGBITS,
-		 .bytes = abbrevs,
-		 .size = sizeof(abbrevs)},
-		{.name = ".debug_line",
-		 .type = SHT_PROGBITS,
-		 .bytes = table,
-		 .size = make_old_table(table, LONG_NAME, MANY_FILES)},
-	};
 	struct unwind_line found[UNWIND_LINES_MAX];
 
-	make_unit(info);
-	reopen(fuzz_elf(sections, array_size(sections)));
+	reopen_with(table, make_old_table(table, LONG_NAME, MANY_FILES));
 	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
 	ck_assert_ptr_null(found[0].file);
 	ck_assert(lines_is_incomplete(lines));
