@@ -139,8 +139,8 @@ static bool is_configured(const struct config *c, const struct ship *s)
 {
 	if (ship_is_for(s, c->implicit.dsn))
 		return true;
-	for (size_t k = 0; k < c->n_targets; k++)
-		if (ship_is_for(s, c->targets[k].dsn))
+	for (size_t k = 0; k < c->n_sections; k++)
+		if (ship_is_for(s, c->sections[k].dsn))
 			return true;
 	return false;
 }

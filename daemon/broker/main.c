@@ -98,8 +98,8 @@ static void read_dsn(struct broker *b)
 
 	memcpy(b->parts.children.spotlight_url, c->spotlight,
 	       sizeof(b->parts.children.spotlight_url));
-	for (size_t i = 0; i < c->n_targets; i++)
-		b->parts.children.has_dsn |= c->targets[i].dsn[0] != '\0';
+	for (size_t i = 0; i < c->n_sections; i++)
+		b->parts.children.has_dsn |= c->sections[i].dsn[0] != '\0';
 	if (!c->has_dsn && !b->parts.children.has_dsn)
 		return;
 	/* The DSN's key must not get into a core file. */

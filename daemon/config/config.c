@@ -27,35 +27,35 @@ void config_fini(struct config *c)
 {
 	if (c == NULL)
 		return;
-	if (c->targets != NULL)
-		explicit_bzero(c->targets, c->n_targets * sizeof(*c->targets));
-	free(c->targets);
+	if (c->sections != NULL)
+		explicit_bzero(c->sections, c->n_sections * sizeof(*c->sections));
+	free(c->sections);
 	for (size_t i = 0; i < c->n_files; i++)
 		free(c->files[i]);
 	explicit_bzero(c, sizeof(*c));
 }
 
-struct target_config *config_target(const struct config *c, const char *name)
+struct section_config *config_section(const struct config *c, const char *name)
 {
-	for (size_t i = 0; i < c->n_targets; i++)
-		if (strcmp(c->targets[i].name, name) == 0)
-			return &c->targets[i];
+	for (size_t i = 0; i < c->n_sections; i++)
+		if (strcmp(c->sections[i].name, name) == 0)
+			return &c->sections[i];
 	return NULL;
 }
 
 void config_keep_sections(struct config *c, const struct config *old)
 {
-	for (size_t i = 0; i < c->n_targets; i++) {
-		struct target_config *t = &c->targets[i], new = *t;
-		const struct target_config *before = config_target(old, t->name);
+	for (size_t i = 0; i < c->n_sections; i++) {
+		struct section_config *section = &c->sections[i], new = *section;
+		const struct section_config *before = config_section(old, section->name);
 
-		if (!t->is_off || before == NULL || before->is_off)
+		if (!section->is_off || before == NULL || before->is_off)
 			continue;
-		*t = *before;
-		memcpy(t->defect, new.defect, sizeof(t->defect));
+		*section = *before;
+		memcpy(section->defect, new.defect, sizeof(section->defect));
 		/* The origins of old are lines of files as they were. */
-		memset(t->origins, 0, sizeof(t->origins));
-		t->origin = new.origin;
+		memset(section->origins, 0, sizeof(section->origins));
+		section->origin = new.origin;
 	}
 }
 

@@ -41,7 +41,7 @@
 /* The size of "unknown key KEY: did you mean KEY?", whose first key can be cut off. */
 #define CONFIG_DEFECT_MAX 192
 /* Enough for some hundred kinds of processes on a host. A section takes 7 KB. */
-#define CONFIG_TARGETS_MAX 256
+#define CONFIG_SECTIONS_MAX 256
 /*
  * The processes that send: one for each DSN, that of [sentry], given or not, among them, and one
  * for Spotlight.
@@ -92,7 +92,7 @@ struct config_origin {
 };
 
 /* A section [target "NAME"]: the processes that match its rules, and their settings. */
-struct target_config {
+struct section_config {
 	char name[CONFIG_NAME_MAX];
 
 	/* Rules (daemon/config/match.h); "": not given. */
@@ -187,16 +187,16 @@ struct config {
 	uint32_t spool_max_age_s;
 	char socket[CONFIG_TEXT_MAX]; /* "": not given */
 
-	struct target_config *targets;
-	size_t n_targets;
-	struct target_config implicit; /* for processes without a section (--pid, attach) */
+	struct section_config *sections;
+	size_t n_sections;
+	struct section_config implicit; /* for processes without a section (--pid, attach) */
 
 	/*
 	 * SENTRY_RELEASE of this process, "" if not set. unwind uses it if neither the
 	 * configuration (release) nor the environment of the profiled process gives a release.
 	 */
 	char release_env[MSG_TEXT_MAX];
-	/* The keys that are given, and the origin of each, as in struct target_config. */
+	/* The keys that are given, and the origin of each, as in struct section_config. */
 	uint64_t given_sentry, given_profiler;
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	/*
@@ -223,7 +223,7 @@ void config_fini(struct config *c);
 void config_keep_sections(struct config *c, const struct config *old);
 
 /* Returns the section [target "NAME"] of this name, or NULL. */
-struct target_config *config_target(const struct config *c, const char *name);
+struct section_config *config_section(const struct config *c, const char *name);
 
 /*
  * Copies the name of a file that faults refer to, and returns the number for config_origin.file.

@@ -129,18 +129,19 @@ static void check_certificates(const struct checker *k)
 /* Called for --check-config only, because exe_link_resolve() can hang. */
 static void check_exes(const struct checker *k)
 {
-	for (size_t i = 0; i < k->config->n_targets; i++) {
-		const struct target_config *t = &k->config->targets[i];
+	for (size_t i = 0; i < k->config->n_sections; i++) {
+		const struct section_config *section = &k->config->sections[i];
 		char resolved[PATH_MAX], why[EXE_LINK_TEXT_MAX];
 		int r;
 
-		if (!exe_link_is_path(t->exe))
+		if (!exe_link_is_path(section->exe))
 			continue;
-		r = exe_link_resolve(t->exe, resolved);
-		exe_link_text(t->exe, r, resolved, why);
+		r = exe_link_resolve(section->exe, resolved);
+		exe_link_text(section->exe, r, resolved, why);
 		if (why[0] != '\0')
-			config_fault_add(k->faults, k->config, config_target_origin(t, "exe"), true,
-					 "exe: %s: %s", t->exe, why);
+			config_fault_add(k->faults, k->config,
+					 config_section_origin(section, "exe"), true, "exe: %s: %s",
+					 section->exe, why);
 	}
 }
 
@@ -148,8 +149,8 @@ static bool has_dsn(const struct config *c)
 {
 	bool any = c->dsn[0] != '\0';
 
-	for (size_t i = 0; i < c->n_targets; i++)
-		any |= c->targets[i].dsn[0] != '\0';
+	for (size_t i = 0; i < c->n_sections; i++)
+		any |= c->sections[i].dsn[0] != '\0';
 	return any;
 }
 

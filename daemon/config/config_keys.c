@@ -30,9 +30,10 @@ _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 && UNWIND_S
 	{                                                                                    \
 		SECTION_PROFILER, t, key, offsetof(struct config, field), taken, __VA_ARGS__ \
 	}
-#define TARGET(t, key, field, ...)                                                                 \
-	{                                                                                          \
-		SECTION_TARGET, t, key, offsetof(struct target_config, field), RELOAD, __VA_ARGS__ \
+#define TARGET(t, key, field, ...)                                                      \
+	{                                                                               \
+		SECTION_TARGET, t, key, offsetof(struct section_config, field), RELOAD, \
+			__VA_ARGS__                                                     \
 	}
 #define RELOAD	 true
 #define START	 false
@@ -136,14 +137,15 @@ uint64_t config_key_bit(const struct config_key *key)
 	return UINT64_C(1) << (key - config_keys);
 }
 
-bool config_target_gives(const struct target_config *t, const char *name)
+bool config_section_gives(const struct section_config *section, const char *name)
 {
-	return (t->given & config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
+	return (section->given & config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
 }
 
-const struct config_origin *config_target_origin(const struct target_config *t, const char *name)
+const struct config_origin *config_section_origin(const struct section_config *section,
+						  const char *name)
 {
-	return &t->origins[config_key_find(SECTION_TARGET, name) - config_keys];
+	return &section->origins[config_key_find(SECTION_TARGET, name) - config_keys];
 }
 
 const struct config_origin *config_origin(const struct config *c, enum config_section section,

@@ -1,6 +1,6 @@
 /*
  * The table of all keys of a configuration: section, type, name, and field in struct config
- * or struct target_config. Reading (config_read.h, config_value.h), printing and comparing
+ * or struct section_config. Reading (config_read.h, config_value.h), printing and comparing
  * (config_print.h) go through this table, so a new key is a field and a row.
  */
 #ifndef DAEMON_CONFIG_CONFIG_KEYS_H
@@ -45,7 +45,7 @@ struct config_key {
 	enum config_section section;
 	enum key_type type;
 	const char *name;
-	size_t offset;	    /* of the field in struct config or struct target_config */
+	size_t offset;	    /* of the field in struct config or struct section_config */
 	bool is_reloadable; /* a reload takes the new value; otherwise a start is needed */
 	uint32_t min, max;
 	const char *const *words; /* ends with NULL */
@@ -65,9 +65,10 @@ enum config_section config_key_section(const char *name);
 /* Returns the bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
 /* Returns true if the section gives this key. name must be a key of SECTION_TARGET. */
-bool config_target_gives(const struct target_config *t, const char *name);
+bool config_section_gives(const struct section_config *section, const char *name);
 /* Returns the origin of a key of the section; all zeros if the section does not give the key. */
-const struct config_origin *config_target_origin(const struct target_config *t, const char *name);
+const struct config_origin *config_section_origin(const struct section_config *section,
+						  const char *name);
 /* Returns the origin of a key of [sentry] or [profiler]; all zeros if the key is not given. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);

@@ -96,7 +96,7 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 /* Compares what is printed, except for values that are printed in part or under a name. */
 bool config_value_equal(const struct config_key *key, const void *a, const void *b)
 {
-	const struct target_config *x = a, *y = b;
+	const struct section_config *x = a, *y = b;
 	char of_a[VALUE_MAX] = "", of_b[VALUE_MAX] = "";
 
 	if (key->type == KEY_USER)
@@ -109,7 +109,7 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 	return strcmp(of_a, of_b) == 0;
 }
 
-bool target_config_equal(const struct target_config *a, const struct target_config *b)
+bool config_section_equal(const struct section_config *a, const struct section_config *b)
 {
 	if (a->is_off != b->is_off || (a->is_off && strcmp(a->defect, b->defect) != 0))
 		return false;
@@ -173,10 +173,10 @@ int config_print(const struct config *c, int fd)
 		r = buf_add_string(&out, "\n[profiler]\n");
 	if (r == 0)
 		r = print_section(&out, SECTION_PROFILER, c);
-	for (size_t i = 0; r == 0 && i < c->n_targets; i++) {
-		r = buf_printf(&out, "\n[target \"%s\"]\n", c->targets[i].name);
+	for (size_t i = 0; r == 0 && i < c->n_sections; i++) {
+		r = buf_printf(&out, "\n[target \"%s\"]\n", c->sections[i].name);
 		if (r == 0)
-			r = print_section(&out, SECTION_TARGET, &c->targets[i]);
+			r = print_section(&out, SECTION_TARGET, &c->sections[i]);
 	}
 	if (r == 0)
 		r = write_all(fd, buf_string(&out), out.len);

@@ -23,7 +23,7 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
  * Returns true if all keys of the two sections have the same values, and both are in use or off for
  * the same reason. Their names may differ.
  */
-bool target_config_equal(const struct target_config *a, const struct target_config *b);
+bool config_section_equal(const struct section_config *a, const struct section_config *b);
 
 /*
  * Calls fn for each key of [sentry] and [profiler] whose values differ and that takes

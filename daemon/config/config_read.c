@@ -55,7 +55,7 @@ __attribute__((format(printf, 3, 4))) static void add_fault(const struct reader 
 static void note_unread(const struct reader *r)
 {
 	if (r->section == SECTION_TARGET)
-		((struct target_config *)r->base)->has_unread_line = true;
+		((struct section_config *)r->base)->has_unread_line = true;
 }
 
 static bool is_blank(char c)
@@ -102,13 +102,13 @@ static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 	return true;
 }
 
-/* Copies the NAME of target "NAME". Returns -1 if section is not of this form. */
-static int target_name(const char *section, char ret[CONFIG_NAME_MAX])
+/* Copies the NAME of target "NAME". Returns -1 if heading is not of this form. */
+static int section_name(const char *heading, char ret[CONFIG_NAME_MAX])
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789._-@";
-	const char *at = section + strlen("target");
+	const char *at = heading + strlen("target");
 	size_t n;
 
 	while (is_blank(*at))
@@ -123,45 +123,45 @@ static int target_name(const char *section, char ret[CONFIG_NAME_MAX])
 	return 0;
 }
 
-static void begin_target(struct reader *r, const char *section)
+static void begin_target_section(struct reader *r, const char *heading)
 {
 	struct config *c = r->config;
 	char name[CONFIG_NAME_MAX];
-	struct target_config *t;
+	struct section_config *section;
 
-	if (target_name(section, name) < 0) {
+	if (section_name(heading, name) < 0) {
 		fault(r, "a target is [target \"NAME\"]; NAME has 1 to %d letters, digits, . _ - @",
 		      CONFIG_NAME_MAX - 1);
 		return;
 	}
-	if (config_target(c, name) != NULL) {
+	if (config_section(c, name) != NULL) {
 		fault(r, "[target \"%s\"] is defined twice", name);
 		return;
 	}
-	if (c->n_targets == CONFIG_TARGETS_MAX) {
-		fault(r, "more than %d targets", CONFIG_TARGETS_MAX);
+	if (c->n_sections == CONFIG_SECTIONS_MAX) {
+		fault(r, "more than %d targets", CONFIG_SECTIONS_MAX);
 		return;
 	}
-	t = reallocarray(c->targets, c->n_targets + 1, sizeof(*t));
-	if (t == NULL) {
+	section = reallocarray(c->sections, c->n_sections + 1, sizeof(*section));
+	if (section == NULL) {
 		fault(r, "no memory for [target \"%s\"]", name);
 		return;
 	}
-	c->targets = t;
-	t += c->n_targets++;
-	*t = (struct target_config){.uid = CONFIG_UID_ANY};
-	memcpy(t->name, name, sizeof(name));
-	t->origin = (struct config_origin){.file = r->file, .line = r->number};
+	c->sections = section;
+	section += c->n_sections++;
+	*section = (struct section_config){.uid = CONFIG_UID_ANY};
+	memcpy(section->name, name, sizeof(name));
+	section->origin = (struct config_origin){.file = r->file, .line = r->number};
 	r->section = SECTION_TARGET;
-	r->base = t;
-	r->given = &t->given;
-	r->origins = t->origins;
+	r->base = section;
+	r->given = &section->given;
+	r->origins = section->origins;
 }
 
-/* section: the line after its "[". */
-static void begin_section(struct reader *r, char *section)
+/* heading: the line after its "[". */
+static void begin_section(struct reader *r, char *heading)
 {
-	char *after = strchr(section, ']');
+	char *after = strchr(heading, ']');
 
 	r->section = SECTION_NONE;
 	r->base = NULL;
@@ -174,24 +174,24 @@ static void begin_section(struct reader *r, char *section)
 		fault(r, "a section is [NAME], with nothing after it");
 		return;
 	}
-	if (strncmp(section, "target", strlen("target")) == 0) {
-		begin_target(r, section);
+	if (strncmp(heading, "target", strlen("target")) == 0) {
+		begin_target_section(r, heading);
 		return;
 	}
-	if (strcmp(section, "sentry") != 0 && strcmp(section, "profiler") != 0) {
+	if (strcmp(heading, "sentry") != 0 && strcmp(heading, "profiler") != 0) {
 		fault(r,
 		      "unknown section [%s]: the sections are [sentry], [profiler] "
 		      "and [target \"NAME\"]",
-		      section);
+		      heading);
 		return;
 	}
-	if (r->text->place == CONFIG_TARGETS_D && *section == 'p') {
+	if (r->text->place == CONFIG_TARGETS_D && *heading == 'p') {
 		fault(r, "[profiler] belongs in the main file");
 		return;
 	}
 	r->base = r->config;
-	r->section = *section == 's' ? SECTION_SENTRY : SECTION_PROFILER;
-	r->given = *section == 's' ? &r->config->given_sentry : &r->config->given_profiler;
+	r->section = *heading == 's' ? SECTION_SENTRY : SECTION_PROFILER;
+	r->given = *heading == 's' ? &r->config->given_sentry : &r->config->given_profiler;
 	r->origins = r->config->origins;
 }
 
@@ -201,7 +201,7 @@ static void unknown_key(struct reader *r, const char *name)
 	enum config_section elsewhere = config_key_section(name);
 	const char *names[CONFIG_KEYS_MAX], *nearest;
 	char text[CONFIG_DEFECT_MAX] = "";
-	struct target_config *t = r->base;
+	struct section_config *section = r->base;
 	size_t n = 0;
 
 	for (size_t i = 0; i < config_n_keys; i++)
@@ -223,10 +223,10 @@ static void unknown_key(struct reader *r, const char *name)
 		(void)snprintf(text, sizeof(text), "unknown key %s", name);
 	add_fault(r, !r->faults->is_check, "%s", text);
 	note_unread(r);
-	if (r->section != SECTION_TARGET || t->is_off)
+	if (r->section != SECTION_TARGET || section->is_off)
 		return;
-	t->is_off = true;
-	memcpy(t->defect, text, sizeof(text));
+	section->is_off = true;
+	memcpy(section->defect, text, sizeof(text));
 }
 
 /* Returns true if the section has set the DSN already, by dsn or dsn_file. */
@@ -384,15 +384,15 @@ static void read_lines(struct reader *r)
 }
 
 /* Returns true if this file contains a DSN. The file's mode is then checked. */
-static bool holds_dsn(const struct config *c, size_t first_target, uint64_t sentry_before)
+static bool holds_dsn(const struct config *c, size_t first_section, uint64_t sentry_before)
 {
 	const uint64_t of_sentry = config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));
 	const uint64_t of_target = config_key_bit(config_key_find(SECTION_TARGET, "dsn"));
 
 	if ((c->given_sentry & ~sentry_before & of_sentry) != 0 && c->dsn[0] != '\0')
 		return true;
-	for (size_t i = first_target; i < c->n_targets; i++)
-		if ((c->targets[i].given & of_target) != 0 && c->targets[i].dsn[0] != '\0')
+	for (size_t i = first_section; i < c->n_sections; i++)
+		if ((c->sections[i].given & of_target) != 0 && c->sections[i].dsn[0] != '\0')
 			return true;
 	return false;
 }
@@ -401,14 +401,14 @@ void config_read_text(struct config *c, const struct config_text *text,
 		      struct config_faults *faults)
 {
 	struct reader r = {.config = c, .faults = faults, .text = text};
-	const size_t first_target = c->n_targets;
+	const size_t first_section = c->n_sections;
 	const uint64_t sentry_before = c->given_sentry;
 	char problem[CONFIG_PROBLEM_MAX];
 
 	r.file = config_add_file(c, text->name);
 	read_lines(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
-			      holds_dsn(c, first_target, sentry_before), problem) < 0) {
+			      holds_dsn(c, first_section, sentry_before), problem) < 0) {
 		r.number = 0; /* the file as a whole */
 		fault(&r, "%s", problem);
 	}

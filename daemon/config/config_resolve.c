@@ -111,29 +111,30 @@ static void resolve_sentry(struct config *c, config_env_fn get, struct config_fa
 }
 
 /* Copies the values of [sentry] and [profiler] that the section does not set itself. */
-static void inherit(const struct config *c, struct target_config *t)
+static void inherit(const struct config *c, struct section_config *section)
 {
-	if (!config_target_gives(t, "dsn") && !config_target_gives(t, "dsn_file"))
-		memcpy(t->dsn, c->dsn, sizeof(t->dsn));
-	if (!config_target_gives(t, "release"))
-		memcpy(t->release, c->release, sizeof(t->release));
-	t->environment_given = config_target_gives(t, "environment") || is_given(c, "environment");
-	if (!config_target_gives(t, "environment"))
-		memcpy(t->environment, c->environment, sizeof(t->environment));
-	if (!config_target_gives(t, "platform"))
-		memcpy(t->platform, c->platform, sizeof(t->platform));
-	if (!config_target_gives(t, "rate_hz"))
-		t->rate_hz = c->rate_hz;
-	if (!config_target_gives(t, "on_crash"))
-		t->on_crash = c->on_crash;
-	if (!config_target_gives(t, "leak_check"))
-		t->leak_check = c->leak_check;
-	if (!config_target_gives(t, "min_age_seconds"))
-		t->min_age_s = 1;
+	if (!config_section_gives(section, "dsn") && !config_section_gives(section, "dsn_file"))
+		memcpy(section->dsn, c->dsn, sizeof(section->dsn));
+	if (!config_section_gives(section, "release"))
+		memcpy(section->release, c->release, sizeof(section->release));
+	section->environment_given =
+		config_section_gives(section, "environment") || is_given(c, "environment");
+	if (!config_section_gives(section, "environment"))
+		memcpy(section->environment, c->environment, sizeof(section->environment));
+	if (!config_section_gives(section, "platform"))
+		memcpy(section->platform, c->platform, sizeof(section->platform));
+	if (!config_section_gives(section, "rate_hz"))
+		section->rate_hz = c->rate_hz;
+	if (!config_section_gives(section, "on_crash"))
+		section->on_crash = c->on_crash;
+	if (!config_section_gives(section, "leak_check"))
+		section->leak_check = c->leak_check;
+	if (!config_section_gives(section, "min_age_seconds"))
+		section->min_age_s = 1;
 }
 
 /* Sets the defaults of targets from environment variables. */
-static void read_target_defaults(config_env_fn get, struct target_config *ret,
+static void read_target_defaults(config_env_fn get, struct section_config *ret,
 				 struct config_faults *faults)
 {
 	static const struct {
@@ -145,7 +146,7 @@ static void read_target_defaults(config_env_fn get, struct target_config *ret,
 	const struct config_origin v1 = {.given_by = "SENTRY_PROFILES_SAMPLE_RATE"};
 	const char *value;
 
-	*ret = (struct target_config){.uid = CONFIG_UID_ANY};
+	*ret = (struct section_config){.uid = CONFIG_UID_ANY};
 	for (size_t i = 0; i < array_size(v); i++) {
 		value = get_variable(get, v[i].variable);
 		if (value == NULL)
@@ -162,105 +163,107 @@ static void read_target_defaults(config_env_fn get, struct target_config *ret,
 static const char *const rules[] = {"exe",  "comm",	 "cmdline",  "user",	    "cgroup",
 				    "unit", "container", "pid_file", CONFIG_KEY_ENV};
 
-static bool gives_rule(const struct target_config *t)
+static bool gives_rule(const struct section_config *section)
 {
 	for (size_t i = 0; i < array_size(rules); i++)
-		if (config_target_gives(t, rules[i]))
+		if (config_section_gives(section, rules[i]))
 			return true;
-	return t->has_unread_line;
+	return section->has_unread_line;
 }
 
 /* Returns true if, by their rules, first matches every process that other matches. */
-static bool covers(const struct target_config *first, const struct target_config *other)
+static bool covers(const struct section_config *first, const struct section_config *other)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {
-		if (!config_target_gives(first, rules[i]))
+		if (!config_section_gives(first, rules[i]))
 			continue;
-		if (!config_target_gives(other, rules[i]) ||
+		if (!config_section_gives(other, rules[i]) ||
 		    !config_value_equal(config_key_find(SECTION_TARGET, rules[i]), first, other))
 			return false;
 	}
 	return match_has_rules(first);
 }
 
-static void warn_if_covered(const struct config *c, const struct target_config *t,
+static void warn_if_covered(const struct config *c, const struct section_config *section,
 			    struct config_faults *faults)
 {
-	for (const struct target_config *first = c->targets; first < t; first++)
-		if (covers(first, t)) {
+	for (const struct section_config *first = c->sections; first < section; first++)
+		if (covers(first, section)) {
 			config_fault_add(
-				faults, c, &t->origin, true,
+				faults, c, &section->origin, true,
 				"[target \"%s\"]: matches no process: [target \"%s\"] comes "
 				"first and matches all of its processes",
-				t->name, first->name);
+				section->name, first->name);
 			return;
 		}
 }
 
-static void check_target(const struct config *c, const struct target_config *t,
-			 struct config_faults *faults)
+static void check_section(const struct config *c, const struct section_config *section,
+			  struct config_faults *faults)
 {
-	if (t->defect[0] != '\0' && !faults->is_check)
-		config_fault_add(faults, c, &t->origin, true,
-				 t->is_off ? "[target \"%s\"] is off, and none of its processes is "
-					     "profiled, because of this: %s"
-					   : "[target \"%s\"] keeps its former settings because of "
-					     "this: %s",
-				 t->name, t->defect);
-	if (!match_has_rules(t) && !gives_rule(t))
-		config_fault_add(faults, c, &t->origin, false,
+	if (section->defect[0] != '\0' && !faults->is_check)
+		config_fault_add(faults, c, &section->origin, true,
+				 section->is_off
+					 ? "[target \"%s\"] is off, and none of its processes is "
+					   "profiled, because of this: %s"
+					 : "[target \"%s\"] keeps its former settings because of "
+					   "this: %s",
+				 section->name, section->defect);
+	if (!match_has_rules(section) && !gives_rule(section))
+		config_fault_add(faults, c, &section->origin, false,
 				 "[target \"%s\"] has no rule (exe, comm, "
 				 "cmdline, user, cgroup, unit, container, "
 				 "pid_file, env NAME): it would match every process",
-				 t->name);
-	if (t->thread_id_format == THREAD_ID_PTHREAD && !has_pthread_ids)
-		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,
+				 section->name);
+	if (section->thread_id_format == THREAD_ID_PTHREAD && !has_pthread_ids)
+		config_fault_add(faults, c, config_section_origin(section, "thread_id_format"),
+				 false,
 				 "[target \"%s\"]: thread_id_format = "
 				 "pthread is for x86-64 only",
-				 t->name);
-	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
-		config_fault_add(faults, c, config_target_origin(t, "autostart"), true,
+				 section->name);
+	if (section->autostart && section->lifecycle == LIFECYCLE_TRACE)
+		config_fault_add(faults, c, config_section_origin(section, "autostart"), true,
 				 "[target \"%s\"]: autostart has no effect with "
 				 "profile_lifecycle = trace",
-				 t->name);
-	warn_if_covered(c, t, faults);
+				 section->name);
+	warn_if_covered(c, section, faults);
 }
 
-static void resolve_target(const struct config *c, const struct target_config *defaults,
-			   struct target_config *t, struct config_faults *faults)
+static void resolve_section(const struct config *c, const struct section_config *defaults,
+			    struct section_config *section, struct config_faults *faults)
 {
 	const char *rate = "profile_session_sample_rate";
 
-	inherit(c, t);
-	if (!config_target_gives(t, rate))
-		t->session_sample_rate = defaults->session_sample_rate;
-	if (!config_target_gives(t, "profile_lifecycle"))
-		t->lifecycle = defaults->lifecycle;
+	inherit(c, section);
+	if (!config_section_gives(section, rate))
+		section->session_sample_rate = defaults->session_sample_rate;
+	if (!config_section_gives(section, "profile_lifecycle"))
+		section->lifecycle = defaults->lifecycle;
 	/* If Spotlight is the only destination, all processes are sampled. */
-	if (!config_target_gives(t, rate) && !config_target_gives(defaults, rate) &&
-	    (c->spotlight[0] == '\0' || t->dsn[0] != '\0'))
-		config_fault_add(faults, c, &t->origin, true,
+	if (!config_section_gives(section, rate) && !config_section_gives(defaults, rate) &&
+	    (c->spotlight[0] == '\0' || section->dsn[0] != '\0'))
+		config_fault_add(faults, c, &section->origin, true,
 				 "[target \"%s\"] has no %s: the default is 0, so none of its "
 				 "processes is profiled",
-				 t->name, rate);
-	check_target(c, t, faults);
+				 section->name, rate);
+	check_section(c, section, faults);
 }
 
 /* A process that --pid names is profiled, unless an option says otherwise. */
-static void resolve_implicit(const struct target_config *defaults, struct config *c)
+static void resolve_implicit(const struct section_config *defaults, struct config *c)
 {
-	struct target_config *t = &c->implicit;
+	struct section_config *section = &c->implicit;
 	const char *rate = "profile_session_sample_rate";
 	const char *lifecycle = "profile_lifecycle";
 
-	inherit(c, t);
-	t->min_age_s = 0;
-	t->autostart = true;
-	if (!config_target_gives(t, rate))
-		t->session_sample_rate =
-			config_target_gives(defaults, rate) ? defaults->session_sample_rate : 1;
-	if (!config_target_gives(t, lifecycle))
-		t->lifecycle = defaults->lifecycle;
+	inherit(c, section);
+	section->min_age_s = 0;
+	section->autostart = true;
+	if (!config_section_gives(section, rate))
+		section->session_sample_rate =
+			config_section_gives(defaults, rate) ? defaults->session_sample_rate : 1;
+	if (!config_section_gives(section, lifecycle))
+		section->lifecycle = defaults->lifecycle;
 }
 
 static bool sends_over(const struct config *c, const char *scheme)
@@ -269,8 +272,8 @@ static bool sends_over(const struct config *c, const char *scheme)
 
 	if (strncmp(c->dsn, scheme, n) == 0)
 		return true;
-	for (size_t i = 0; i < c->n_targets; i++)
-		if (strncmp(c->targets[i].dsn, scheme, n) == 0)
+	for (size_t i = 0; i < c->n_sections; i++)
+		if (strncmp(c->sections[i].dsn, scheme, n) == 0)
 			return true;
 	return false;
 }
@@ -314,9 +317,9 @@ static void check_ships(struct config *c, struct config_faults *faults)
 	size_t n = 0;
 
 	numbers[n++] = dsn_hash_of_text(c->dsn);
-	for (size_t i = 0; i < c->n_targets; i++) {
-		struct target_config *t = &c->targets[i];
-		const uint64_t number = dsn_hash_of_text(t->dsn);
+	for (size_t i = 0; i < c->n_sections; i++) {
+		struct section_config *section = &c->sections[i];
+		const uint64_t number = dsn_hash_of_text(section->dsn);
 		size_t at = 0;
 
 		while (at < n && numbers[at] != number)
@@ -327,33 +330,33 @@ static void check_ships(struct config *c, struct config_faults *faults)
 			numbers[n++] = number;
 			continue;
 		}
-		t->is_off = true;
-		(void)snprintf(t->defect, sizeof(t->defect),
+		section->is_off = true;
+		(void)snprintf(section->defect, sizeof(section->defect),
 			       "its DSN is one too many (the limit is %d, with that of [sentry] "
 			       "and Spotlight)",
 			       CONFIG_SHIPS_MAX);
-		config_fault_add(faults, c, &t->origin, !faults->is_check,
-				 "[target \"%s\"]: %s: none of its processes is profiled", t->name,
-				 t->defect);
+		config_fault_add(faults, c, &section->origin, !faults->is_check,
+				 "[target \"%s\"]: %s: none of its processes is profiled",
+				 section->name, section->defect);
 	}
 }
 
 int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	size_t before = faults->n_errors;
-	struct target_config defaults;
+	struct section_config defaults;
 
 	resolve_sentry(c, get, faults);
 	read_target_defaults(get, &defaults, faults);
 	resolve_implicit(&defaults, c);
-	for (size_t i = 0; i < c->n_targets; i++)
-		resolve_target(c, &defaults, &c->targets[i], faults);
+	for (size_t i = 0; i < c->n_sections; i++)
+		resolve_section(c, &defaults, &c->sections[i], faults);
 	check_ships(c, faults);
 	check_proxies(c, get, faults);
 	return faults->n_errors != before ? -EINVAL : 0;
 }
 
-void config_implicit_target(const struct config *c, const char *name, struct target_config *ret)
+void config_implicit_target(const struct config *c, const char *name, struct section_config *ret)
 {
 	*ret = c->implicit;
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);

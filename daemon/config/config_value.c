@@ -243,13 +243,13 @@ _Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&
 
 static int parse_user(const struct config_key *key, const char *value, void *base, char *problem)
 {
-	struct target_config *t = base;
+	struct section_config *section = base;
 	uint32_t gid;
 	uint64_t n;
 
 	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n))
-		t->uid = (uint32_t)n;
-	else if (!account_find(value, &t->uid, &gid))
+		section->uid = (uint32_t)n;
+	else if (!account_find(value, &section->uid, &gid))
 		return refuse(problem, "not a user in /etc/passwd (a number needs no entry there)");
 	return parse_text(key, value, base, problem);
 }

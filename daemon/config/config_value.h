@@ -20,7 +20,7 @@
 
 /*
  * Parses value and writes it to the field of key in base: a struct config for a key of [sentry]
- * or [profiler], a struct target_config for a key of [target]. For KEY_DSN_FILE value is a path,
+ * or [profiler], a struct section_config for a key of [target]. For KEY_DSN_FILE value is a path,
  * and the content of that file is the value. Returns 0, or -EINVAL with the problem.
  */
 must_check int config_value_parse(const struct config_key *key, const char *value, void *base,

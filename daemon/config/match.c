@@ -24,26 +24,30 @@ static enum match_result glob_fact(const char *pattern, const char *fact)
 	return glob_text(pattern, fact) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_user(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_user(const struct section_config *section,
+				    const struct process_facts *f)
 {
-	return t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES : MATCH_NO;
+	return section->uid == CONFIG_UID_ANY || section->uid == f->uid ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_comm(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_comm(const struct section_config *section,
+				    const struct process_facts *f)
 {
-	return glob_fact(t->comm, f->comm);
+	return glob_fact(section->comm, f->comm);
 }
 
-static enum match_result match_cgroup(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_cgroup(const struct section_config *section,
+				      const struct process_facts *f)
 {
-	return glob_fact(t->cgroup, f->cgroup);
+	return glob_fact(section->cgroup, f->cgroup);
 }
 
-static enum match_result match_exe(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_exe(const struct section_config *section,
+				   const struct process_facts *f)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t n_deleted = sizeof(deleted) - 1;
-	const char *pattern = t->exe, *exe = f->exe;
+	const char *pattern = section->exe, *exe = f->exe;
 	size_t n;
 
 	if (*pattern == '\0')
@@ -56,9 +60,10 @@ static enum match_result match_exe(const struct target_config *t, const struct p
 	return match_glob(pattern, exe, n, true) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_cmdline(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_cmdline(const struct section_config *section,
+				       const struct process_facts *f)
 {
-	const char *pattern = t->cmdline;
+	const char *pattern = section->cmdline;
 	size_t n = f->cmdline_size;
 
 	if (*pattern == '\0')
@@ -110,9 +115,10 @@ static bool is_user_manager(const char *unit, size_t n)
  * control groups that the unit has made, with names of its choice. systemd puts "_" before a name
  * that the kernel could take for one of its files.
  */
-static enum match_result match_unit(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_unit(const struct section_config *section,
+				    const struct process_facts *f)
 {
-	const char *pattern = t->unit, *cgroup = f->cgroup;
+	const char *pattern = section->unit, *cgroup = f->cgroup;
 	size_t n;
 
 	if (*pattern == '\0')
@@ -136,10 +142,10 @@ static enum match_result match_unit(const struct target_config *t, const struct 
 }
 
 /* The pattern can be the beginning of an id, as in docker(1), but not of a name. */
-static enum match_result match_container(const struct target_config *t,
+static enum match_result match_container(const struct section_config *section,
 					 const struct process_facts *f)
 {
-	const char *pattern = t->container, *container = f->container;
+	const char *pattern = section->container, *container = f->container;
 
 	if (*pattern == '\0')
 		return MATCH_YES;
@@ -153,19 +159,20 @@ static enum match_result match_container(const struct target_config *t,
 	return glob_text(pattern, container) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_pid_file(const struct target_config *t,
+static enum match_result match_pid_file(const struct section_config *section,
 					const struct process_facts *f)
 {
-	if (t->pid_file[0] == '\0')
+	if (section->pid_file[0] == '\0')
 		return MATCH_YES;
 	if (f->pid_file_pid < 0)
 		return MATCH_UNKNOWN;
 	return f->pid_file_pid == f->pid ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_env(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_env(const struct section_config *section,
+				   const struct process_facts *f)
 {
-	const char *rule = t->env, *value;
+	const char *rule = section->env, *value;
 	size_t n, n_value;
 
 	if (*rule == '\0')
@@ -186,11 +193,12 @@ static enum match_result match_env(const struct target_config *t, const struct p
 /* The rules of a section, and the fact that each is compared with. */
 static const struct {
 	const char *key;
-	size_t pattern; /* in struct target_config, a text */
+	size_t pattern; /* in struct section_config, a text */
 	size_t fact;	/* in struct process_facts */
-	enum match_result (*match)(const struct target_config *t, const struct process_facts *f);
+	enum match_result (*match)(const struct section_config *section,
+				   const struct process_facts *f);
 } rules[] = {
-#define KEY(name)  #name, offsetof(struct target_config, name)
+#define KEY(name)  #name, offsetof(struct section_config, name)
 #define FACT(name) offsetof(struct process_facts, name)
 	{KEY(user), FACT(uid), match_user},
 	{KEY(comm), FACT(comm), match_comm},
@@ -205,19 +213,19 @@ static const struct {
 #undef FACT
 };
 
-enum match_result match_process(const struct target_config *t, const struct process_facts *f)
+enum match_result match_process(const struct section_config *section, const struct process_facts *f)
 {
 	enum match_result all = MATCH_YES;
 
 	for (size_t i = 0; i < array_size(rules); i++) {
-		const enum match_result result = rules[i].match(t, f);
+		const enum match_result result = rules[i].match(section, f);
 
 		if (result == MATCH_NO)
 			return MATCH_NO;
 		if (result == MATCH_UNKNOWN)
 			all = MATCH_UNKNOWN;
 	}
-	return match_has_rules(t) ? all : MATCH_NO;
+	return match_has_rules(section) ? all : MATCH_NO;
 }
 
 /* Writes the fact of a process as text. */
@@ -258,14 +266,14 @@ static bool is_part(const char *pattern, const char *fact)
 	return glob_text(around, fact);
 }
 
-bool match_refusal(const struct target_config *t, const struct process_facts *f,
+bool match_refusal(const struct section_config *section, const struct process_facts *f,
 		   struct match_refusal *ret)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {
-		if (rules[i].match(t, f) != MATCH_NO)
+		if (rules[i].match(section, f) != MATCH_NO)
 			continue;
 		ret->key = rules[i].key;
-		ret->pattern = (const char *)t + rules[i].pattern;
+		ret->pattern = (const char *)section + rules[i].pattern;
 		copy_fact(f, rules[i].fact, ret->fact);
 		ret->is_part = is_part(ret->pattern, ret->fact);
 		return true;
@@ -273,36 +281,38 @@ bool match_refusal(const struct target_config *t, const struct process_facts *f,
 	return false;
 }
 
-bool match_exe_excludes(const struct target_config *t, const char *exe)
+bool match_exe_excludes(const struct section_config *section, const char *exe)
 {
-	return match_exe(t, &(struct process_facts){.exe = exe}) == MATCH_NO;
+	return match_exe(section, &(struct process_facts){.exe = exe}) == MATCH_NO;
 }
 
-bool match_could_change(const struct target_config *t, const struct process_facts *f)
+bool match_could_change(const struct section_config *section, const struct process_facts *f)
 {
 	struct process_facts later = *f;
 
 	later.cmdline = NULL;
 	later.cgroup = NULL;
 	later.container = NULL;
-	return match_process(t, &later) == MATCH_UNKNOWN;
+	return match_process(section, &later) == MATCH_UNKNOWN;
 }
 
-void match_needs(const struct target_config *t, struct match_needs *ret)
+void match_needs(const struct section_config *section, struct match_needs *ret)
 {
 	*ret = (struct match_needs){
-		.exe = t->exe[0] != '\0',
-		.cmdline = t->cmdline[0] != '\0',
-		.cgroup = t->cgroup[0] != '\0' || t->unit[0] != '\0',
-		.container = t->container[0] != '\0',
-		.pid_file = t->pid_file[0] != '\0',
-		.environ = t->env[0] != '\0',
+		.exe = section->exe[0] != '\0',
+		.cmdline = section->cmdline[0] != '\0',
+		.cgroup = section->cgroup[0] != '\0' || section->unit[0] != '\0',
+		.container = section->container[0] != '\0',
+		.pid_file = section->pid_file[0] != '\0',
+		.environ = section->env[0] != '\0',
 	};
 }
 
-bool match_has_rules(const struct target_config *t)
+bool match_has_rules(const struct section_config *section)
 {
-	return t->uid != CONFIG_UID_ANY || t->comm[0] != '\0' || t->exe[0] != '\0' ||
-	       t->cmdline[0] != '\0' || t->cgroup[0] != '\0' || t->unit[0] != '\0' ||
-	       t->container[0] != '\0' || t->pid_file[0] != '\0' || t->env[0] != '\0';
+	return section->uid != CONFIG_UID_ANY || section->comm[0] != '\0' ||
+	       section->exe[0] != '\0' || section->cmdline[0] != '\0' ||
+	       section->cgroup[0] != '\0' || section->unit[0] != '\0' ||
+	       section->container[0] != '\0' || section->pid_file[0] != '\0' ||
+	       section->env[0] != '\0';
 }

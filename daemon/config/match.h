@@ -24,7 +24,8 @@ enum match_result {
 };
 
 /* Matches the process with all rules of the section. */
-enum match_result match_process(const struct target_config *t, const struct process_facts *f);
+enum match_result match_process(const struct section_config *section,
+				const struct process_facts *f);
 
 /* The rule that a process does not match. */
 #define MATCH_FACT_SIZE 256
@@ -39,7 +40,7 @@ struct match_refusal {
  * Finds the first rule that refuses the process, all of whose facts are known. Returns false
  * if there is none.
  */
-bool match_refusal(const struct target_config *t, const struct process_facts *f,
+bool match_refusal(const struct section_config *section, const struct process_facts *f,
 		   struct match_refusal *ret);
 
 /*
@@ -47,19 +48,19 @@ bool match_refusal(const struct target_config *t, const struct process_facts *f,
  * process could match after a change of its command line or its control group: the kernel does not
  * report these changes, so the process has to be checked again.
  */
-bool match_could_change(const struct target_config *t, const struct process_facts *f);
+bool match_could_change(const struct section_config *section, const struct process_facts *f);
 
 /* Facts of a process, in addition to pid, uid and comm. */
 struct match_needs {
 	bool exe, cmdline, cgroup, container, pid_file, environ;
 };
 /* Sets *ret to the facts that the rules of the section need. */
-void match_needs(const struct target_config *t, struct match_needs *ret);
+void match_needs(const struct section_config *section, struct match_needs *ret);
 
 /* Returns true if the section refuses every process whose link /proc/PID/exe has this text. */
-bool match_exe_excludes(const struct target_config *t, const char *exe);
+bool match_exe_excludes(const struct section_config *section, const char *exe);
 
 /* Returns true if the section has a rule. A section without one matches no process. */
-bool match_has_rules(const struct target_config *t);
+bool match_has_rules(const struct section_config *section);
 
 #endif

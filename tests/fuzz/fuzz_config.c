@@ -33,7 +33,7 @@ static void check_faults(const struct config_faults *f)
 	assert(errors == f->n_errors || f->n == CONFIG_FAULTS_MAX);
 }
 
-static void check_target(const struct target_config *t)
+static void check_section(const struct section_config *t)
 {
 	const struct process_facts facts = {
 		.pid = 1,
@@ -53,7 +53,7 @@ static void check_target(const struct target_config *t)
 	assert(match_process(t, &facts) != MATCH_UNKNOWN);
 	assert(t->session_sample_rate >= 0 && t->session_sample_rate <= 1);
 	assert(t->rate_hz >= 1 && t->rate_hz <= CONFIG_RATE_MAX_HZ);
-	assert(target_config_equal(t, t));
+	assert(config_section_equal(t, t));
 }
 
 static void on_key(void *ctx, const char *section, const char *key)
@@ -68,10 +68,10 @@ static void check_config(const struct config *c)
 {
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	assert(c->n_targets <= CONFIG_TARGETS_MAX);
-	for (size_t i = 0; i < c->n_targets; i++) {
-		check_target(&c->targets[i]);
-		assert(config_target(c, c->targets[i].name) == &c->targets[i]);
+	assert(c->n_sections <= CONFIG_SECTIONS_MAX);
+	for (size_t i = 0; i < c->n_sections; i++) {
+		check_section(&c->sections[i]);
+		assert(config_section(c, c->sections[i].name) == &c->sections[i]);
 	}
 	config_changed_keys(c, c, on_key, NULL);
 	assert(fd < 0 || config_print(c, fd) == 0);

@@ -84,9 +84,9 @@ static void say_configuration(struct inspection *i, const struct config *c,
 		    is_running ? "the daemon has no file: its command line names what it profiles"
 			       : "there is no " CONFIG_PATH_DEFAULT
 				 ": the command line names what is to be profiled");
-	else if (faults->n == 0 && c->n_targets > 0)
+	else if (faults->n == 0 && c->n_sections > 0)
 		SAY(i, FINDING_OK, "configuration", "%s, %zu [target] section%s%s", path,
-		    c->n_targets, c->n_targets == 1 ? "" : "s",
+		    c->n_sections, c->n_sections == 1 ? "" : "s",
 		    is_running ? ": the daemon's file" : "");
 }
 
@@ -231,7 +231,7 @@ static void say_no_dsn(struct inspection *i)
 {
 	const struct options *o = &i->parts->state.options;
 	const bool is_service =
-		o->check_servers ? o->config.n_targets > 0 : i->parts->discovery != NULL;
+		o->check_servers ? o->config.n_sections > 0 : i->parts->discovery != NULL;
 
 	if (o->config.spotlight[0] != '\0')
 		SAY(i, FINDING_WARNING, "DSN", "none is given: profiles go to Spotlight%s",
@@ -249,22 +249,22 @@ static void say_no_dsn(struct inspection *i)
 /* Returns true if this section's DSN is that of [sentry] or of a section before it. */
 static bool is_named_before(const struct config *c, size_t n)
 {
-	const char *dsn = c->targets[n].dsn;
+	const char *dsn = c->sections[n].dsn;
 
 	if (dsn[0] == '\0' || strcmp(dsn, c->dsn) == 0)
 		return true;
 	for (size_t k = 0; k < n; k++)
-		if (strcmp(dsn, c->targets[k].dsn) == 0)
+		if (strcmp(dsn, c->sections[k].dsn) == 0)
 			return true;
 	return false;
 }
 
 static bool all_sections_have_dsn(const struct config *c)
 {
-	for (size_t k = 0; k < c->n_targets; k++)
-		if (c->targets[k].dsn[0] == '\0')
+	for (size_t k = 0; k < c->n_sections; k++)
+		if (c->sections[k].dsn[0] == '\0')
 			return false;
-	return c->n_targets > 0;
+	return c->n_sections > 0;
 }
 
 static void say_servers(struct inspection *i)
@@ -276,11 +276,11 @@ static void say_servers(struct inspection *i)
 		say_server(i, "DSN", c->dsn);
 	else if (!all_sections_have_dsn(c))
 		say_no_dsn(i);
-	for (size_t k = 0; k < c->n_targets; k++) {
+	for (size_t k = 0; k < c->n_sections; k++) {
 		if (is_named_before(c, k))
 			continue;
-		(void)snprintf(subject, sizeof(subject), "DSN of %s", c->targets[k].name);
-		say_server(i, subject, c->targets[k].dsn);
+		(void)snprintf(subject, sizeof(subject), "DSN of %s", c->sections[k].name);
+		say_server(i, subject, c->sections[k].dsn);
 	}
 }
 
@@ -383,7 +383,7 @@ static void set_subject(struct inspection *i, int32_t pid)
 	struct subject *s;
 	enum process_fault fault;
 
-	if (pid == 0 || i->parts->state.options.config.n_targets == 0)
+	if (pid == 0 || i->parts->state.options.config.n_sections == 0)
 		return;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
@@ -410,38 +410,39 @@ static void free_subject(struct inspection *i)
 	i->subject = NULL;
 }
 
-static bool matches(struct inspection *i, const struct target_config *t)
+static bool matches(struct inspection *i, const struct section_config *section)
 {
 	struct process_facts *facts = &i->subject->facts;
 
-	facts->pid_file_pid = t->pid_file[0] == '\0' ? 0 : pid_of_file(i->parts, t->pid_file);
-	return match_process(t, facts) == MATCH_YES;
+	facts->pid_file_pid =
+		section->pid_file[0] == '\0' ? 0 : pid_of_file(i->parts, section->pid_file);
+	return match_process(section, facts) == MATCH_YES;
 }
 
-static void say_section(struct inspection *i, const struct target_config *t,
+static void say_section(struct inspection *i, const struct section_config *section,
 			enum finding_grade finding)
 {
 	struct subject *s = i->subject;
 	struct match_refusal why;
 
-	if (matches(i, t)) {
-		SAY(i, FINDING_OK, "section", "[target \"%s\"] matches it", t->name);
+	if (matches(i, section)) {
+		SAY(i, FINDING_OK, "section", "[target \"%s\"] matches it", section->name);
 		return;
 	}
-	if (!match_refusal(t, &s->facts, &why))
+	if (!match_refusal(section, &s->facts, &why))
 		return;
 	if (strcmp(why.key, "pid_file") == 0)
 		SAY(i, finding, "section",
-		    "[target \"%s\"] does not match it: pid_file = %s names %s", t->name,
+		    "[target \"%s\"] does not match it: pid_file = %s names %s", section->name,
 		    why.pattern, s->facts.pid_file_pid == 0 ? "no process" : why.fact);
 	else if (strcmp(why.key, "env") == 0)
 		SAY(i, finding, "section",
 		    "[target \"%s\"] does not match it: its environment does not match env NAME",
-		    t->name);
+		    section->name);
 	else
 		SAY(i, finding, "section",
-		    "[target \"%s\"] does not match it: %s = %s, and it has %s%s", t->name, why.key,
-		    why.pattern, why.fact[0] == '\0' ? "none" : why.fact,
+		    "[target \"%s\"] does not match it: %s = %s, and it has %s%s", section->name,
+		    why.key, why.pattern, why.fact[0] == '\0' ? "none" : why.fact,
 		    why.is_part ? " (the pattern is compared with all of it, not with a part)"
 				: "");
 }
@@ -461,10 +462,10 @@ static void say_sections(struct inspection *i)
 		return;
 	}
 	is_one = instance_of_pid(&i->parts->targets, s->process.pid) != NULL;
-	for (size_t k = 0; k < c->n_targets; k++)
-		is_one |= matches(i, &c->targets[k]);
-	for (size_t k = 0; k < c->n_targets; k++)
-		say_section(i, &c->targets[k], is_one ? FINDING_OK : FINDING_WARNING);
+	for (size_t k = 0; k < c->n_sections; k++)
+		is_one |= matches(i, &c->sections[k]);
+	for (size_t k = 0; k < c->n_sections; k++)
+		say_section(i, &c->sections[k], is_one ? FINDING_OK : FINDING_WARNING);
 }
 
 /* The inspection: its beginning, its checks at every turn, and its end. */
@@ -488,8 +489,8 @@ static int begin_inspection(struct inspector *in, int32_t pid, bool has_errors,
 	i->has_errors = has_errors;
 	if (!has_errors) {
 		probe_server(in->parts, c->dsn);
-		for (size_t k = 0; k < c->n_targets; k++)
-			probe_server(in->parts, c->targets[k].dsn);
+		for (size_t k = 0; k < c->n_sections; k++)
+			probe_server(in->parts, c->sections[k].dsn);
 		set_subject(i, pid);
 	}
 	in->current = i;

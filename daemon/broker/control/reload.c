@@ -41,18 +41,19 @@ static void warn_changed_key(void *ctx, const char *section, const char *key)
 /* Warns about rates above that of the timer, which stays as it was at the daemon's start. */
 static void warn_rates(const struct parts *parts, const struct config *now, int lines_fd)
 {
-	for (size_t k = 0; k < now->n_targets; k++) {
-		const struct target_config *t = &now->targets[k];
-		const struct target_config *old =
-			config_target(&parts->state.options.config, t->name);
+	for (size_t k = 0; k < now->n_sections; k++) {
+		const struct section_config *section = &now->sections[k];
+		const struct section_config *old =
+			config_section(&parts->state.options.config, section->name);
 
-		if (t->rate_hz > parts->state.timer_hz &&
-		    (old == NULL || old->rate_hz != t->rate_hz))
+		if (section->rate_hz > parts->state.timer_hz &&
+		    (old == NULL || old->rate_hz != section->rate_hz))
 			warn(lines_fd,
 			     "rate_hz of [target \"%s\"] is %u, more than %u, the highest rate "
 			     "when "
 			     "sentry-profd started: %u is used until a restart",
-			     t->name, t->rate_hz, parts->state.timer_hz, parts->state.timer_hz);
+			     section->name, section->rate_hz, parts->state.timer_hz,
+			     parts->state.timer_hz);
 	}
 }
 
@@ -64,8 +65,8 @@ static void warn_first_dsn(struct parts *parts, const struct config *now, int li
 {
 	bool any = now->dsn[0] != '\0';
 
-	for (size_t k = 0; k < now->n_targets; k++)
-		any |= now->targets[k].dsn[0] != '\0';
+	for (size_t k = 0; k < now->n_sections; k++)
+		any |= now->sections[k].dsn[0] != '\0';
 	if (!any || parts->children.has_dsn)
 		return;
 	parts->children.has_dsn = true;
@@ -91,9 +92,9 @@ static void log_faults(struct config_faults *faults, int lines_fd)
  */
 static void change_instance(struct parts *parts, struct instance *i, const struct config *c)
 {
-	const struct target_config *old =
-		config_target(&parts->state.options.config, i->config.name);
-	const struct target_config *now = config_target(c, i->config.name);
+	const struct section_config *old =
+		config_section(&parts->state.options.config, i->config.name);
+	const struct section_config *now = config_section(c, i->config.name);
 
 	/* The instance was removed before this reload; a new section may have the same name. */
 	if (instance_is_gone(i))
@@ -102,7 +103,7 @@ static void change_instance(struct parts *parts, struct instance *i, const struc
 		instance_becomes(i, INSTANCE_REMOVED);
 		return;
 	}
-	if (old != NULL && target_config_equal(old, now))
+	if (old != NULL && config_section_equal(old, now))
 		return;
 	instance_becomes(i, INSTANCE_CHANGED);
 	discovery_recheck(parts->discovery, i->pid);

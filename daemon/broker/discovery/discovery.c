@@ -132,9 +132,9 @@ void discovery_config_changed(struct discovery *d)
 
 	d->min_age_ns = UINT64_MAX;
 	d->wants_users = false;
-	for (size_t k = 0; k < c->n_targets; k++) {
-		d->min_age_ns = min_u64(d->min_age_ns, c->targets[k].min_age_s * NS_PER_SEC);
-		d->wants_users |= c->targets[k].uid != CONFIG_UID_ANY;
+	for (size_t k = 0; k < c->n_sections; k++) {
+		d->min_age_ns = min_u64(d->min_age_ns, c->sections[k].min_age_s * NS_PER_SEC);
+		d->wants_users |= c->sections[k].uid != CONFIG_UID_ANY;
 	}
 	identify_configure(d->identify, c);
 	if (pid_files_configure(d->pid_files, c) < 0)
@@ -371,7 +371,7 @@ static void queue_second_check(struct discovery *d, const struct recheck *s)
 
 static bool is_of(const struct config *c, const struct instance *i, size_t section)
 {
-	return section < c->n_targets && strcmp(c->targets[section].name, i->config.name) == 0;
+	return section < c->n_sections && strcmp(c->sections[section].name, i->config.name) == 0;
 }
 
 /*
@@ -422,7 +422,7 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		return;
 	}
 	later.cause = RECHECK_OTHER;
-	later.due_ns = s->born_ns + c->targets[section].min_age_s * NS_PER_SEC;
+	later.due_ns = s->born_ns + c->sections[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
 		enqueue(d, &later);
 		return;

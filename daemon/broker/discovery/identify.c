@@ -102,12 +102,12 @@ bool identify_excludes(const struct identify *id, int32_t pid)
 	const struct config *config = id->config;
 	char exe[PATH_MAX];
 
-	for (size_t k = 0; k < config->n_targets; k++)
-		if (config->targets[k].exe[0] == '\0')
+	for (size_t k = 0; k < config->n_sections; k++)
+		if (config->sections[k].exe[0] == '\0')
 			return false;
 	identify_read_exe(pid, exe);
-	for (size_t k = 0; k < config->n_targets; k++)
-		if (!match_exe_excludes(&config->targets[k], exe))
+	for (size_t k = 0; k < config->n_sections; k++)
+		if (!match_exe_excludes(&config->sections[k], exe))
 			return false;
 	return true;
 }
@@ -218,18 +218,18 @@ static void ask(struct question *q, enum file_kind kind)
  * Reads one more fact that the section needs. Returns false if the question now waits for the
  * fact, or was answered because the fact could not be requested.
  */
-static bool read_fact(struct question *q, const struct target_config *t)
+static bool read_fact(struct question *q, const struct section_config *section)
 {
 	struct match_needs wants;
 
-	match_needs(t, &wants);
+	match_needs(section, &wants);
 	if (wants.exe && q->facts.exe == NULL) {
 		identify_read_exe(q->process.pid, q->exe);
 		q->facts.exe = q->exe;
 	} else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
 		read_cgroup(q);
 	else if (wants.pid_file && q->facts.pid_file_pid < 0)
-		q->facts.pid_file_pid = pid_files_pid(q->id->pid_files, t->pid_file);
+		q->facts.pid_file_pid = pid_files_pid(q->id->pid_files, section->pid_file);
 	else {
 		ask(q, wants.cmdline && q->facts.cmdline == NULL ? FILE_KIND_CMDLINE
 								 : FILE_KIND_ENVIRON);
@@ -248,10 +248,10 @@ static void continue_question(struct question *q)
 		q->may_become = false;
 		q->facts.pid_file_pid = -1;
 	}
-	while (q->section < config->n_targets) {
-		const struct target_config *t = &config->targets[q->section];
+	while (q->section < config->n_sections) {
+		const struct section_config *section = &config->sections[q->section];
 
-		switch (match_process(t, &q->facts)) {
+		switch (match_process(section, &q->facts)) {
 		case MATCH_YES:
 			if (q->facts.environ == NULL && q->id->files != NULL)
 				ask(q, FILE_KIND_ENVIRON);
@@ -259,12 +259,12 @@ static void continue_question(struct question *q)
 				answer(q, facts_decline(&q->facts) ? IDENTIFY_NONE : q->section);
 			return;
 		case MATCH_NO:
-			q->may_become |= match_could_change(t, &q->facts);
+			q->may_become |= match_could_change(section, &q->facts);
 			q->section++;
 			q->facts.pid_file_pid = -1;
 			break;
 		case MATCH_UNKNOWN:
-			if (!read_fact(q, t))
+			if (!read_fact(q, section))
 				return;
 			break;
 		}

@@ -78,15 +78,15 @@ int pid_files_configure(struct pid_files *p, const struct config *config)
 	struct pid_file *v = NULL;
 	size_t n = 0;
 
-	if (config->n_targets > 0) {
-		v = calloc(config->n_targets, sizeof(*v));
+	if (config->n_sections > 0) {
+		v = calloc(config->n_sections, sizeof(*v));
 		if (v == NULL) {
 			free_files(p);
 			return -ENOMEM;
 		}
 	}
-	for (size_t k = 0; k < config->n_targets; k++) {
-		const char *path = config->targets[k].pid_file;
+	for (size_t k = 0; k < config->n_sections; k++) {
+		const char *path = config->sections[k].pid_file;
 
 		if (*path == '\0' || find_file(v, n, path) != NULL)
 			continue;

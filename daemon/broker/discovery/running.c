@@ -95,7 +95,7 @@ static int log_result(const struct search *s)
 
 int running_find(struct options *o)
 {
-	const struct config rules = {.targets = o->rules, .n_targets = o->n_rules};
+	const struct config rules = {.sections = o->rules, .n_sections = o->n_rules};
 	struct search search = {.options = o};
 	struct identify *id;
 	int r;

@@ -107,11 +107,11 @@ static void check_servers(struct parts *parts)
 static void check_sections(struct parts *parts)
 {
 	const struct config *c = &parts->state.options.config;
-	const struct target_config *bad = NULL;
+	const struct section_config *bad = NULL;
 
-	for (size_t i = 0; i < c->n_targets && bad == NULL; i++)
-		if (c->targets[i].defect[0] != '\0')
-			bad = &c->targets[i];
+	for (size_t i = 0; i < c->n_sections && bad == NULL; i++)
+		if (c->sections[i].defect[0] != '\0')
+			bad = &c->sections[i];
 	if (bad == NULL)
 		degraded_end(&parts->state.degraded, DEGRADED_SECTION);
 	else

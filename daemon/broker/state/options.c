@@ -105,7 +105,7 @@ static void add_rule(struct config_faults *faults, struct options *o,
 {
 	const struct config_key *key = config_key_find(SECTION_TARGET, option->key);
 	char problem[CONFIG_PROBLEM_MAX] = "too many rules";
-	struct target_config *rule;
+	struct section_config *rule;
 	int r = -ENOSPC;
 
 	if (o->rules == NULL)
@@ -185,8 +185,8 @@ static void forbid_core_dump(const struct config *c)
 {
 	bool any = c->has_dsn;
 
-	for (size_t i = 0; i < c->n_targets; i++)
-		any |= c->targets[i].dsn[0] != '\0';
+	for (size_t i = 0; i < c->n_sections; i++)
+		any |= c->sections[i].dsn[0] != '\0';
 	if (any)
 		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -457,8 +457,8 @@ uint32_t options_timer_hz(const struct options *o)
 {
 	uint32_t highest = o->config.rate_hz;
 
-	for (size_t k = 0; k < o->config.n_targets; k++)
-		if (o->config.targets[k].rate_hz > highest)
-			highest = o->config.targets[k].rate_hz;
+	for (size_t k = 0; k < o->config.n_sections; k++)
+		if (o->config.sections[k].rate_hz > highest)
+			highest = o->config.sections[k].rate_hz;
 	return highest;
 }

@@ -29,7 +29,7 @@ struct options {
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
 	/* What --name, --unit and --container describe (daemon/broker/discovery/running.h). */
-	struct target_config *rules; /* OPTIONS_RULES_MAX elements; NULL: none */
+	struct section_config *rules; /* OPTIONS_RULES_MAX elements; NULL: none */
 	size_t n_rules;
 	char **command;		 /* the arguments after "--"; NULL: none */
 	const char *user;	 /* user of the command; NULL: the caller's */

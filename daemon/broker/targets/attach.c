@@ -39,7 +39,7 @@ static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 }
 
 /* docs/FORMATS.md has the reasons for the choice of ADDRESSES_AUTO. */
-static bool has_addresses_by_function(const struct targets *ts, const struct target_config *c)
+static bool has_addresses_by_function(const struct targets *ts, const struct section_config *c)
 {
 	switch (ts->state->options.config.addresses) {
 	case ADDRESSES_EXACT:
@@ -56,7 +56,7 @@ static bool has_addresses_by_function(const struct targets *ts, const struct tar
 
 static void open_session(struct targets *ts, struct target *t)
 {
-	const struct target_config *c = &t->instance->config;
+	const struct section_config *c = &t->instance->config;
 	struct msg_session_open m = {
 		.h = MSG_HEADER(MSG_SESSION_OPEN),
 		.target = t->id,

@@ -105,7 +105,7 @@ struct instance {
 	 * A copy of its section, which a reload does not change. config.name finds the section
 	 * in the current configuration.
 	 */
-	struct target_config config;
+	struct section_config config;
 	enum instance_origin origin;
 	enum instance_wish wish;
 	struct instance_asker asker;

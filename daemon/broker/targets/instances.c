@@ -95,10 +95,10 @@ static void leave_out(struct instance *i, const char *why)
 }
 
 /* Copies the section of the current configuration. A user's start or stop stays in effect. */
-static void configure(struct instance *i, const struct target_config *section)
+static void configure(struct instance *i, const struct section_config *section)
 {
 	const struct targets *ts = i->targets;
-	struct target_config *c = &i->config;
+	struct section_config *c = &i->config;
 
 	*c = *section;
 	/* The DSN, and with it the server's rate limit, may be another one. */
@@ -136,7 +136,7 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 	ts->warned_too_many |= r == -ENOSPC;
 	if (r < 0)
 		return r;
-	configure(i, &ts->state->options.config.targets[section]);
+	configure(i, &ts->state->options.config.sections[section]);
 	log_debug("process %d matches [target \"%s\"]%s", i->pid, i->config.name,
 		  i->is_sampled ? "" : ", but profile_session_sample_rate excludes it");
 	return 0;
@@ -395,8 +395,8 @@ static void start_run(struct targets *ts, struct instance *i)
 /* The run is over: takes the section as the last reload left it. */
 static void configure_anew(struct instance *i)
 {
-	const struct target_config *section =
-		config_target(&i->targets->state->options.config, i->config.name);
+	const struct section_config *section =
+		config_section(&i->targets->state->options.config, i->config.name);
 
 	if (section == NULL) {
 		instance_becomes(i, INSTANCE_REMOVED);

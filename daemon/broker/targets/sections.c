@@ -41,27 +41,27 @@ static struct section *find_section(const struct sections *s, const char *name)
 
 int sections_configure(struct sections *s, const struct config *config, uint64_t now_ns)
 {
-	struct section *v = calloc(config->n_targets + 1, sizeof(*v));
+	struct section *v = calloc(config->n_sections + 1, sizeof(*v));
 
-	for (size_t k = 0; v != NULL && k < config->n_targets; k++) {
-		const struct target_config *t = &config->targets[k];
-		const struct section *old = find_section(s, t->name);
+	for (size_t k = 0; v != NULL && k < config->n_sections; k++) {
+		const struct section_config *section = &config->sections[k];
+		const struct section *old = find_section(s, section->name);
 
 		if (old != NULL)
 			v[k].gone = old->gone;
 		v[k].all = s;
-		memcpy(v[k].name, t->name, sizeof(v[k].name));
-		memcpy(v[k].exe, t->exe, sizeof(v[k].exe));
-		memcpy(v[k].defect, t->defect, sizeof(v[k].defect));
-		v[k].is_off = t->is_off;
+		memcpy(v[k].name, section->name, sizeof(v[k].name));
+		memcpy(v[k].exe, section->exe, sizeof(v[k].exe));
+		memcpy(v[k].defect, section->defect, sizeof(v[k].defect));
+		v[k].is_off = section->is_off;
 		v[k].empty_since_ns = now_ns;
-		v[k].warn_ns = now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_WARN_NS;
+		v[k].warn_ns = now_ns + section->min_age_s * NS_PER_SEC + SECTIONS_WARN_NS;
 	}
 	free_sections(s);
 	if (v == NULL)
 		return -ENOMEM;
 	s->v = v;
-	s->n = config->n_targets;
+	s->n = config->n_sections;
 	return 0;
 }
 

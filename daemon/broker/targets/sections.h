@@ -23,7 +23,7 @@ struct section {
 	struct sections *all;
 	char name[CONFIG_NAME_MAX];
 	char exe[CONFIG_TEXT_MAX];	/* the rule exe; "": none */
-	char defect[CONFIG_DEFECT_MAX]; /* as in struct target_config; "": none */
+	char defect[CONFIG_DEFECT_MAX]; /* as in struct section_config; "": none */
 	bool is_off;
 	uint32_t instances;	 /* processes that the section matches */
 	uint32_t profiled;	 /* processes of the section with a run of the profiler */

@@ -161,15 +161,15 @@ static struct ship *add_ships(void)
 	return last;
 }
 
-static struct target_config section;
+static struct section_config section;
 
 /* The configuration has a section with this DSN. */
 static void configure(const char *dsn)
 {
 	memset(&section, 0, sizeof(section));
 	memcpy(section.dsn, dsn, strlen(dsn));
-	b.parts.state.options.config.targets = &section;
-	b.parts.state.options.config.n_targets = 1;
+	b.parts.state.options.config.sections = &section;
+	b.parts.state.options.config.n_sections = 1;
 }
 
 /* Returns true if the ship gets MSG_SHIP_FINISH and then the end of the socket. */

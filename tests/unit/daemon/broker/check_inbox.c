@@ -358,13 +358,13 @@ static void inspect(bool to_end)
 /* The first ship is there already; the second one cannot be started here. */
 TEST(an_inspection_marks_a_ship_that_it_starts)
 {
-	static struct target_config section = {.dsn = "https://key@host/2"};
+	static struct section_config section = {.dsn = "https://key@host/2"};
 	struct ship *s = add_ship();
 
 	ck_assert_int_eq(dup2(suite_file(""), STDOUT_FILENO), STDOUT_FILENO);
 	memcpy(b.parts.state.options.config.dsn, DSN, sizeof(DSN));
-	b.parts.state.options.config.targets = &section;
-	b.parts.state.options.config.n_targets = 1;
+	b.parts.state.options.config.sections = &section;
+	b.parts.state.options.config.n_sections = 1;
 	inspect(true);
 	ck_assert_uint_eq(b.parts.children.n_ships, 2);
 	ck_assert_uint_eq(s->only_probed_ns, 0);

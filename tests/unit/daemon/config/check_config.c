@@ -23,12 +23,12 @@ TEST(an_empty_file_gives_the_defaults)
 	ck_assert(config.mode == MODE_WALL);
 	ck_assert(config.symbols == UNWIND_SYMBOLS_NAMES);
 	ck_assert(config.addresses == ADDRESSES_AUTO);
-	ck_assert_uint_eq(config.n_targets, 0);
+	ck_assert_uint_eq(config.n_sections, 0);
 }
 
 TEST(all_keys_are_read)
 {
-	const struct target_config *t;
+	const struct section_config *section;
 
 	read_main("\xef\xbb\xbf# all of it\r\n"
 		  "[sentry] ; with a comment\n"
@@ -73,29 +73,29 @@ TEST(all_keys_are_read)
 	ck_assert(config.symbols == UNWIND_SYMBOLS_LINES);
 	ck_assert(config.addresses == ADDRESSES_FUNCTION);
 	ck_assert_uint_eq(config.spool_max_bytes, UINT64_C(2) << 30);
-	ck_assert_uint_eq(config.n_targets, 2);
-	t = &config.targets[0];
-	ck_assert_str_eq(t->name, "web.1");
-	ck_assert_uint_eq(t->uid, 33);
-	ck_assert(t->session_sample_rate > 0.24 && t->session_sample_rate < 0.26);
-	ck_assert(t->lifecycle == LIFECYCLE_TRACE && !t->autostart);
-	ck_assert(t->thread_id_format == THREAD_ID_PTHREAD);
-	ck_assert_str_eq(t->platform, "native");
-	ck_assert_uint_eq(t->max_instances, 3);
+	ck_assert_uint_eq(config.n_sections, 2);
+	section = &config.sections[0];
+	ck_assert_str_eq(section->name, "web.1");
+	ck_assert_uint_eq(section->uid, 33);
+	ck_assert(section->session_sample_rate > 0.24 && section->session_sample_rate < 0.26);
+	ck_assert(section->lifecycle == LIFECYCLE_TRACE && !section->autostart);
+	ck_assert(section->thread_id_format == THREAD_ID_PTHREAD);
+	ck_assert_str_eq(section->platform, "native");
+	ck_assert_uint_eq(section->max_instances, 3);
 	/* Values of [sentry] and [profiler], and a default. */
-	ck_assert_uint_eq(t->rate_hz, 53);
-	ck_assert_str_eq(t->dsn, DSN);
-	ck_assert_str_eq(t->release, "app@1");
-	ck_assert_uint_eq(t->min_age_s, 1);
-	t = &config.targets[1];
-	ck_assert_str_eq(t->cmdline, "* --port=*");
-	ck_assert_str_eq(t->dsn, "https://k@other.example.com/1");
-	ck_assert_str_eq(t->release, "other@2");
-	ck_assert_str_eq(t->environment, "staging");
-	ck_assert_str_eq(t->platform, "rust");
-	ck_assert(t->lifecycle == LIFECYCLE_MANUAL && t->autostart);
-	ck_assert_uint_eq(t->rate_hz, 7);
-	ck_assert_uint_eq(t->min_age_s, 60);
+	ck_assert_uint_eq(section->rate_hz, 53);
+	ck_assert_str_eq(section->dsn, DSN);
+	ck_assert_str_eq(section->release, "app@1");
+	ck_assert_uint_eq(section->min_age_s, 1);
+	section = &config.sections[1];
+	ck_assert_str_eq(section->cmdline, "* --port=*");
+	ck_assert_str_eq(section->dsn, "https://k@other.example.com/1");
+	ck_assert_str_eq(section->release, "other@2");
+	ck_assert_str_eq(section->environment, "staging");
+	ck_assert_str_eq(section->platform, "rust");
+	ck_assert(section->lifecycle == LIFECYCLE_MANUAL && section->autostart);
+	ck_assert_uint_eq(section->rate_hz, 7);
+	ck_assert_uint_eq(section->min_age_s, 60);
 }
 
 #define LONG50	"0123456789012345678901234567890123456789012345678"
@@ -215,7 +215,7 @@ TEST(a_name_of_40_bytes_is_accepted)
 {
 	read_main("[target \"" LONG40 "\"]\ncomm = a\n");
 	expect("");
-	ck_assert_str_eq(config.targets[0].name, LONG40);
+	ck_assert_str_eq(config.sections[0].name, LONG40);
 }
 
 TEST(a_section_has_a_rule_for_each_variable)
@@ -224,7 +224,7 @@ TEST(a_section_has_a_rule_for_each_variable)
 		  "env TEAM = pay*\n env\tTIER_2 : a = b ; c\n");
 	resolve();
 	expect("");
-	ck_assert_str_eq(config.targets[0].env, "TEAM=pay*\nTIER_2=a = b");
+	ck_assert_str_eq(config.sections[0].env, "TEAM=pay*\nTIER_2=a = b");
 }
 
 TEST(wrong_rules_of_variables_are_faults)
@@ -247,7 +247,7 @@ TEST(files_of_targets_d_have_no_section_profiler)
 	expect("f:3: environment is given twice\n"
 	       "f:4: [profiler] belongs in the main file");
 	ck_assert_str_eq(config.release, "x");
-	ck_assert_uint_eq(config.n_targets, 1);
+	ck_assert_uint_eq(config.n_sections, 1);
 }
 
 static const char with_unknown_keys[] = "[sentry]\nreleas = x\n[profiler]\nmode = cpu\nxyz = 1\n"
@@ -286,8 +286,8 @@ TEST(an_unknown_key_switches_its_section_off)
 	       "f:13: spool is a key of [profiler]\n"
 	       "f:14: [target \"c\"]: matches no process");
 	ck_assert(config.mode == MODE_CPU);
-	ck_assert(config.targets[0].is_off && config.targets[1].is_off);
-	ck_assert(!config.targets[2].is_off && config.targets[2].defect[0] == '\0');
+	ck_assert(config.sections[0].is_off && config.sections[1].is_off);
+	ck_assert(!config.sections[2].is_off && config.sections[2].defect[0] == '\0');
 }
 
 /* As at a reload: the text of before, and what it takes over from the new [sentry]. */
@@ -307,29 +307,29 @@ TEST(a_section_with_an_unknown_key_stays_as_it_was)
 		  "[target \"x\"]\ncomm = y\nrate_hz = 8\nmin_age = 9\n");
 	config_keep_sections(&config, &old);
 	OK(config_resolve(&config, nothing, &faults));
-	ck_assert(config.targets[0].is_off && config.targets[1].is_off);
-	ck_assert_uint_eq(config.targets[1].uid, 3);
-	ck_assert(!config.targets[2].is_off);
-	ck_assert_str_eq(config.targets[2].defect, "unknown key min_age");
-	ck_assert_str_eq(config.targets[2].comm, "x");
-	ck_assert_uint_eq(config.targets[2].rate_hz, 7);
-	ck_assert_str_eq(config.targets[2].release, "b");
+	ck_assert(config.sections[0].is_off && config.sections[1].is_off);
+	ck_assert_uint_eq(config.sections[1].uid, 3);
+	ck_assert(!config.sections[2].is_off);
+	ck_assert_str_eq(config.sections[2].defect, "unknown key min_age");
+	ck_assert_str_eq(config.sections[2].comm, "x");
+	ck_assert_uint_eq(config.sections[2].rate_hz, 7);
+	ck_assert_str_eq(config.sections[2].release, "b");
 	ck_assert_str_eq(faults.v[faults.n - 2].text,
 			 "f:9: [target \"x\"] keeps its former settings because of this: "
 			 "unknown key min_age");
-	ck_assert(!target_config_equal(&old.targets[1], &config.targets[1]));
+	ck_assert(!config_section_equal(&old.sections[1], &config.sections[1]));
 	config_fini(&old);
 }
 
 TEST(a_section_that_is_off_differs_from_one_that_is_not)
 {
-	struct target_config on = {.uid = 1}, off = {.uid = 1, .is_off = true, .defect = "a"};
-	struct target_config also = off;
+	struct section_config on = {.uid = 1}, off = {.uid = 1, .is_off = true, .defect = "a"};
+	struct section_config also = off;
 
-	ck_assert(target_config_equal(&off, &also));
-	ck_assert(!target_config_equal(&on, &off));
+	ck_assert(config_section_equal(&off, &also));
+	ck_assert(!config_section_equal(&on, &off));
 	also.defect[0] = 'b';
-	ck_assert(!target_config_equal(&off, &also));
+	ck_assert(!config_section_equal(&off, &also));
 }
 
 TEST(faults_of_several_values_are_found_by_config_resolve)
@@ -455,10 +455,10 @@ TEST(the_main_file_and_targets_d_are_read_in_order)
 	expect("");
 	OK(config_resolve(&c, nothing, &faults));
 	ck_assert_str_eq(c.dsn, DSN);
-	ck_assert_uint_eq(c.n_targets, 3);
-	ck_assert_str_eq(c.targets[0].name, "z");
-	ck_assert_str_eq(c.targets[1].name, "w");
-	ck_assert_str_eq(c.targets[2].name, "x");
+	ck_assert_uint_eq(c.n_sections, 3);
+	ck_assert_str_eq(c.sections[0].name, "z");
+	ck_assert_str_eq(c.sections[1].name, "w");
+	ck_assert_str_eq(c.sections[2].name, "x");
 	config_fini(&c);
 
 	write_file("targets.d/10.conf", TARGET_X, 0666);

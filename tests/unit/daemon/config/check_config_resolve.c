@@ -37,20 +37,20 @@ FIXTURE(setup, teardown)
 
 TEST(variables_set_what_the_file_does_not_give)
 {
-	const struct target_config *t;
+	const struct section_config *section;
 
 	read_main("[target \"x\"]\ncomm = x\n");
 	OK(config_resolve(&config, environment, &faults));
 	expect("SENTRY_PROFILES_SAMPLE_RATE: has no effect");
-	t = &config.targets[0];
+	section = &config.sections[0];
 	ck_assert(config.has_dsn && config.debug);
-	ck_assert_str_eq(t->dsn, "https://env@e.example.com/1");
+	ck_assert_str_eq(section->dsn, "https://env@e.example.com/1");
 	ck_assert_str_eq(config.release, "");
 	ck_assert_str_eq(config.release_env, "env@1");
-	ck_assert_str_eq(t->environment, "env");
-	ck_assert(!t->environment_given && !config.implicit.environment_given);
-	ck_assert(t->session_sample_rate > 0.4 && t->session_sample_rate < 0.6);
-	ck_assert(t->lifecycle == LIFECYCLE_TRACE);
+	ck_assert_str_eq(section->environment, "env");
+	ck_assert(!section->environment_given && !config.implicit.environment_given);
+	ck_assert(section->session_sample_rate > 0.4 && section->session_sample_rate < 0.6);
+	ck_assert(section->lifecycle == LIFECYCLE_TRACE);
 }
 
 /* Capture can read pthread_self() on x86-64 only. */
@@ -73,21 +73,21 @@ TEST(pthread_ids_are_refused_on_other_architectures)
 
 TEST(the_file_overrides_variables)
 {
-	const struct target_config *t;
+	const struct section_config *section;
 
 	read_main("[sentry]\ndsn =\nenvironment = here\ndebug = no\n"
 		  "release = own@1\n"
 		  "[target \"x\"]\ncomm = x\nprofile_lifecycle = manual\n"
 		  "profile_session_sample_rate = 0\n");
 	OK(config_resolve(&config, environment, &faults));
-	t = &config.targets[0];
+	section = &config.sections[0];
 	ck_assert(config.has_dsn && !config.debug);
 	ck_assert_str_eq(config.dsn, "");
-	ck_assert_str_eq(t->release, "own@1");
-	ck_assert_str_eq(t->environment, "here");
-	ck_assert(t->environment_given && config.implicit.environment_given);
-	ck_assert(t->session_sample_rate < 0.1);
-	ck_assert(t->lifecycle == LIFECYCLE_MANUAL);
+	ck_assert_str_eq(section->release, "own@1");
+	ck_assert_str_eq(section->environment, "here");
+	ck_assert(section->environment_given && config.implicit.environment_given);
+	ck_assert(section->session_sample_rate < 0.1);
+	ck_assert(section->lifecycle == LIFECYCLE_MANUAL);
 }
 
 static char *bad_environment(const char *name)
@@ -141,23 +141,23 @@ TEST(options_override_the_file_and_the_variables)
 	OK(config_set(&config, "rate_hz", "--rate", "7", problem));
 	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "x", problem), -EINVAL);
 	OK(config_resolve(&config, environment, &faults));
-	ck_assert_str_eq(config.targets[0].environment, "there");
-	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
-	ck_assert_uint_eq(config.targets[1].rate_hz, 6);
+	ck_assert_str_eq(config.sections[0].environment, "there");
+	ck_assert_uint_eq(config.sections[0].rate_hz, 7);
+	ck_assert_uint_eq(config.sections[1].rate_hz, 6);
 }
 
 TEST(a_process_without_a_section_is_profiled_by_default)
 {
-	struct target_config t;
+	struct section_config section;
 
 	read_main("[sentry]\ndsn = " DSN "\n");
 	resolve();
-	config_implicit_target(&config, "pid", &t);
-	ck_assert_str_eq(t.name, "pid");
-	ck_assert_str_eq(t.dsn, DSN);
-	ck_assert_str_eq(t.platform, "rust");
-	ck_assert(t.autostart && t.session_sample_rate >= 1);
-	ck_assert_uint_eq(t.rate_hz, 101);
+	config_implicit_target(&config, "pid", &section);
+	ck_assert_str_eq(section.name, "pid");
+	ck_assert_str_eq(section.dsn, DSN);
+	ck_assert_str_eq(section.platform, "rust");
+	ck_assert(section.autostart && section.session_sample_rate >= 1);
+	ck_assert_uint_eq(section.rate_hz, 101);
 }
 
 /* The printed text gives the same configuration, apart from secrets, which are not printed. */
@@ -193,8 +193,8 @@ TEST(a_printed_configuration_can_be_read_again)
 	read_main(text);
 	resolve();
 	expect("");
-	memcpy(config.targets[0].dsn, DSN, sizeof(DSN));
-	ck_assert(target_config_equal(&config.targets[0], &again.targets[0]));
+	memcpy(config.sections[0].dsn, DSN, sizeof(DSN));
+	ck_assert(config_section_equal(&config.sections[0], &again.sections[0]));
 	config_fini(&again);
 }
 
@@ -211,7 +211,7 @@ static void on_key(void *ctx, const char *section, const char *key)
 /* Returns true if the section of this name has the same values in old and in config. */
 static bool is_same(const struct config *old, const char *name)
 {
-	return target_config_equal(config_target(old, name), config_target(&config, name));
+	return config_section_equal(config_section(old, name), config_section(&config, name));
 }
 
 TEST(changed_sections_and_keys_are_found)
@@ -230,7 +230,7 @@ TEST(changed_sections_and_keys_are_found)
 	resolve();
 	ck_assert(is_same(&old, "same") && is_same(&old, "own_rate"));
 	ck_assert(!is_same(&old, "changed"));
-	ck_assert_ptr_null(config_target(&config, "other"));
+	ck_assert_ptr_null(config_section(&config, "other"));
 	changed_keys[0] = '\0';
 	config_changed_keys(&old, &config, on_key, NULL);
 	ck_assert_str_eq(changed_keys, "");

@@ -13,9 +13,9 @@ static void set(char *field, const char *value)
 	memcpy(field, value, strlen(value) + 1);
 }
 
-static void init_section(struct target_config *t)
+static void init_section(struct section_config *section)
 {
-	*t = (struct target_config){.uid = CONFIG_UID_ANY};
+	*section = (struct section_config){.uid = CONFIG_UID_ANY};
 }
 
 static const struct process_facts nginx = {
@@ -37,7 +37,7 @@ static const struct {
 	size_t offset;
 	const char *fits, *other;
 } rules[] = {
-#define RULE(field) offsetof(struct target_config, field)
+#define RULE(field) offsetof(struct section_config, field)
 	{RULE(comm), "nginx", "ngin"},
 	{RULE(comm), "ng*", "*x?"},
 	{RULE(exe), "/usr/sbin/nginx", "/usr/*"},
@@ -59,20 +59,20 @@ TESTS(each_rule_is_compared_with_its_fact, array_size(rules))
 	struct process_facts unknown = {
 		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
 	struct match_refusal why;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	ck_assert(!match_has_rules(&t));
-	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
-	set((char *)&t + rules[_i].offset, rules[_i].fits);
-	ck_assert(match_has_rules(&t));
-	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
-	ck_assert_int_eq(match_process(&t, &unknown),
+	init_section(&section);
+	ck_assert(!match_has_rules(&section));
+	ck_assert_int_eq(match_process(&section, &nginx), MATCH_NO);
+	set((char *)&section + rules[_i].offset, rules[_i].fits);
+	ck_assert(match_has_rules(&section));
+	ck_assert_int_eq(match_process(&section, &nginx), MATCH_YES);
+	ck_assert_int_eq(match_process(&section, &unknown),
 			 rules[_i].offset == RULE(comm) ? MATCH_YES : MATCH_UNKNOWN);
-	ck_assert(!match_refusal(&t, &nginx, &why));
-	set((char *)&t + rules[_i].offset, rules[_i].other);
-	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
-	ck_assert(match_refusal(&t, &nginx, &why));
+	ck_assert(!match_refusal(&section, &nginx, &why));
+	set((char *)&section + rules[_i].offset, rules[_i].other);
+	ck_assert_int_eq(match_process(&section, &nginx), MATCH_NO);
+	ck_assert(match_refusal(&section, &nginx, &why));
 	ck_assert_str_eq(why.pattern, rules[_i].other);
 }
 
@@ -113,12 +113,12 @@ static const struct {
 TESTS(units_are_named_as_in_systemctl, array_size(units))
 {
 	struct process_facts f = nginx;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.unit, units[_i].unit);
+	init_section(&section);
+	set(section.unit, units[_i].unit);
 	f.cgroup = units[_i].cgroup;
-	ck_assert_int_eq(match_process(&t, &f), units[_i].matches ? MATCH_YES : MATCH_NO);
+	ck_assert_int_eq(match_process(&section, &f), units[_i].matches ? MATCH_YES : MATCH_NO);
 }
 
 static const struct {
@@ -148,11 +148,11 @@ TESTS(a_process_declines_by_one_value, array_size(declined))
 TEST(no_variable_is_shown)
 {
 	struct match_refusal why;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.env, "TEAM=x");
-	ck_assert(match_refusal(&t, &nginx, &why));
+	init_section(&section);
+	set(section.env, "TEAM=x");
+	ck_assert(match_refusal(&section, &nginx, &why));
 	ck_assert_str_eq(why.key, "env");
 	ck_assert_str_eq(why.fact, "");
 }
@@ -161,100 +161,100 @@ TEST(all_rules_of_a_section_must_match)
 {
 	struct process_facts f = nginx;
 	struct match_needs wants;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.comm, "nginx");
-	set(t.exe, "/usr/sbin/nginx");
-	t.uid = 33;
-	match_needs(&t, &wants);
+	init_section(&section);
+	set(section.comm, "nginx");
+	set(section.exe, "/usr/sbin/nginx");
+	section.uid = 33;
+	match_needs(&section, &wants);
 	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup && !wants.container &&
 		  !wants.pid_file);
-	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
+	ck_assert_int_eq(match_process(&section, &nginx), MATCH_YES);
 	/* A known fact that does not match decides, even if other facts are unknown. */
 	f.exe = NULL;
-	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_UNKNOWN);
 	f.comm = "sh";
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
-	t.uid = 34;
-	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
+	section.uid = 34;
+	ck_assert_int_eq(match_process(&section, &nginx), MATCH_NO);
 }
 
 TEST(the_suffix_deleted_of_an_exe_is_ignored)
 {
 	struct process_facts f = nginx;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.exe, "/usr/sbin/nginx");
+	init_section(&section);
+	set(section.exe, "/usr/sbin/nginx");
 	f.exe = "/usr/sbin/nginx (deleted)";
-	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_YES);
 	f.exe = "/usr/sbin/nginx (deleted) ";
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
 	f.exe = ""; /* a kernel thread */
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
 }
 
 /* The kernel does not report changes of these facts. */
 TEST(only_cmdline_cgroup_and_container_could_change)
 {
 	struct process_facts f = nginx;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.exe, "/usr/sbin/nginx");
-	set(t.cmdline, "nginx: master*");
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
-	ck_assert(match_could_change(&t, &f));
-	set(t.unit, "other");
-	ck_assert(match_could_change(&t, &f));
-	set(t.container, "*");
-	ck_assert(match_could_change(&t, &f));
+	init_section(&section);
+	set(section.exe, "/usr/sbin/nginx");
+	set(section.cmdline, "nginx: master*");
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
+	ck_assert(match_could_change(&section, &f));
+	set(section.unit, "other");
+	ck_assert(match_could_change(&section, &f));
+	set(section.container, "*");
+	ck_assert(match_could_change(&section, &f));
 	/* The command line was not read. */
 	f.cmdline = NULL;
-	ck_assert(match_could_change(&t, &f));
-	set(t.comm, "other");
-	ck_assert(!match_could_change(&t, &f));
-	t.comm[0] = '\0';
-	t.uid = 34;
-	ck_assert(!match_could_change(&t, &f));
-	t.uid = CONFIG_UID_ANY;
+	ck_assert(match_could_change(&section, &f));
+	set(section.comm, "other");
+	ck_assert(!match_could_change(&section, &f));
+	section.comm[0] = '\0';
+	section.uid = 34;
+	ck_assert(!match_could_change(&section, &f));
+	section.uid = CONFIG_UID_ANY;
 	f.exe = "/usr/sbin/other";
-	ck_assert(!match_could_change(&t, &f));
-	init_section(&t);
-	set(t.exe, "/usr/sbin/nginx");
-	set(t.pid_file, "/run/nginx.pid");
-	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
-	ck_assert(!match_could_change(&t, &nginx));
+	ck_assert(!match_could_change(&section, &f));
+	init_section(&section);
+	set(section.exe, "/usr/sbin/nginx");
+	set(section.pid_file, "/run/nginx.pid");
+	ck_assert_int_eq(match_process(&section, &nginx), MATCH_NO);
+	ck_assert(!match_could_change(&section, &nginx));
 }
 
 TEST(container_and_pid_file_are_matched)
 {
 	struct process_facts f = nginx;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.container, "0123456789ab");
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	init_section(&section);
+	set(section.container, "0123456789ab");
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
 	f.container = ID;
-	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
-	set(t.container, "*");
-	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_YES);
+	set(section.container, "*");
+	ck_assert_int_eq(match_process(&section, &f), MATCH_YES);
 	f.container = "";
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
 	f.container = "lxc:web2";
-	set(t.container, "lxc:web");
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
-	set(t.container, "lxc:web?");
-	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	set(section.container, "lxc:web");
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
+	set(section.container, "lxc:web?");
+	ck_assert_int_eq(match_process(&section, &f), MATCH_YES);
 
-	init_section(&t);
-	set(t.pid_file, "/run/nginx.pid");
-	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
+	init_section(&section);
+	set(section.pid_file, "/run/nginx.pid");
+	ck_assert_int_eq(match_process(&section, &f), MATCH_NO);
 	f.pid_file_pid = 42;
-	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_YES);
 	f.pid_file_pid = -1;
-	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
+	ck_assert_int_eq(match_process(&section, &f), MATCH_UNKNOWN);
 }
 
 TEST(container_ids_are_found_in_cgroups)
@@ -351,28 +351,28 @@ TEST(the_first_rule_that_refuses_is_reported)
 {
 	struct process_facts facts = nginx;
 	struct match_refusal why;
-	struct target_config t;
+	struct section_config section;
 
-	init_section(&t);
-	set(t.comm, "ng*");
-	set(t.cmdline, "*master*");
-	ck_assert(match_refusal(&t, &facts, &why));
+	init_section(&section);
+	set(section.comm, "ng*");
+	set(section.cmdline, "*master*");
+	ck_assert(match_refusal(&section, &facts, &why));
 	ck_assert_str_eq(why.key, "cmdline");
 	ck_assert_str_eq(why.pattern, "*master*");
 	ck_assert_str_eq(why.fact, "nginx: worker -g daemon off;");
 	ck_assert(!why.is_part);
-	set(t.cmdline, "worker");
-	ck_assert(match_refusal(&t, &facts, &why));
+	set(section.cmdline, "worker");
+	ck_assert(match_refusal(&section, &facts, &why));
 	ck_assert(why.is_part);
-	init_section(&t);
-	set(t.pid_file, "/run/nginx.pid");
+	init_section(&section);
+	set(section.pid_file, "/run/nginx.pid");
 	facts.pid_file_pid = 43;
-	ck_assert(match_refusal(&t, &facts, &why));
+	ck_assert(match_refusal(&section, &facts, &why));
 	ck_assert_str_eq(why.key, "pid_file");
 	ck_assert_str_eq(why.fact, "43");
-	init_section(&t);
-	set(t.user, "www-data");
-	t.uid = 34;
-	ck_assert(match_refusal(&t, &facts, &why));
+	init_section(&section);
+	set(section.user, "www-data");
+	section.uid = 34;
+	ck_assert(match_refusal(&section, &facts, &why));
 	ck_assert_str_eq(why.fact, "uid 33");
 }

@@ -12,8 +12,8 @@
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/suite.h"
 
-static struct target_config target;
-static struct config config = {.targets = &target, .n_targets = 1};
+static struct section_config target;
+static struct config config = {.sections = &target, .n_sections = 1};
 static struct loop *loop;
 static struct files *files;
 static struct pid_files *pid_files;
@@ -59,7 +59,7 @@ static void set_up(void)
 	OK(files_new(loop, &files));
 	OK(pid_files_new(files, on_pid_file, NULL, &pid_files));
 	OK(identify_new(files, pid_files, on_identified, NULL, &id));
-	target = (struct target_config){.uid = CONFIG_UID_ANY};
+	target = (struct section_config){.uid = CONFIG_UID_ANY};
 	memcpy(target.cmdline, "*", 2);
 	identify_configure(id, &config);
 	answer.n = 0;

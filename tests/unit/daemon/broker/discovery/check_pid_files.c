@@ -15,8 +15,8 @@
 
 static const char *dir;
 static char one[64], two[64];
-static struct target_config targets[3];
-static struct config config = {.targets = targets};
+static struct section_config targets[3];
+static struct config config = {.sections = targets};
 static struct loop *loop;
 static struct files *files;
 static struct pid_files *p;
@@ -55,7 +55,7 @@ static void configure(size_t n, const char *first, const char *second)
 {
 	memcpy(targets[0].pid_file, first, strlen(first) + 1);
 	memcpy(targets[1].pid_file, second, strlen(second) + 1);
-	config.n_targets = n;
+	config.n_sections = n;
 	ck_assert_int_eq(pid_files_configure(p, &config), 0);
 }
 

@@ -98,7 +98,7 @@ enum { MANY = 32 };
 
 static struct ship ship;
 static struct unwind unwind;
-static struct target_config sections[2];
+static struct section_config sections[2];
 static struct instance *many[MANY];
 
 /*
@@ -127,8 +127,8 @@ static void set_up_many(void)
 	sections[0].autostart = sections[1].autostart = true;
 	sections[0].session_sample_rate = sections[1].session_sample_rate = 1;
 	sections[0].rate_hz = sections[1].rate_hz = 101;
-	b.parts.state.options.config.targets = sections;
-	b.parts.state.options.config.n_targets = 2;
+	b.parts.state.options.config.sections = sections;
+	b.parts.state.options.config.n_sections = 2;
 	for (size_t k = 0; k < MANY; k++) {
 		struct instance *i = calloc(1, sizeof(*i));
 
@@ -234,8 +234,8 @@ TEST(an_instance_whose_section_changes_and_is_removed_is_freed)
 	turn();
 	ck_assert_int_eq(t->phase, TARGET_STOPPING);
 	instance_becomes(many[0], INSTANCE_REMOVED);
-	b.parts.state.options.config.targets = NULL;
-	b.parts.state.options.config.n_targets = 0;
+	b.parts.state.options.config.sections = NULL;
+	b.parts.state.options.config.n_sections = 0;
 	end_run(t);
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);

@@ -14,8 +14,8 @@
 #include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
-static struct target_config targets[2];
-static struct config config = {.targets = targets, .n_targets = 2};
+static struct section_config targets[2];
+static struct config config = {.sections = targets, .n_sections = 2};
 static struct instance instance;
 static struct instance *instances[] = {&instance};
 static struct broker b;
@@ -25,8 +25,8 @@ static struct sections s;
 
 static void set_up(void)
 {
-	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
-	targets[1] = (struct target_config){.name = "two", .comm = "x", .min_age_s = 10};
+	targets[0] = (struct section_config){.name = "one", .exe = "/nowhere/x"};
+	targets[1] = (struct section_config){.name = "two", .comm = "x", .min_age_s = 10};
 	build_broker(&b);
 	b.parts.targets.instances = instances;
 	instance = (struct instance){.targets = &b.parts.targets, .config = targets[0]};
@@ -104,7 +104,7 @@ TEST(no_line_is_logged_after_a_match)
 /* A section is found by its name, whatever its index is now. */
 TEST(totals_outlive_a_process_and_a_reload)
 {
-	const struct target_config first = targets[0];
+	const struct section_config first = targets[0];
 	struct run_totals f;
 
 	instance.delivery.chunks.sent = 3;
