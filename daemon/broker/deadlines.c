@@ -41,28 +41,28 @@ static void check_ring(struct children *c, struct unwind *u)
  * can wait for the target's unwind process, which must make room in its ring for the target's
  * RECORD_END. So that process is killed first, and capture only if it does not answer then.
  */
-static void check_in_capture(struct children *c, struct target *t)
+static void check_in_capture(struct children *c, struct run *run)
 {
-	const bool owes = t->in_capture && c->capture.pid != 0 &&
-			  (t->phase == TARGET_WAITING || t->phase == TARGET_STOPPING);
+	const bool owes = run->in_capture && c->capture.pid != 0 &&
+			  (run->phase == RUN_WAITING || run->phase == RUN_STOPPING);
 
-	if (!count_overdue(&t->capture_overdue_checks, owes))
+	if (!count_overdue(&run->capture_overdue_checks, owes))
 		return;
-	if (t->capture_overdue_checks == OVERDUE_CHECKS && t->phase == TARGET_STOPPING &&
-	    t->unwind != NULL && t->unwind->child.pid != 0)
-		child_fail(&t->unwind->child, "makes no room in its ring");
-	else if (t->capture_overdue_checks == OVERDUE_CHECKS ||
-		 t->capture_overdue_checks >= 2 * OVERDUE_CHECKS)
+	if (run->capture_overdue_checks == OVERDUE_CHECKS && run->phase == RUN_STOPPING &&
+	    run->unwind != NULL && run->unwind->child.pid != 0)
+		child_fail(&run->unwind->child, "makes no room in its ring");
+	else if (run->capture_overdue_checks == OVERDUE_CHECKS ||
+		 run->capture_overdue_checks >= 2 * OVERDUE_CHECKS)
 		child_fail(&c->capture, "does not answer");
 }
 
-static void check_target(struct target *t)
+static void check_target(struct run *run)
 {
-	const bool owes = t->unwind != NULL && t->unwind->child.pid != 0 &&
-			  (t->phase == TARGET_CLOSING || t->session == SESSION_ASKED);
+	const bool owes = run->unwind != NULL && run->unwind->child.pid != 0 &&
+			  (run->phase == RUN_CLOSING || run->session == SESSION_ASKED);
 
-	if (count_overdue(&t->overdue_checks, owes))
-		child_fail(&t->unwind->child, "does not answer");
+	if (count_overdue(&run->overdue_checks, owes))
+		child_fail(&run->unwind->child, "does not answer");
 }
 
 static void check_ship(struct ship *s)
@@ -82,9 +82,9 @@ void deadlines_check_answers(struct broker *b)
 
 	for (size_t i = 0; (child = child_at(&b->parts.children, i)) != NULL; i++)
 		check_child(child);
-	FOR_EACH_TARGET (t, &b->parts.targets) {
-		check_target(t);
-		check_in_capture(&b->parts.children, t);
+	FOR_EACH_RUN (run, &b->parts.targets) {
+		check_target(run);
+		check_in_capture(&b->parts.children, run);
 	}
 	for (size_t i = 0; i < b->parts.children.n_ships; i++)
 		check_ship(b->parts.children.ships[i]);
@@ -94,8 +94,8 @@ void deadlines_check_answers(struct broker *b)
 
 static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 {
-	FOR_EACH_TARGET (t, &b->parts.targets)
-		if (t->unwind == u)
+	FOR_EACH_RUN (run, &b->parts.targets)
+		if (run->unwind == u)
 			return true;
 	return held_execs_need(&b->parts.targets, u);
 }

@@ -18,7 +18,7 @@
  * Answers:
  * - An unwind process must answer a request to open or close a session. A target that has taken
  *   over its unwind process could prevent the answer, and would then occupy places in the table
- *   of targets, which all users share.
+ *   of runs, which all users share.
  * - capture must answer a request to make a ring, and a request to attach to or detach from a
  *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. If capture
  *   does not answer a request to detach, the target's unwind process is killed first, because

@@ -77,13 +77,13 @@ static int on_target_state(void *ctx, struct ipc_message *m)
 {
 	const struct msg_target_state *state = (const void *)m->bytes;
 	struct broker *b = ctx;
-	struct target *t = target_of(&b->parts.targets, state->target);
+	struct run *run = targets_run(&b->parts.targets, state->target);
 
 	/* What a process forks while it crashes may be its crash reporter. */
-	if (t != NULL && state->state == TARGET_ATTACHED && b->parts.state.options.children &&
-	    t->crash.tid == 0)
-		instance_add_missed_children(&b->parts.targets, t->instance);
-	target_on_state(&b->parts.targets, state);
+	if (run != NULL && state->state == TARGET_ATTACHED && b->parts.state.options.children &&
+	    run->crash.tid == 0)
+		instance_add_missed_children(&b->parts.targets, run->instance);
+	attach_on_state(&b->parts.targets, state);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 {
 	struct child *child = ctx;
 	struct broker *b = broker_of(child);
-	struct target *t = target_of(&b->parts.targets, request->target);
+	struct run *run = targets_run(&b->parts.targets, request->target);
 	struct msg_file_reply m = {
 		.h = MSG_HEADER(MSG_FILE_REPLY),
 		.request = request->request,
@@ -127,59 +127,59 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
-	if (error == -ETIMEDOUT && t != NULL)
-		target_files_hang(t, state_now_ns(&b->parts.state));
+	if (error == -ETIMEDOUT && run != NULL)
+		run_files_hang(run, state_now_ns(&b->parts.state));
 }
 
 /*
- * Returns the target that a message of an unwind process is about. NULL: the target has ended while
+ * Returns the run that a message of an unwind process is about. NULL: the run has ended while
  * the message was under way, so the caller ignores the message; or the process has broken a rule,
- * because it names a target of another process, or an id above those of the targets that it had.
+ * because it names a run of another process, or an id above those of the runs that it had.
  * Ids are not used again.
  */
-static struct target *own_target(struct child *child, uint32_t id)
+static struct run *own_run(struct child *child, uint32_t id)
 {
 	const struct unwind *u = (const struct unwind *)child;
-	struct target *t = target_of(&broker_of(child)->parts.targets, id);
+	struct run *run = targets_run(&broker_of(child)->parts.targets, id);
 
-	if (t != NULL && t->unwind == u)
-		return t;
-	if (t != NULL || id == 0 || id > u->newest_target)
+	if (run != NULL && run->unwind == u)
+		return run;
+	if (run != NULL || id == 0 || id > u->newest_run)
 		child_fail(child, "names a target that is not its own");
 	return NULL;
 }
 
 /* unwind applies the same rule before it asks, so a refused request is a fault of unwind. */
-static void warn_file_refused(struct broker *b, struct target *t,
+static void warn_file_refused(struct broker *b, struct run *run,
 			      const struct msg_file_request *request)
 {
 	b->parts.quarantine.refused++;
-	if (t->warned_file_refused)
+	if (run->warned_file_refused)
 		return;
-	t->warned_file_refused = true;
+	run->warned_file_refused = true;
 	log_warning("sentry-profd-unwind has asked for a file of process %d by an invalid name or "
 		    "address range (kind %u): the file is not opened; please report this",
-		    t->pid, request->kind);
+		    run->pid, request->kind);
 }
 
-/* How long files of a target are opened after it was told to close. */
+/* How long files of a process are opened after its run was told to close. */
 #define CLOSING_NS (5 * NS_PER_SEC)
 
 /*
- * Returns true for a file that the last chunk of a target that closes needs for its names: a file
+ * Returns true for a file that the last chunk of a run that closes needs for its names: a file
  * by range or name. Its memory and its maps belong to a process that is not profiled any more.
  */
-static bool is_for_last_chunk(const struct target *t, uint32_t kind)
+static bool is_for_last_chunk(const struct run *run, uint32_t kind)
 {
-	return t->phase != TARGET_CLOSED && clock_mono_ns() - t->closing_ns < CLOSING_NS &&
+	return run->phase != RUN_CLOSED && clock_mono_ns() - run->closing_ns < CLOSING_NS &&
 	       (kind == FILE_KIND_IMAGE || kind == FILE_KIND_DEBUG ||
 		kind == FILE_KIND_DEBUG_LINK || kind == FILE_KIND_PERF_MAP);
 }
 
 /* The environment is part of FILE_KIND_PROGRAM. */
-static bool may_have_environ(const struct target *t, uint32_t kind)
+static bool may_have_environ(const struct run *run, uint32_t kind)
 {
-	return kind != FILE_KIND_PROGRAM || instance_trusts_environ(t->instance);
+	return kind != FILE_KIND_PROGRAM || instance_trusts_environ(run->instance);
 }
 
 static int on_file_request(void *ctx, struct ipc_message *message)
@@ -187,11 +187,11 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 	const struct msg_file_request *request = (const void *)message->bytes;
 	struct child *child = ctx;
 	struct broker *b = broker_of(child);
-	struct target *t = own_target(child, request->target);
+	struct run *run = own_run(child, request->target);
 	int r;
 
 	/* unwind waits for the answer. A child that was killed gets none. */
-	if (t == NULL) {
+	if (run == NULL) {
 		send_file(child, request, -ESRCH, -1, NULL);
 		return 0;
 	}
@@ -199,31 +199,31 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 	case FILE_REQUEST_VALID:
 		break;
 	case FILE_REQUEST_REFUSED:
-		warn_file_refused(b, t, request);
+		warn_file_refused(b, run, request);
 		send_file(child, request, -EINVAL, -1, NULL);
 		return 0;
 	case FILE_REQUEST_VIOLATION:
 		child_fail(child, "requests an unknown kind of file");
 		return 0;
 	}
-	if (target_files_suspended(t, state_now_ns(&b->parts.state))) {
+	if (run_files_suspended(run, state_now_ns(&b->parts.state))) {
 		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
-	r = owners_check(&b->parts.targets, t);
+	r = owners_check(&b->parts.targets, run);
 	if (r == -EACCES)
 		files_count_other_owner(b->parts.files);
 	/* The helper compares the owner, too. */
 	if (shortage_is(-r))
 		r = 0;
-	if (r == 0 && !target_is_open(t) && !is_for_last_chunk(t, request->kind))
+	if (r == 0 && !run_is_open(run) && !is_for_last_chunk(run, request->kind))
 		r = -EACCES;
 	if (r < 0) {
 		send_file(child, request, r, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->parts.files, request, &t->owner, t->pidfd,
-			  !target_is_open(t) || !may_have_environ(t, request->kind), send_file,
+	r = files_request(b->parts.files, request, &run->owner, run->pidfd,
+			  !run_is_open(run) || !may_have_environ(run, request->kind), send_file,
 			  child);
 	if (r == -EINVAL)
 		child_fail(child, "requests a second file before the first is answered");
@@ -232,44 +232,44 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* A target that is being stopped makes its last chunk, which changes nothing. */
-static void chunk_is_finished(const struct target *t)
+/* A run that is being stopped makes its last chunk, which changes nothing. */
+static void chunk_is_finished(const struct run *run)
 {
-	if (t->phase == TARGET_PROFILED)
-		lifecycle_chunk_finished(t->instance);
+	if (run->phase == RUN_PROFILED)
+		lifecycle_chunk_finished(run->instance);
 }
 
-static void warn_chunk_budget(struct target *t)
+static void warn_chunk_budget(struct run *run)
 {
-	if (t->warned_chunk_budget)
+	if (run->warned_chunk_budget)
 		return;
-	t->warned_chunk_budget = true;
+	run->warned_chunk_budget = true;
 	log_warning("process %d: its profile has more chunks than sentry-profd sends for one "
 		    "process: some are discarded (chunk_budget in the statistics)",
-		    t->pid);
+		    run->pid);
 }
 
 static int on_chunk(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	struct run *run = own_run(child, m->target);
 	int r;
 
-	if (t == NULL)
+	if (run == NULL)
 		return 0;
-	if (t->is_for_recordings) {
+	if (run->is_for_recordings) {
 		child_fail(child, "sends a chunk of a process that is only recorded");
 		return 0;
 	}
-	r = delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
-			   t->instance->ship, t->instance->config.platform, m, message->fds);
+	r = delivery_chunk(&broker_of(child)->parts.delivery, &run->instance->delivery,
+			   run->instance->ship, run->instance->config.platform, m, message->fds);
 	if (r == -EDQUOT)
-		warn_chunk_budget(t);
+		warn_chunk_budget(run);
 	else if (r < 0)
 		child_fail(child, "sends an invalid chunk");
 	if (r == 0 || r == -EDQUOT)
-		chunk_is_finished(t);
+		chunk_is_finished(run);
 	return 0;
 }
 
@@ -277,22 +277,22 @@ static int on_chunk_lost(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk_lost *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	struct run *run = own_run(child, m->target);
 
-	if (t == NULL)
+	if (run == NULL)
 		return 0;
 	if (m->reason >= DISCARD_N && m->reason != CHUNK_IDLE) {
 		child_fail(child, "reports the loss of an invalid chunk");
 		return 0;
 	}
 	if (m->reason == CHUNK_IDLE) {
-		t->instance->delivery.chunks.idle++;
-		chunk_is_finished(t);
+		run->instance->delivery.chunks.idle++;
+		chunk_is_finished(run);
 		return 0;
 	}
-	t->instance->delivery.chunks.made++;
-	delivery_lost(&t->instance->delivery, t->instance->ship, m->reason);
-	chunk_is_finished(t);
+	run->instance->delivery.chunks.made++;
+	delivery_lost(&run->instance->delivery, run->instance->ship, m->reason);
+	chunk_is_finished(run);
 	return 0;
 }
 
@@ -300,17 +300,17 @@ static int on_session_opened(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->id);
+	struct run *run = own_run(child, m->id);
 
-	if (t == NULL)
+	if (run == NULL)
 		return 0;
-	if (t->session != SESSION_ASKED) {
+	if (run->session != SESSION_ASKED) {
 		child_fail(child, "opens a session that was not requested");
 		return 0;
 	}
-	t->session = SESSION_OPEN;
-	t->unwind->sessions_asked--;
-	targets_check(&broker_of(child)->parts.targets);
+	run->session = SESSION_OPEN;
+	run->unwind->sessions_asked--;
+	attach_check(&broker_of(child)->parts.targets);
 	return 0;
 }
 
@@ -318,27 +318,27 @@ static int on_session_closed(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->id);
+	struct run *run = own_run(child, m->id);
 
-	if (t == NULL)
+	if (run == NULL)
 		return 0;
-	if (t->session == SESSION_ASKED) {
+	if (run->session == SESSION_ASKED) {
 		child_fail(child, "closes a session before it is open");
 		return 0;
 	}
-	if (target_is_open(t))
-		instance_run_cut_short(t->instance);
-	target_closed(&broker_of(child)->parts.targets, t);
+	if (run_is_open(run))
+		instance_run_cut_short(run->instance);
+	run_closed(&broker_of(child)->parts.children.capture, run);
 	return 0;
 }
 
 static int on_stats(void *ctx, struct ipc_message *message)
 {
 	const struct msg_unwind_stats *m = (const void *)message->bytes;
-	struct target *t = own_target(ctx, m->target);
+	struct run *run = own_run(ctx, m->target);
 
-	if (t != NULL)
-		t->unwind_now = m->counts;
+	if (run != NULL)
+		run->unwind_now = m->counts;
 	return 0;
 }
 
@@ -377,10 +377,10 @@ static int on_recording_chunk(void *ctx, struct ipc_message *message)
 {
 	const struct msg_recording_chunk *m = (const void *)message->bytes;
 	struct child *child = ctx;
-	struct target *t = own_target(child, m->target);
+	struct run *run = own_run(child, m->target);
 
-	if (t != NULL && recordings_chunk(&broker_of(child)->requests.recordings, t, m->recording,
-					  m->size, message->fds[0]) < 0)
+	if (run != NULL && recordings_chunk(&broker_of(child)->requests.recordings, run,
+					    m->recording, m->size, message->fds[0]) < 0)
 		child_fail(child, "sends an invalid chunk");
 	return 0;
 }
@@ -388,20 +388,20 @@ static int on_recording_chunk(void *ctx, struct ipc_message *message)
 static int on_recording_lost(void *ctx, struct ipc_message *message)
 {
 	const struct msg_recording *m = (const void *)message->bytes;
-	struct target *t = own_target(ctx, m->target);
+	struct run *run = own_run(ctx, m->target);
 
-	if (t != NULL)
-		recordings_lost(&broker_of(ctx)->requests.recordings, t, m->recording);
+	if (run != NULL)
+		recordings_lost(&broker_of(ctx)->requests.recordings, run, m->recording);
 	return 0;
 }
 
 static int on_recording_closed(void *ctx, struct ipc_message *message)
 {
 	const struct msg_recording *m = (const void *)message->bytes;
-	struct target *t = own_target(ctx, m->target);
+	struct run *run = own_run(ctx, m->target);
 
-	if (t != NULL)
-		recordings_closed(&broker_of(ctx)->requests.recordings, t, m->recording);
+	if (run != NULL)
+		recordings_closed(&broker_of(ctx)->requests.recordings, run, m->recording);
 	return 0;
 }
 

@@ -75,7 +75,7 @@ static void reset_inherited_state(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	/* Each chunk in flight and each target needs a descriptor. */
+	/* Each chunk in flight and each run needs a descriptor. */
 	privileges_raise_descriptor_limit();
 }
 
@@ -280,9 +280,9 @@ static void check_times(struct broker *b)
 {
 	if (b->parts.state.started_ns == 0 || b->times.is_begun)
 		return;
-	FOR_EACH_TARGET (t, &b->parts.targets)
-		if (t->was_attached && !b->times.is_begun)
-			times_begin(&b->times, t->pid);
+	FOR_EACH_RUN (run, &b->parts.targets)
+		if (run->was_attached && !b->times.is_begun)
+			times_begin(&b->times, run->pid);
 }
 
 static void run_until_end(struct broker *b)
@@ -311,8 +311,8 @@ static void print_output_directory(const struct broker *b)
 
 static bool attached_any(struct broker *b)
 {
-	FOR_EACH_TARGET (t, &b->parts.targets)
-		if (t->instance->was_attached)
+	FOR_EACH_RUN (run, &b->parts.targets)
+		if (run->instance->was_attached)
 			return true;
 	return false;
 }
@@ -325,18 +325,18 @@ static bool were_all_profiled(struct broker *b)
 	if (b->parts.discovery != NULL)
 		return !b->parts.state.start_failed;
 
-	FOR_EACH_TARGET (t, &b->parts.targets) {
-		if (t->instance->origin == INSTANCE_CHILD)
+	FOR_EACH_RUN (run, &b->parts.targets) {
+		if (run->instance->origin == INSTANCE_CHILD)
 			continue;
 		/* ESRCH: the process has ended, which is no error. */
-		if (t->left_out || t->files_suspended_until_ns != 0 ||
-		    (t->attach_error != 0 && t->attach_error != ESRCH))
+		if (run->left_out || run->files_suspended_until_ns != 0 ||
+		    (run->attach_error != 0 && run->attach_error != ESRCH))
 			well = false;
-		if (t->instance->was_attached || t->left_out || t->attach_error != 0)
+		if (run->instance->was_attached || run->left_out || run->attach_error != 0)
 			continue;
 		well = false;
 		if (!b->parts.state.start_failed)
-			refusal_log_not_profiled(t->pid, t->retry_ns != 0);
+			refusal_log_not_profiled(run->pid, run->retry_ns != 0);
 	}
 	return well;
 }

@@ -78,7 +78,7 @@ static void pause_broker(struct broker *b)
 	}
 	now = clock_mono_ns();
 	b->parts.state.suspended_ns += now - since;
-	targets_pause_ended(&b->parts.targets, now);
+	totals_suspension_ended(&b->parts.targets, now);
 	b->parts.children.capture.failures = 0;
 	b->parts.children.capture.restart_ns = now;
 	b->parts.state.pause_requested = false;
@@ -138,7 +138,7 @@ void shutdown_sampling(struct broker *b)
 	 * one.
 	 */
 	patience_start(&patience, state_now_ns(&b->parts.state));
-	targets_close(&b->parts.targets);
+	attach_close_all(&b->parts.targets);
 	while (!targets_all_closed(&b->parts.targets) && run_in_patience(b, &patience))
 		continue;
 }
@@ -167,29 +167,29 @@ static bool has_samples(const struct broker *b)
 
 void shutdown_print_tables(struct broker *b)
 {
-	const bool several = targets_count(&b->parts.targets) > 1;
+	const bool several = targets_count_runs(&b->parts.targets) > 1;
 	struct patience patience;
 
 	if (!has_samples(b))
 		return;
 	(void)fflush(stdout);
 	patience_start(&patience, state_now_ns(&b->parts.state));
-	FOR_EACH_TARGET (t, &b->parts.targets) {
+	FOR_EACH_RUN (run, &b->parts.targets) {
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE),
-			.target = t->id,
+			.target = run->id,
 			.max_rows = TABLE_ROWS,
 		};
 
-		if (!t->was_attached || t->unwind == NULL || t->unwind->child.fd < 0)
+		if (!run->was_attached || run->unwind == NULL || run->unwind->child.fd < 0)
 			continue;
 		if (several) {
-			printf("process %d\n", t->pid);
+			printf("process %d\n", run->pid);
 			(void)fflush(stdout);
 		}
 		b->tables_awaited = 1;
-		child_send(&t->unwind->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
-		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
+		child_send(&run->unwind->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
+		while (b->tables_awaited > 0 && run->unwind->child.fd >= 0 &&
 		       run_in_patience(b, &patience))
 			continue;
 	}

@@ -51,7 +51,7 @@ static void each_second(struct broker *b)
 }
 
 /*
- * Frees the objects that have ended, those that refer to others first: clients, targets,
+ * Frees the objects that have ended, those that refer to others first: clients, runs,
  * envelopes and recordings refer to instances, and these to children.
  */
 static void sweep(struct broker *b)
@@ -71,7 +71,7 @@ static void check_heartbeat(struct broker *b)
 	if (!watch_capture_hangs(&b->parts.children, &target))
 		return;
 	if (target != 0)
-		targets_capture_died(&b->parts.targets, target);
+		totals_capture_died(&b->parts.targets, target);
 	watch_kill_capture(&b->parts.children);
 }
 
@@ -100,15 +100,15 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	requests_check(&b->requests);
 	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		discovery_check(b->parts.discovery);
-	/* Clients want runs, instances_check() starts them, and targets_check() attaches. */
+	/* Clients want runs, instances_check() starts them, and attach_check() attaches. */
 	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
-	targets_check(&b->parts.targets);
+	attach_check(&b->parts.targets);
 	held_execs_check(&b->parts.targets);
-	/* After the questions of targets_check(), which become requests for files. */
+	/* After the questions of attach_check(), which become requests for files. */
 	leak_check_turn(&b->parts.leak_check);
 	files_check(b->parts.files);
-	/* After targets_check(): a recording begins in an open session. */
+	/* After attach_check(): a recording begins in an open session. */
 	recordings_check(&b->requests.recordings);
 	inspect_check(&b->requests.inspector);
 	if (governor_is_due(&b->parts.targets))

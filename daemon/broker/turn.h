@@ -2,7 +2,7 @@
  * A turn of the broker's event loop: waits for events, then calls each part of the broker in a
  * fixed order, and at the end frees the objects that have ended.
  *
- * The lists of the broker (instances, targets, unwinds, ships, envelopes, clients, recordings)
+ * The lists of the broker (instances, runs, unwinds, ships, envelopes, clients, recordings)
  * change in two places only. An object is appended when it is made. An object that has ended is
  * marked, so that no function finds it any more, and is freed at the end of the turn, when no
  * list is being walked.

@@ -15,11 +15,11 @@ static void on_started(void *ctx, struct child *child)
 	struct broker *b = ctx;
 
 	if (child->type->kind == CHILD_CAPTURE)
-		FOR_EACH_TARGET (t, &b->parts.targets)
-			target_start(&b->parts.targets, t);
+		FOR_EACH_RUN (run, &b->parts.targets)
+			attach_start(&b->parts.targets, run);
 	else if (child->type->kind == CHILD_SHIP)
 		delivery_resend(&b->parts.delivery, (struct ship *)child);
-	targets_check(&b->parts.targets);
+	attach_check(&b->parts.targets);
 }
 
 static void count_death(struct broker *b, const struct unwind *u, int status)
@@ -44,12 +44,12 @@ static void on_died(void *ctx, struct child *child, int status)
 	case CHILD_CAPTURE:
 		held_execs_clear(&b->parts.targets);
 		if (!b->parts.children.capture_done)
-			targets_capture_died(&b->parts.targets, 0);
+			totals_capture_died(&b->parts.targets, 0);
 		break;
 	case CHILD_UNWIND:
 		count_death(b, u, status);
 		files_forget(b->parts.files, child);
-		targets_unwind_died(&b->parts.targets, u);
+		totals_unwind_died(&b->parts.targets, u);
 		break;
 	case CHILD_SHIP:
 		if (child->is_leaving)
@@ -117,7 +117,7 @@ void wiring_connect(struct broker *b)
 	b->parts.targets.children = &b->parts.children;
 	b->parts.targets.delivery = &b->parts.delivery;
 	b->parts.targets.governor = &b->parts.governor;
-	b->parts.targets.events = (struct target_events){
+	b->parts.targets.events = (struct targets_events){
 		.ctx = b,
 		.instance_gone = on_instance_gone,
 		.owner_changed = on_owner_changed,

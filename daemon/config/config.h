@@ -7,7 +7,7 @@
  *     config_set        sets an option of the command line, which replaces the value of [sentry]
  *                       or [profiler] (config_value.h)
  *     config_resolve    sets from the environment what is not given yet, and the defaults that
- *                       depend on it; copies to each target what the target takes over from
+ *                       depend on it; copies to each section what the section takes over from
  *                       [sentry] and [profiler] (config_resolve.h)
  *
  * Each step adds the faults that it finds (config_fault.h) and goes on.

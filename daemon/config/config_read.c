@@ -102,7 +102,7 @@ static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 	return true;
 }
 
-/* Copies the NAME of target "NAME". Returns -1 if heading is not of this form. */
+/* Copies the NAME of [target "NAME"]. Returns -1 if heading is not of this form. */
 static int section_name(const char *heading, char ret[CONFIG_NAME_MAX])
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"

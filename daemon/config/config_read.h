@@ -13,7 +13,7 @@
 #include "daemon/config/config_fault.h"
 #include "lib/base/util.h"
 
-/* The largest file, in bytes. Each target may have a file of its own. */
+/* The largest file, in bytes. Each section may have a file of its own. */
 #define CONFIG_FILE_BYTES_MAX (1u << 20)
 
 /* The longest line, in bytes, without its end and the blanks around it. */

@@ -1,7 +1,7 @@
 /*
  * Completes a configuration after files and command line were read. Sets what neither gave: from
  * the environment, or to a default that depends on the environment or on other values (environment,
- * spotlight, the settings of targets; config_init() has set all other defaults). Each [target]
+ * spotlight, the settings of sections; config_init() has set all other defaults). Each [target]
  * section takes over from [sentry] and [profiler] what it does not set. Then checks what a single
  * value cannot show, such as a section that no process can match.
  */

@@ -361,16 +361,16 @@ static void end_broker(void)
 	children_kill(&b.parts.children);
 	children_reap(&b.parts.children);
 	delivery_give_up(&b.parts.delivery);
-	FOR_EACH_TARGET (t, &b.parts.targets)
-		t->session = SESSION_NONE;
+	FOR_EACH_RUN (run, &b.parts.targets)
+		run->session = SESSION_NONE;
 	free_recordings();
 	if (b.requests.inspector.current != NULL) {
 		now_ns += 1000 * NS_PER_SEC;
 		inspect_check(&b.requests.inspector);
 		free(b.requests.inspector.current);
 	}
-	FOR_EACH_TARGET (t, &b.parts.targets)
-		target_retire(t);
+	FOR_EACH_RUN (run, &b.parts.targets)
+		attach_retire(run);
 	targets_sweep(&b.parts.targets);
 	free_instances(&b.parts.targets);
 	for (size_t i = 0; (child = child_at(&b.parts.children, i)) != NULL; i++)
@@ -406,8 +406,8 @@ static void check_broker(void)
 		const struct unwind *u = c->unwinds[i];
 		size_t asked = 0;
 
-		FOR_EACH_TARGET (t, &b.parts.targets)
-			asked += t->unwind == u && t->session == SESSION_ASKED;
+		FOR_EACH_RUN (run, &b.parts.targets)
+			asked += run->unwind == u && run->session == SESSION_ASKED;
 		assert(asked == u->sessions_asked && asked <= MSG_SESSIONS_ASKED_MAX);
 	}
 	for (size_t k = 0; k < b.parts.targets.n_instances; k++) {
@@ -536,10 +536,10 @@ static uint32_t pick_target(const struct child *child, uint8_t n)
 	uint32_t ids[HEARTBEAT_SLOTS];
 	size_t count = 0;
 
-	FOR_EACH_TARGET (t, &b.parts.targets)
+	FOR_EACH_RUN (run, &b.parts.targets)
 		if (n >= 240 || child->type->kind != CHILD_UNWIND ||
-		    t->unwind == (const struct unwind *)child)
-			ids[count++] = t->id;
+		    run->unwind == (const struct unwind *)child)
+			ids[count++] = run->id;
 	return count == 0 ? n : ids[n % count];
 }
 
@@ -829,8 +829,8 @@ static void change_subject(uint8_t n)
 		add_subject(n % SUBJECTS);
 	else if (n & 4)
 		instance_becomes(i, n & 8 ? INSTANCE_ENDED : INSTANCE_REMOVED);
-	else if (i->target != NULL)
-		target_stop(&b.parts.targets, i->target);
+	else if (i->run != NULL)
+		attach_stop(&b.parts.targets, i->run);
 }
 
 enum step {

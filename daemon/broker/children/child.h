@@ -113,7 +113,7 @@ struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
 	struct owner_key key;
-	uint32_t newest_target; /* the largest id of the targets that the process has had */
+	uint32_t newest_run; /* the largest id of the runs that the process has had */
 	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
 	/*

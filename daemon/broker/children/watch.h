@@ -23,7 +23,7 @@
  * Returns true if capture hangs: its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a
  * target's memory or was stopped by a signal; or its heartbeat is 10 s old. Then *ret_target is the
  * id of the target whose memory capture waits for, or 0 if no target is the cause. After true, the
- * caller passes an id that is not 0 to targets_capture_died(), and then calls watch_kill_capture().
+ * caller passes an id that is not 0 to totals_capture_died(), and then calls watch_kill_capture().
  *
  * If the heartbeat is in the future, this function kills capture itself and returns false. The
  * broker calls this function in every turn of the event loop.

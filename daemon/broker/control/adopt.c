@@ -322,7 +322,7 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 	if (refuse_user(ts, peer, i, false, ret))
 		return NULL;
 	/* The owner of a process that has no run may have been read long ago. */
-	if (i->target == NULL && owners_look(ts, i) < 0) {
+	if (i->run == NULL && owners_look(ts, i) < 0) {
 		ret->m.result = instance_is_gone(i) ? PROTOCOL_DENIED : PROTOCOL_NO_PROCESS;
 		return NULL;
 	}
@@ -342,7 +342,7 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 	}
 	lift_budget(i, peer);
 	/* Capture may have to attach to the process, which costs as much as attach. */
-	if (!peer->is_operator && i->target == NULL)
+	if (!peer->is_operator && i->run == NULL)
 		ret->work = WORK_USER;
 	return i;
 }

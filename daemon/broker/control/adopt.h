@@ -10,7 +10,7 @@
  * administrator has decided: those that a section matches, that the command line names, or that an
  * operator has attached.
  *
- * The request changes the instance only: targets/instances.h then starts a target, and capture
+ * The request changes the instance only: targets/instances.h then starts a run, and capture
  * attaches by ptrace.
  */
 #ifndef DAEMON_BROKER_CONTROL_ADOPT_H

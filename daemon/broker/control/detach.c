@@ -49,9 +49,9 @@ static void let_go(struct instance *i, const struct protocol_request *m)
  */
 static bool has_run(struct targets *ts, int32_t pid)
 {
-	FOR_EACH_TARGET (t, ts)
-		if (t->pid == pid && ((t->in_capture && ts->children->capture.pid != 0) ||
-				      (target_is_open(t) && state_is_profiling(ts->state))))
+	FOR_EACH_RUN (run, ts)
+		if (run->pid == pid && ((run->in_capture && ts->children->capture.pid != 0) ||
+					(run_is_open(run) && state_is_profiling(ts->state))))
 			return true;
 	return false;
 }

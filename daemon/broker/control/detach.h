@@ -9,7 +9,7 @@
  * released process wait for its next run, those of a detached one end.
  *
  * These requests change the instance (targets/instance.h) only: targets/instances.h then stops and
- * starts targets. A process that is no instance yet can be attached to during its release, when
+ * starts runs. A process that is no instance yet can be attached to during its release, when
  * discovery finds it.
  */
 #ifndef DAEMON_BROKER_CONTROL_DETACH_H

@@ -47,7 +47,7 @@ struct recording {
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
 	/*
-	 * The target whose unwind process was asked to record, and the pid of that process. target
+	 * The run whose unwind process was asked to record, and the pid of that process. target
 	 * is 0 if no process was asked.
 	 */
 	uint32_t target;
@@ -66,12 +66,12 @@ struct recording {
 	bool is_over;
 };
 
-/* Returns the current recording of target t with this number, or NULL. */
-static struct recording *find_recording(const struct recordings *rs, const struct target *t,
+/* Returns the current recording of the run with this number, or NULL. */
+static struct recording *find_recording(const struct recordings *rs, const struct run *run,
 					uint32_t number)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
-		if (!r->is_over && r->number == number && r->target == t->id)
+		if (!r->is_over && r->number == number && r->target == run->id)
 			return r;
 	return NULL;
 }
@@ -270,17 +270,17 @@ void recordings_gone(struct recordings *rs, const struct control_peer *peer)
 	}
 }
 
-int recordings_chunk(const struct recordings *rs, const struct target *t, uint32_t number,
+int recordings_chunk(const struct recordings *rs, const struct run *run, uint32_t number,
 		     uint64_t size, int fd)
 {
-	struct recording *r = find_recording(rs, t, number);
+	struct recording *r = find_recording(rs, run, number);
 
 	if (!delivery_is_payload(fd, size))
 		return -EPROTO;
 	if (r == NULL)
 		return 0;
-	if (r->instance->target != NULL)
-		(void)!owners_check(rs->targets, r->instance->target);
+	if (r->instance->run != NULL)
+		(void)!owners_check(rs->targets, r->instance->run);
 	if (has_lost_right(r))
 		r->reader.lost++;
 	else
@@ -289,17 +289,17 @@ int recordings_chunk(const struct recordings *rs, const struct target *t, uint32
 	return 0;
 }
 
-void recordings_lost(const struct recordings *rs, const struct target *t, uint32_t number)
+void recordings_lost(const struct recordings *rs, const struct run *run, uint32_t number)
 {
-	struct recording *r = find_recording(rs, t, number);
+	struct recording *r = find_recording(rs, run, number);
 
 	if (r != NULL)
 		r->reader.lost++;
 }
 
-void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number)
+void recordings_closed(const struct recordings *rs, const struct run *run, uint32_t number)
 {
-	struct recording *r = find_recording(rs, t, number);
+	struct recording *r = find_recording(rs, run, number);
 
 	if (r != NULL)
 		r->target = 0;
@@ -308,10 +308,11 @@ void recordings_closed(const struct recordings *rs, const struct target *t, uint
 /* Returns true if the session that was asked to record still exists and may send chunks. */
 static bool session_is_there(const struct recording *r)
 {
-	const struct target *t = r->instance->target;
+	const struct run *run = r->instance->run;
 
-	return r->target != 0 && t != NULL && t->id == r->target && t->session == SESSION_OPEN &&
-	       t->phase != TARGET_CLOSED && t->unwind->child.pid == r->unwind_pid;
+	return r->target != 0 && run != NULL && run->id == r->target &&
+	       run->session == SESSION_OPEN && run->phase != RUN_CLOSED &&
+	       run->unwind->child.pid == r->unwind_pid;
 }
 
 static void end_in_unwind(struct recording *r)
@@ -322,29 +323,29 @@ static void end_in_unwind(struct recording *r)
 		.recording = r->number,
 	};
 
-	child_send(&r->instance->target->unwind->child, &m, sizeof(m), NULL, 0);
+	child_send(&r->instance->run->unwind->child, &m, sizeof(m), NULL, 0);
 	r->end_is_asked = true;
 }
 
-static void start_in_unwind(struct recording *r, struct target *t)
+static void start_in_unwind(struct recording *r, struct run *run)
 {
 	struct msg_recording_open m = {
 		.h = MSG_HEADER(MSG_RECORDING_OPEN),
-		.target = t->id,
+		.target = run->id,
 		.recording = r->number,
 		.chunk_us = r->chunk_us,
 	};
 
 	memcpy(m.profiler_id, r->profiler_id, sizeof(m.profiler_id));
-	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
-	r->target = t->id;
-	r->unwind_pid = t->unwind->child.pid;
+	child_send(&run->unwind->child, &m, sizeof(m), NULL, 0);
+	r->target = run->id;
+	r->unwind_pid = run->unwind->child.pid;
 }
 
 static void check_recording(const struct recordings *rs, struct recording *r)
 {
 	const struct instance *i = r->instance;
-	struct target *t = i->target;
+	struct run *run = i->run;
 
 	if (has_lost_right(r)) {
 		r->is_denied = true;
@@ -367,16 +368,16 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 	r->target = 0;
 	if (r->is_finishing)
 		end_recording(r, PROTOCOL_RECORD_DONE);
-	else if (i->life == INSTANCE_ENDED && t != NULL && !target_is_over(t))
-		return; /* the target still makes its last chunk */
+	else if (i->life == INSTANCE_ENDED && run != NULL && !run_is_over(run))
+		return; /* the run still makes its last chunk */
 	else if (i->life == INSTANCE_ENDED)
 		end_recording(r, PROTOCOL_RECORD_NO_PROCESS);
 	else if (rs->targets->state->phase >= PHASE_STOPPING)
 		end_recording(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
 		end_recording(r, PROTOCOL_RECORD_LEFT_OUT);
-	else if (t != NULL && target_is_open(t) && t->session == SESSION_OPEN)
-		start_in_unwind(r, t);
+	else if (run != NULL && run_is_open(run) && run->session == SESSION_OPEN)
+		start_in_unwind(r, run);
 }
 
 /*

@@ -12,8 +12,8 @@
  * A recording belongs to an instance (targets/instance.h) and ends with the instance's process,
  * or, unless an operator requested it, when the key of the process changes (targets/owners.h).
  * The recording goes on when a user stops or starts the profiling of that process, and when the
- * unwind process dies. If an instance is not profiled for Sentry, a target is started for its
- * recordings alone (target.is_for_recordings).
+ * unwind process dies. If an instance is not profiled for Sentry, a run is started for its
+ * recordings alone (run.is_for_recordings).
  */
 #ifndef DAEMON_BROKER_CONTROL_RECORDINGS_H
 #define DAEMON_BROKER_CONTROL_RECORDINGS_H
@@ -23,7 +23,7 @@
 #include "daemon/process/peer.h"
 
 struct recording;
-struct target;
+struct run;
 struct targets;
 
 /* The current recordings. If all members except targets are zero, there is no recording. */
@@ -49,20 +49,20 @@ void recordings_gone(struct recordings *rs, const struct control_peer *peer);
 
 /*
  * The next three functions handle messages of an unwind process about the recording with this
- * number, on target t. An unknown number is ignored, since the recording may have ended.
+ * number, on run. An unknown number is ignored, since the recording may have ended.
  *
  * The unwind process has sent a chunk of size bytes. fd stays the caller's. Returns 0, or
  * -EPROTO if fd is no sealed payload of that size.
  */
-must_check int recordings_chunk(const struct recordings *rs, const struct target *t,
-				uint32_t number, uint64_t size, int fd);
+must_check int recordings_chunk(const struct recordings *rs, const struct run *run, uint32_t number,
+				uint64_t size, int fd);
 /* The unwind process has lost a chunk of the recording. */
-void recordings_lost(const struct recordings *rs, const struct target *t, uint32_t number);
+void recordings_lost(const struct recordings *rs, const struct run *run, uint32_t number);
 /* The unwind process has closed the recording; no more chunks come. */
-void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number);
+void recordings_closed(const struct recordings *rs, const struct run *run, uint32_t number);
 
 /*
- * To be called at every turn, after targets_check(), which opens sessions: asks the unwind
+ * To be called at every turn, after attach_check(), which opens sessions: asks the unwind
  * processes to start recordings that have not begun, and ends recordings whose process has ended,
  * whose peer wants no more, or that cannot go on.
  */

@@ -2,9 +2,9 @@
  * Reload (SIGHUP, sentry-profctl reload): reads the files of the configuration again. The new
  * configuration replaces the old one. If it has an error, nothing changes.
  *
- * Processes of unchanged sections are profiled without interruption. The targets of changed
- * sections (targets/targets.h: runs of the profiler) are stopped, and new ones are started with
- * the new section. The targets of removed sections are stopped. Discovery checks all processes
+ * Processes of unchanged sections are profiled without interruption. The runs on processes
+ * of changed sections are stopped, and new ones are started with
+ * the new section. The runs of removed sections are stopped. Discovery checks all processes
  * again.
  */
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H

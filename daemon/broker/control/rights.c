@@ -23,7 +23,7 @@ bool rights_may_control(const struct peer *peer, const struct instance *i)
 	if (peer->is_operator)
 		return true;
 	/* The owner of a process that has a run is at most a second old. */
-	return (i->target == NULL || i->owner.uid == peer->uid) && rights_is_own(peer, i->pid);
+	return (i->run == NULL || i->owner.uid == peer->uid) && rights_is_own(peer, i->pid);
 }
 
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,

@@ -458,8 +458,8 @@ static void check_process(struct discovery *d, const struct recheck *s)
 	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
 		postpone(d, s);
 	close_fd(&process.pidfd);
-	if (is_known && known->target != NULL && target_is_open(known->target))
-		(void)!owners_check(d->targets, known->target);
+	if (is_known && known->run != NULL && run_is_open(known->run))
+		(void)!owners_check(d->targets, known->run);
 }
 
 static void check_due(struct discovery *d, uint64_t now_ns)

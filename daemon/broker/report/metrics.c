@@ -78,7 +78,7 @@ static void put_processes(const struct text *t, struct parts *parts)
 	uint64_t profiled = 0;
 
 	for (size_t i = 0; i < parts->targets.n_instances; i++)
-		profiled += parts->targets.instances[i]->target != NULL;
+		profiled += parts->targets.instances[i]->run != NULL;
 	family(t, "build", INFO, NULL, "Version of the running sentry-profd.");
 	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
 	family(t, "processes", GAUGE, NULL,

@@ -43,9 +43,9 @@ static void sum_numbers(struct targets *ts, struct progress_numbers *ret)
 		.missed = totals_missed(&all),
 		.chunks = all.chunks.made,
 	};
-	FOR_EACH_TARGET (t, ts)
-		if (t->phase == TARGET_PROFILED)
-			ret->threads += target_threads(ts, t);
+	FOR_EACH_RUN (run, ts)
+		if (run->phase == RUN_PROFILED)
+			ret->threads += totals_threads(ts, run);
 }
 
 void progress_check(struct progress *p, struct targets *ts)

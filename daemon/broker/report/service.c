@@ -21,14 +21,14 @@ void service_init(struct notify *n)
 			    strerror(-r));
 }
 
-/* Counts the targets that are profiled, and those that wait for it. */
-static void count_targets(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
+/* Counts the processes that are profiled, and those that wait for it. */
+static void count_runs(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;
 	*ret_waiting = 0;
-	FOR_EACH_TARGET (t, &parts->targets) {
-		*ret_profiled += t->phase == TARGET_PROFILED;
-		*ret_waiting += t->phase == TARGET_WAITING;
+	FOR_EACH_RUN (run, &parts->targets) {
+		*ret_profiled += run->phase == RUN_PROFILED;
+		*ret_waiting += run->phase == RUN_WAITING;
 	}
 }
 
@@ -77,7 +77,7 @@ void service_check(struct notify *n, struct parts *parts)
 	uint64_t beat = 0;
 	size_t profiled, waiting;
 
-	count_targets(parts, &profiled, &waiting);
+	count_runs(parts, &profiled, &waiting);
 	report_status(n, parts, profiled, waiting);
 	if (n->state == NOTIFY_STARTING && parts->children.has_worked[CHILD_CAPTURE] &&
 	    parts->children.has_worked[CHILD_SHIP])

@@ -75,9 +75,9 @@ static void put_string_or_null(FILE *out, const char *text)
 
 static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 {
-	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
+	if (i->run == NULL || i->run->phase != RUN_PROFILED)
 		return 0;
-	return target_threads(&parts->targets, i->target);
+	return totals_threads(&parts->targets, i->run);
 }
 
 /* Writes until when a process is released. */
@@ -110,14 +110,13 @@ static const char *error_of(const struct instance *i, char *buffer, size_t size)
 
 static void put_totals(FILE *out, const struct parts *parts, const struct instance *i)
 {
-	const bool runs =
-		i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings;
+	const bool runs = i->run != NULL && run_is_open(i->run) && !i->run->is_for_recordings;
 	struct run_totals f;
 	char text[64];
 
 	totals_of_instance(&parts->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
-	put_string_or_null(out, runs ? i->target->profiler_id : "");
+	put_string_or_null(out, runs ? i->run->profiler_id : "");
 	fprintf(out,
 		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
 		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
@@ -150,7 +149,7 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		 * A reader who may not see the target's statistics gets the configured rate: the
 		 * present one, set by the governor, would show what the process does.
 		 */
-		sees && i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
+		sees && i->run != NULL ? i->run->rate_hz : i->config.rate_hz);
 	if (sees)
 		put_totals(out, parts, i);
 	else
@@ -331,8 +330,8 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 	struct spool_counts spool;
 	size_t profiling = 0;
 
-	FOR_EACH_TARGET (t, &parts->targets)
-		profiling += t->phase == TARGET_PROFILED;
+	FOR_EACH_RUN (run, &parts->targets)
+		profiling += run->phase == RUN_PROFILED;
 	ships_sum_spool(&parts->children, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "

@@ -26,7 +26,7 @@ enum phase {
 };
 
 /*
- * The clocks that targets/targets.h reads for the times of a target. Tests replace them. All other
+ * The clocks that targets/run.h reads for the times of a run. Tests replace them. All other
  * code calls lib/base/clock.h.
  */
 struct state_clocks {

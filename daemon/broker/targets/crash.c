@@ -23,7 +23,7 @@ static const char *signal_name(int32_t signal)
 	return name != NULL ? name : "?";
 }
 
-void crash_on_left(struct targets *ts, struct target *t, const struct msg_target_state *m)
+void crash_on_left(struct targets *ts, struct run *run, const struct msg_target_state *m)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	char name[PROCESS_NAME_SIZE];
@@ -32,91 +32,91 @@ void crash_on_left(struct targets *ts, struct target *t, const struct msg_target
 		child_fail(&ts->children->capture, "reports a crash without a thread or a signal");
 		return;
 	}
-	process_name(t->pid, name);
+	process_name(run->pid, name);
 	log_warning(
 		"process %d (%s) has crashed by SIG%s, for which it has a handler: detached, so "
 		"that a crash reporter can trace it",
-		t->pid, name, signal_name(m->signal));
-	targets_left_in_crash(ts, t, now_ns);
-	t->crash = (struct target_crash){
+		run->pid, name, signal_name(m->signal));
+	totals_left_in_crash(ts, run, now_ns);
+	run->crash = (struct run_crash){
 		.tid = m->tid,
 		.signal = m->signal,
 		.began_ns = now_ns,
 		.blocks_signal = m->blocks_signal != 0,
 		.awaits_exec = m->awaits_exec != 0,
 	};
-	t->phase = TARGET_WAITING;
-	t->crash.wait_ns = CRASH_LOOK_NS;
-	t->retry_ns = now_ns + CRASH_LOOK_NS;
-	t->instance->crashes.left++;
+	run->phase = RUN_WAITING;
+	run->crash.wait_ns = CRASH_LOOK_NS;
+	run->retry_ns = now_ns + CRASH_LOOK_NS;
+	run->instance->crashes.left++;
 }
 
-void crash_on_traced(struct target *t, const struct msg_target_state *m)
+void crash_on_traced(struct run *run, const struct msg_target_state *m)
 {
 	char name[PROCESS_NAME_SIZE];
 
-	t->instance->crashes.traced++;
-	process_name(t->pid, name);
+	run->instance->crashes.traced++;
+	process_name(run->pid, name);
 	log_warning(
 		"process %d (%s) has crashed by SIG%s, and sentry-profd could not detach: a thread "
 		"did not stop, and processes of uid %u crash too often; a crash reporter may fail",
-		t->pid, name, is_known(m->signal) ? signal_name(m->signal) : "?", t->owner.uid);
+		run->pid, name, is_known(m->signal) ? signal_name(m->signal) : "?", run->owner.uid);
 }
 
 /* Returns true if the thread has left the handler or has exited, as far as is known. */
-static bool has_left_handler(const struct target *t, uint64_t now_ns)
+static bool has_left_handler(const struct run *run, uint64_t now_ns)
 {
 	uint32_t blocked;
 
-	if (!threads_blocked_signals(t->pid, (int32_t)t->crash.tid, &blocked))
+	if (!threads_blocked_signals(run->pid, (int32_t)run->crash.tid, &blocked))
 		return true;
-	if (!t->crash.blocks_signal)
-		return now_ns - t->crash.began_ns >= CRASH_UNSEEN_NS;
-	return (blocked >> (t->crash.signal - 1) & 1) == 0;
+	if (!run->crash.blocks_signal)
+		return now_ns - run->crash.began_ns >= CRASH_UNSEEN_NS;
+	return (blocked >> (run->crash.signal - 1) & 1) == 0;
 }
 
 /* The process has survived the crash. */
-static void note_survival(struct target *t)
+static void note_survival(struct run *run)
 {
-	struct instance_crashes *c = &t->instance->crashes;
-	struct survived_crash *s = &c->survived[t->crash.signal];
+	struct instance_crashes *c = &run->instance->crashes;
+	struct survived_crash *s = &c->survived[run->crash.signal];
 	char name[PROCESS_NAME_SIZE];
-	const bool again = s->n > 0 && t->crash.began_ns - s->last_ns < CRASH_AGAIN_NS;
+	const bool again = s->n > 0 && run->crash.began_ns - s->last_ns < CRASH_AGAIN_NS;
 
 	s->n++;
-	s->last_ns = t->crash.began_ns;
+	s->last_ns = run->crash.began_ns;
 	if (!again && s->n < CRASH_SURVIVED_MAX)
 		return;
-	c->ignored |= UINT32_C(1) << (t->crash.signal - 1);
-	process_name(t->pid, name);
+	c->ignored |= UINT32_C(1) << (run->crash.signal - 1);
+	process_name(run->pid, name);
 	log_warning("process %d (%s) goes on after SIG%s: the signal no longer counts as a crash "
 		    "until the process executes another program; run sentry-profctl detach before "
 		    "a crash reporter has to trace it",
-		    t->pid, name, signal_name(t->crash.signal));
+		    run->pid, name, signal_name(run->crash.signal));
 }
 
-bool crash_is_over(struct targets *ts, struct target *t, uint64_t now_ns)
+bool crash_is_over(struct targets *ts, struct run *run, uint64_t now_ns)
 {
-	if (t->crash.tid == 0 || t->crash.is_over)
+	if (run->crash.tid == 0 || run->crash.is_over)
 		return true;
-	if (has_left_handler(t, now_ns) &&
-	    threads_find_tracer(t->pid, ts->children->capture.pid) == 0) {
-		t->crash.is_over = true;
-		note_survival(t);
+	if (has_left_handler(run, now_ns) &&
+	    threads_find_tracer(run->pid, ts->children->capture.pid) == 0) {
+		run->crash.is_over = true;
+		note_survival(run);
 		return true;
 	}
-	t->crash.wait_ns = min_u64(2 * t->crash.wait_ns, CRASH_LOOK_MAX_NS);
-	t->retry_ns = now_ns + t->crash.wait_ns;
+	run->crash.wait_ns = min_u64(2 * run->crash.wait_ns, CRASH_LOOK_MAX_NS);
+	run->retry_ns = now_ns + run->crash.wait_ns;
 	return false;
 }
 
-void crash_attached(struct target *t)
+void crash_attached(struct run *run)
 {
-	if (t->crash.tid == 0)
+	if (run->crash.tid == 0)
 		return;
-	log_debug("attached to process %d again, which has survived SIG%s", t->pid,
-		  signal_name(t->crash.signal));
-	t->crash = (struct target_crash){0};
+	log_debug("attached to process %d again, which has survived SIG%s", run->pid,
+		  signal_name(run->crash.signal));
+	run->crash = (struct run_crash){0};
 }
 
 void crash_forget(struct instance *i)
@@ -132,8 +132,8 @@ uint32_t crash_ignored(const struct instance *i)
 
 bool crash_is_reported(struct targets *ts, int32_t pid)
 {
-	FOR_EACH_TARGET (t, ts)
-		if (t->pid == pid && t->crash.tid != 0 && !t->crash.is_over)
+	FOR_EACH_RUN (run, ts)
+		if (run->pid == pid && run->crash.tid != 0 && !run->crash.is_over)
 			return true;
 	return false;
 }

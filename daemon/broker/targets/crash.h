@@ -31,21 +31,21 @@
 #define CRASH_SURVIVED_MAX 5
 
 /* Handles TARGET_CRASHED: the target waits until the crash is over. Logs a line. */
-void crash_on_left(struct targets *ts, struct target *t, const struct msg_target_state *m);
+void crash_on_left(struct targets *ts, struct run *run, const struct msg_target_state *m);
 
 /* Handles TARGET_CRASHES_TRACED: counts it and logs a line. */
-void crash_on_traced(struct target *t, const struct msg_target_state *m);
+void crash_on_traced(struct run *run, const struct msg_target_state *m);
 
 /*
- * Called when t->retry_ns has come. Returns true if capture may attach again: no crash is under
+ * Called when run->retry_ns has come. Returns true if capture may attach again: no crash is under
  * way, or no other process traces a thread, and the crashed thread has left its handler, in which
- * the signal is blocked, or has exited. Returns false, with t->retry_ns set, if the process is to
+ * the signal is blocked, or has exited. Returns false, with run->retry_ns set, if the process is to
  * be looked at later.
  */
-must_check bool crash_is_over(struct targets *ts, struct target *t, uint64_t now_ns);
+must_check bool crash_is_over(struct targets *ts, struct run *run, uint64_t now_ns);
 
 /* Capture has attached again. */
-void crash_attached(struct target *t);
+void crash_attached(struct run *run);
 
 /* The process has executed a program: no signal is known to be ordinary work for it. */
 void crash_forget(struct instance *i);

@@ -85,7 +85,7 @@ static void read_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 }
 
 /*
- * The work for one target since the last interval: the time of capture in ns, the number of samples
+ * The work for one run since the last interval: the time of capture in ns, the number of samples
  * that capture made for unwind, and the processor time in ns that the target is charged with.
  */
 struct work {
@@ -94,15 +94,15 @@ struct work {
 	double used;
 };
 
-static void read_work(const struct targets *ts, struct target *t, struct work *ret)
+static void read_work(const struct targets *ts, struct run *run, struct work *ret)
 {
 	struct capture_counters now;
 
-	totals_capture(ts, t, &now);
-	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
-	ret->captured = (double)(now.captured - t->governed.captured);
-	t->governed.cost_ns = now.cost_ns;
-	t->governed.captured = now.captured;
+	totals_capture(ts, run, &now);
+	ret->capture = (double)(now.cost_ns - run->governed.cost_ns);
+	ret->captured = (double)(now.captured - run->governed.captured);
+	run->governed.cost_ns = now.cost_ns;
+	run->governed.captured = now.captured;
 }
 
 static double share_of(double whole, double share, double sum, size_t n)
@@ -128,14 +128,14 @@ static void charge_unwind(struct targets *ts, struct work *works, const struct u
 	double sum = 0;
 	size_t n = 0, i = 0;
 
-	FOR_EACH_TARGET (t, ts) {
-		sum += t->unwind == u ? works[i].captured : 0;
-		n += t->unwind == u;
+	FOR_EACH_RUN (run, ts) {
+		sum += run->unwind == u ? works[i].captured : 0;
+		n += run->unwind == u;
 		i++;
 	}
 	i = 0;
-	FOR_EACH_TARGET (t, ts) {
-		if (t->unwind == u)
+	FOR_EACH_RUN (run, ts) {
+		if (run->unwind == u)
 			works[i].used += share_of((double)u->child.governed_used_ns,
 						  works[i].captured, sum, n);
 		i++;
@@ -143,11 +143,11 @@ static void charge_unwind(struct targets *ts, struct work *works, const struct u
 }
 
 /* Reads how many processors the target's process has used since the last interval. */
-static bool read_busy(struct target *t, double *ret)
+static bool read_busy(struct run *run, double *ret)
 {
-	const struct target_usage before = t->governed.usage, now = t->usage;
+	const struct target_usage before = run->governed.usage, now = run->usage;
 
-	t->governed.usage = now;
+	run->governed.usage = now;
 	if (before.time_ns == 0 || now.time_ns <= before.time_ns || now.cpu_ns < before.cpu_ns)
 		return false;
 	*ret = (double)(now.cpu_ns - before.cpu_ns) / (double)(now.time_ns - before.time_ns);
@@ -155,14 +155,14 @@ static bool read_busy(struct target *t, double *ret)
 }
 
 /* Adds to the average cost of a target at its full rate. used: as a share of one processor. */
-static void add_cost(struct target *t, double used)
+static void add_cost(struct run *run, double used)
 {
-	struct governed *g = &t->governed;
+	struct governed *g = &run->governed;
 	double busy = 0;
-	const bool is_known = read_busy(t, &busy);
+	const bool is_known = read_busy(run, &busy);
 
-	if (!target_is_withheld(t)) {
-		governor_cost_add(&g->cost, used * t->full_hz / t->rate_hz);
+	if (!run_is_withheld(run)) {
+		governor_cost_add(&g->cost, used * run->full_hz / run->rate_hz);
 		/*
 		 * The first reading has no reading before it to compare with. The average ignores
 		 * it.
@@ -246,72 +246,72 @@ static void add_costs(struct targets *ts, const struct governor_used *used, uint
 
 	governor_cost_add(&g->all, all);
 	age_users(&g->users);
-	FOR_EACH_TARGET (t, ts)
-		read_work(ts, t, &works[n++]);
+	FOR_EACH_RUN (run, ts)
+		read_work(ts, run, &works[n++]);
 	charge_common(works, n, used);
 	for (size_t k = 0; k < ts->children->n_unwinds; k++)
 		charge_unwind(ts, works, ts->children->unwinds[k]);
-	FOR_EACH_TARGET (t, ts) {
+	FOR_EACH_RUN (run, ts) {
 		const double share = works[i++].used / (double)elapsed_ns;
 
-		if (t->phase == TARGET_PROFILED)
-			add_cost(t, share);
-		if (target_is_open(t))
-			t->governed.is_for_user = instance_is_for_user(t->instance);
-		if (!t->governed.is_for_user)
+		if (run->phase == RUN_PROFILED)
+			add_cost(run, share);
+		if (run_is_open(run))
+			run->governed.is_for_user = instance_is_for_user(run->instance);
+		if (!run->governed.is_for_user)
 			continue;
 		users += share;
-		get_user(&g->users, instance_budget_user(t->instance))->use +=
+		get_user(&g->users, instance_budget_user(run->instance))->use +=
 			share / AVERAGE_SECONDS;
 	}
 	g->admission.share += (all - users - g->admission.share) / AVERAGE_SECONDS;
 }
 
-void governor_send_rate(struct targets *ts, const struct target *t)
+void governor_send_rate(struct targets *ts, const struct run *run)
 {
 	const struct msg_target_rate m = {
 		.h = MSG_HEADER(MSG_TARGET_RATE),
-		.target = t->id,
-		.sampled_ticks = target_is_withheld(t) ? rates_least_hz(t->full_hz) : t->rate_hz,
+		.target = run->id,
+		.sampled_ticks = run_is_withheld(run) ? rates_least_hz(run->full_hz) : run->rate_hz,
 		.of_ticks = ts->state->timer_hz,
-		.is_withheld = target_is_withheld(t),
+		.is_withheld = run_is_withheld(run),
 	};
 
 	child_send(&ts->children->capture, &m, sizeof(m), NULL, 0);
 }
 
-static void set_rate(struct targets *ts, struct target *t, uint32_t rate_hz)
+static void set_rate(struct targets *ts, struct run *run, uint32_t rate_hz)
 {
-	if (rate_hz == t->rate_hz)
+	if (rate_hz == run->rate_hz)
 		return;
-	log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
-	t->rate_hz = rate_hz;
+	log_debug("process %d is sampled at %u Hz", run->pid, rate_hz);
+	run->rate_hz = rate_hz;
 	ts->governor->all = (struct governor_cost){0};
-	t->governed.cost.n = (uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
+	run->governed.cost.n = (uint32_t)min_u64(run->governed.cost.n, CHANGED_SECONDS);
 	if (rate_hz == 0)
-		t->governed.cost_of_busy =
-			t->governed.busy.average > 0
-				? t->governed.cost.average / t->governed.busy.average
+		run->governed.cost_of_busy =
+			run->governed.busy.average > 0
+				? run->governed.cost.average / run->governed.busy.average
 				: 0;
-	else if (rate_hz < t->governed.lowest_hz)
-		t->governed.lowest_hz = rate_hz;
-	governor_send_rate(ts, t);
+	else if (rate_hz < run->governed.lowest_hz)
+		run->governed.lowest_hz = rate_hz;
+	governor_send_rate(ts, run);
 }
 
 void governor_lowered(struct targets *ts, struct governor_lowered *ret)
 {
 	*ret = (struct governor_lowered){0};
-	FOR_EACH_TARGET (t, ts) {
-		if (t->phase != TARGET_PROFILED)
+	FOR_EACH_RUN (run, ts) {
+		if (run->phase != RUN_PROFILED)
 			continue;
 		ret->profiled++;
-		ret->withheld += target_is_withheld(t);
-		if (t->rate_hz >= t->full_hz || target_is_withheld(t))
+		ret->withheld += run_is_withheld(run);
+		if (run->rate_hz >= run->full_hz || run_is_withheld(run))
 			continue;
-		if (ret->lowered++ == 0 || t->rate_hz < ret->least_hz)
-			ret->least_hz = t->rate_hz;
-		if (t->rate_hz > ret->most_hz)
-			ret->most_hz = t->rate_hz;
+		if (ret->lowered++ == 0 || run->rate_hz < ret->least_hz)
+			ret->least_hz = run->rate_hz;
+		if (run->rate_hz > ret->most_hz)
+			ret->most_hz = run->rate_hz;
 	}
 }
 
@@ -394,7 +394,7 @@ static void check_exceeded(struct targets *ts, bool all_lowest)
  */
 static void set_rates(struct targets *ts)
 {
-	static struct target *targets[HEARTBEAT_SLOTS];
+	static struct run *targets[HEARTBEAT_SLOTS];
 	static struct rates_claim claims[HEARTBEAT_SLOTS];
 	static uint32_t rates[HEARTBEAT_SLOTS];
 	const double budget = ts->state->options.config.cpu_budget / 100.0;
@@ -402,19 +402,19 @@ static void set_rates(struct targets *ts)
 	double all = 0;
 	size_t n = 0;
 
-	FOR_EACH_TARGET (t, ts) {
-		if (t->phase != TARGET_PROFILED)
+	FOR_EACH_RUN (run, ts) {
+		if (run->phase != RUN_PROFILED)
 			continue;
-		lowered |= t->rate_hz < t->full_hz;
-		all_lowest &= t->rate_hz <= RATES_MIN_HZ;
-		all += t->governed.cost.average * t->rate_hz / t->full_hz;
+		lowered |= run->rate_hz < run->full_hz;
+		all_lowest &= run->rate_hz <= RATES_MIN_HZ;
+		all += run->governed.cost.average * run->rate_hz / run->full_hz;
 		claims[n] = (struct rates_claim){
-			.cost = t->governed.cost.average,
-			.full_hz = t->full_hz,
-			.is_for_user = t->governed.is_for_user,
-			.user = instance_budget_user(t->instance),
+			.cost = run->governed.cost.average,
+			.full_hz = run->full_hz,
+			.is_for_user = run->governed.is_for_user,
+			.user = instance_budget_user(run->instance),
 		};
-		targets[n++] = t;
+		targets[n++] = run;
 	}
 	share_among_users(ts, claims, n, budget);
 	if (n == 0)
@@ -423,7 +423,7 @@ static void set_rates(struct targets *ts)
 	rates_share_out(claims, n, AIM * budget, rates);
 	is_due = all > budget || (lowered && all <= ROOM * budget);
 	for (size_t i = 0; i < n; i++)
-		is_due |= target_is_withheld(targets[i]) && rates[i] > 0;
+		is_due |= run_is_withheld(targets[i]) && rates[i] > 0;
 	for (size_t i = 0; i < n && is_due; i++)
 		set_rate(ts, targets[i], rates[i]);
 }
@@ -431,37 +431,37 @@ static void set_rates(struct targets *ts)
 /* Restores the full rates: since a reload the governor has no budget. */
 static void restore_rates(struct targets *ts)
 {
-	FOR_EACH_TARGET (t, ts)
-		if (target_is_open(t))
-			set_rate(ts, t, t->full_hz);
+	FOR_EACH_RUN (run, ts)
+		if (run_is_open(run))
+			set_rate(ts, run, run->full_hz);
 }
 
 /* Makes capture detach from targets that have had the rate 0 for GOVERNOR_WITHHELD_NS. */
 static void detach_withheld(struct targets *ts)
 {
-	FOR_EACH_TARGET (t, ts) {
-		if (t->phase != TARGET_PROFILED || t->governed.withheld_ns < GOVERNOR_WITHHELD_NS)
+	FOR_EACH_RUN (run, ts) {
+		if (run->phase != RUN_PROFILED || run->governed.withheld_ns < GOVERNOR_WITHHELD_NS)
 			continue;
 		log_warning("process %d is detached: the part of its user (uid %u) of the CPU "
 			    "budget was used up for %u s (%s); it is attached again in %u s at "
 			    "the earliest",
-			    t->pid, instance_budget_user(t->instance),
+			    run->pid, instance_budget_user(run->instance),
 			    (unsigned int)(GOVERNOR_WITHHELD_NS / NS_PER_SEC), budget_setting(ts),
 			    (unsigned int)(INSTANCE_BUDGET_WAIT_NS / NS_PER_SEC));
-		instance_wait_for_budget(t->instance);
-		target_stop(ts, t);
+		instance_wait_for_budget(run->instance);
+		attach_stop(ts, run);
 	}
 }
 
 static void count_time(struct targets *ts, uint64_t elapsed_ns)
 {
-	FOR_EACH_TARGET (t, ts) {
-		if (t->rate_hz < t->full_hz)
-			t->governed.lowered_ns += elapsed_ns;
-		t->governed.withheld_ns =
-			target_is_withheld(t) ? t->governed.withheld_ns + elapsed_ns : 0;
-		if (ts->governor->is_exceeded && t->phase == TARGET_PROFILED)
-			t->governed.exceeded_ns += elapsed_ns;
+	FOR_EACH_RUN (run, ts) {
+		if (run->rate_hz < run->full_hz)
+			run->governed.lowered_ns += elapsed_ns;
+		run->governed.withheld_ns =
+			run_is_withheld(run) ? run->governed.withheld_ns + elapsed_ns : 0;
+		if (ts->governor->is_exceeded && run->phase == RUN_PROFILED)
+			run->governed.exceeded_ns += elapsed_ns;
 	}
 }
 

@@ -2,7 +2,7 @@
  * The governor keeps all processes of sentry-profd together within a share of one processor
  * (--cpu-budget). Once a second the governor compares the processor time that these processes used
  * with the budget. If they used more than the budget, the governor lowers the sampling rates of the
- * targets (targets.h) that cost most. If there is room again, the governor raises the rates.
+ * targets (run.h) that cost most. If there is room again, the governor raises the rates.
  * rates.h computes the rates: sections and operators come first, and users share the rest.
  *
  * The time of an unwind process is charged to its own targets, the time of capture to the targets
@@ -142,6 +142,6 @@ void governor_add_interval(struct targets *ts, const struct governor_used *used,
 			   uint64_t elapsed_ns);
 
 /* Sends the target's rate to capture, after a change or when the target is added. */
-void governor_send_rate(struct targets *ts, const struct target *t);
+void governor_send_rate(struct targets *ts, const struct run *run);
 
 #endif

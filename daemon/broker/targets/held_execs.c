@@ -65,12 +65,12 @@ static void refuse(struct targets *ts, int32_t pid, bool is_asan)
 	struct instance *i = instance_of_pid(ts, pid);
 	struct process_identity now = {0};
 
-	if (i == NULL || i->target == NULL || !i->target->in_capture)
+	if (i == NULL || i->run == NULL || !i->run->in_capture)
 		return;
 	refusal_log_leak_check(pid, false, i->origin == INSTANCE_GIVEN, is_asan);
 	(void)process_identity(pid, &now);
-	i->target->has_leak_check = true;
-	i->target->leak_program = now.program_hash;
+	i->run->has_leak_check = true;
+	i->run->leak_program = now.program_hash;
 }
 
 /* Returns false if the answer is still awaited. */

@@ -138,7 +138,7 @@ const char *instance_budget_text(const struct instance *i)
 {
 	if (i->obstacle == INSTANCE_OVER_BUDGET)
 		return instance_obstacle_text(i);
-	if (i->target != NULL && target_is_withheld(i->target))
+	if (i->run != NULL && run_is_withheld(i->run))
 		return "not sampled: its user's part of the CPU budget is used up";
 	return NULL;
 }

@@ -2,8 +2,8 @@
  * An instance is a process that a configuration section matches, or that --pid or a user names. It
  * exists from its discovery until the process has ended, or until no section matches and no
  * recording needs it any more (enum instance_life), profiled or not. An instance without a run of
- * the profiler (targets.h) costs a descriptor and this struct: it is not traced with ptrace, and
- * has no session in unwind and no place in the table of targets.
+ * the profiler (run.h) costs a descriptor and this struct: it is not traced with ptrace, and
+ * has no session in unwind and no place in the table of runs.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCE_H
 #define DAEMON_BROKER_TARGETS_INSTANCE_H
@@ -56,7 +56,7 @@ enum instance_life {
 /* Why no run of the profiler starts although one is wanted. */
 enum instance_obstacle {
 	INSTANCE_NO_OBSTACLE,
-	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of targets, is reached */
+	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of runs, is reached */
 	INSTANCE_OVER_BUDGET,	/* its user's part of the CPU budget is used up (governor.h) */
 	INSTANCE_RIGHTS_CHANGE, /* its rights change too often (owners.h) */
 	INSTANCE_LEFT_OUT,	/* cannot be profiled, and is not tried again */
@@ -146,9 +146,9 @@ struct instance {
 	uint64_t failed_ns;    /* time of the last failure, by clock_mono_ns() */
 	uint64_t run_delay_ns; /* how long after failed_ns no run starts */
 	struct ship *ship;     /* of config.dsn; NULL: no run yet */
-	struct target *target; /* its run, also one for recordings only; NULL: none */
+	struct run *run;       /* its run, also one for recordings only; NULL: none */
 	/* The closed run of a process of --pid, kept for its table of functions (shutdown.h). */
-	struct target *closed_run;
+	struct run *closed_run;
 	struct instance_crashes crashes;
 	struct run_totals earlier_runs; /* totals of runs that were retired, without chunks */
 	struct chunk_source delivery;	/* chunks of all runs */

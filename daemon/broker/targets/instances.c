@@ -89,8 +89,8 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 static void leave_out(struct instance *i, const char *why)
 {
 	i->obstacle = INSTANCE_LEFT_OUT;
-	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
-	i->leak_program = i->has_leak_check ? i->target->leak_program : 0;
+	i->has_leak_check = i->run != NULL && i->run->has_leak_check;
+	i->leak_program = i->has_leak_check ? i->run->leak_program : 0;
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
@@ -281,21 +281,21 @@ static const char *attach_error_text(int error)
  */
 static void end_run(struct instance *i)
 {
-	struct target *t = i->target;
+	struct run *run = i->run;
 
-	if (t->left_out)
+	if (run->left_out)
 		leave_out(i, "reading its memory hangs");
-	else if (t->has_leak_check)
+	else if (run->has_leak_check)
 		leave_out(i, REFUSAL_LEAK_CHECK);
-	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
+	else if (shortage_is(run->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_delay_run(i);
-	else if (t->attach_error != 0 && t->attach_error != ESRCH)
-		leave_out(i, attach_error_text(t->attach_error));
-	i->target = NULL;
+	else if (run->attach_error != 0 && run->attach_error != ESRCH)
+		leave_out(i, attach_error_text(run->attach_error));
+	i->run = NULL;
 	if (i->origin == INSTANCE_GIVEN)
-		i->closed_run = t;
+		i->closed_run = run;
 	else
-		target_retire(t);
+		attach_retire(run);
 }
 
 /* Returns the number of runs of a section. */
@@ -303,17 +303,17 @@ static uint32_t runs_of(struct targets *ts, const char *section)
 {
 	uint32_t n = 0;
 
-	FOR_EACH_TARGET (t, ts)
-		n += instance_has_section(t->instance) &&
-		     strcmp(t->instance->config.name, section) == 0;
+	FOR_EACH_RUN (run, ts)
+		n += instance_has_section(run->instance) &&
+		     strcmp(run->instance->config.name, section) == 0;
 	return n;
 }
 
 /* Returns true if capture still has the process by an earlier instance of the same pid. */
 static bool is_in_capture(struct targets *ts, const struct instance *i)
 {
-	FOR_EACH_TARGET (t, ts)
-		if (t->pid == i->pid && t->instance != i)
+	FOR_EACH_RUN (run, ts)
+		if (run->pid == i->pid && run->instance != i)
 			return true;
 	return false;
 }
@@ -321,7 +321,7 @@ static bool is_in_capture(struct targets *ts, const struct instance *i)
 /* Returns true if the daemon has as many runs as it may have. Logs that once until it has room. */
 static bool is_full(struct targets *ts, const struct instance *i)
 {
-	const bool is = targets_count(ts) == HEARTBEAT_SLOTS;
+	const bool is = targets_count_runs(ts) == HEARTBEAT_SLOTS;
 
 	if (is && !ts->warned_full)
 		log_warning(
@@ -387,9 +387,9 @@ static void start_run(struct targets *ts, struct instance *i)
 	if (r < 0 || (server_limit_stops_sampling(i->ship) && i->n_recordings == 0))
 		return;
 	if (i->closed_run != NULL)
-		target_retire(i->closed_run);
-	if (target_open(ts, i, instance_rate_hz(i), !is_wanted(i)) == 0)
-		target_start(ts, i->target);
+		attach_retire(i->closed_run);
+	if (targets_open_run(ts, i, instance_rate_hz(i), !is_wanted(i)) == 0)
+		attach_start(ts, i->run);
 }
 
 /* The run is over: takes the section as the last reload left it. */
@@ -430,20 +430,20 @@ static void check_instance(struct targets *ts, struct instance *i)
 
 	check_release(ts, i);
 	instance_forgive(i);
-	if (i->target != NULL && target_is_over(i->target))
+	if (i->run != NULL && run_is_over(i->run))
 		end_run(i);
-	if (i->target == NULL && i->life == INSTANCE_CHANGED)
+	if (i->run == NULL && i->life == INSTANCE_CHANGED)
 		configure_anew(i);
 	/* No section matches the process, so nothing needs the instance any more. */
-	if (i->target == NULL && i->wish == INSTANCE_WISH_DETACHED && instance_was_added(i))
+	if (i->run == NULL && i->wish == INSTANCE_WISH_DETACHED && instance_was_added(i))
 		instance_becomes(i, INSTANCE_REMOVED);
 	for_recordings = !is_wanted(i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
 		 !instance_is_let_go(i) && (i->n_recordings > 0 || !for_recordings);
-	if (i->target != NULL && (!wanted || i->target->is_for_recordings != for_recordings ||
-				  !target_clocks_agree(ts, i->target)))
-		target_stop(ts, i->target);
-	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
+	if (i->run != NULL && (!wanted || i->run->is_for_recordings != for_recordings ||
+			       !run_clocks_agree(ts->state, i->run)))
+		attach_stop(ts, i->run);
+	else if (i->run == NULL && wanted && i->life == INSTANCE_LIVES &&
 		 i->obstacle != INSTANCE_LEFT_OUT)
 		start_run(ts, i);
 	/* Or there is no run for another reason than a change of its rights. */
@@ -466,7 +466,7 @@ void instances_check(struct targets *ts)
 
 static bool is_over(const struct instance *i)
 {
-	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN && i->target == NULL &&
+	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN && i->run == NULL &&
 	       i->delivery.n_envelopes == 0 && i->n_recordings == 0;
 }
 
@@ -503,7 +503,7 @@ void instances_sweep(struct targets *ts)
 
 static bool is_open(const struct instance *i)
 {
-	if (i->target != NULL && target_is_open(i->target))
+	if (i->run != NULL && run_is_open(i->run))
 		return true;
 	return !instance_is_gone(i) && i->obstacle != INSTANCE_LEFT_OUT;
 }

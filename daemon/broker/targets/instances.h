@@ -63,7 +63,7 @@ void instances_check(struct targets *ts);
 
 /*
  * To be called at the end of a turn, after targets_sweep() and delivery_sweep(): frees the
- * instances that have ended or were removed and that no target, envelope or recording refers to.
+ * instances that have ended or were removed and that no run, envelope or recording refers to.
  * No other function removes an instance from the list.
  */
 void instances_sweep(struct targets *ts);

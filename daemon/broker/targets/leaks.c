@@ -11,68 +11,68 @@
  */
 #define QUESTIONS_MAX 4
 
-static bool is_held(const struct targets *ts, const struct target *t)
+static bool is_held(const struct targets *ts, const struct run *run)
 {
-	return t->pid == ts->held_pid;
+	return run->pid == ts->held_pid;
 }
 
 /* Returns a number that changes when the process executes another program. */
-static uint64_t program_of(const struct targets *ts, const struct target *t)
+static uint64_t program_of(const struct targets *ts, const struct run *run)
 {
 	struct process_identity now = {0};
 
 	/* 0: before the command is executed. */
-	return !is_held(ts, t) && process_identity(t->pid, &now) ? now.program_hash : 0;
+	return !is_held(ts, run) && process_identity(run->pid, &now) ? now.program_hash : 0;
 }
 
 /* Returns false if no question can be asked. */
-static bool ask(struct targets *ts, struct target *t)
+static bool ask(struct targets *ts, struct run *run)
 {
 	struct owner now;
 	int r;
 
-	leak_question_free(&t->leak_question);
-	if (t->leak_questions == QUESTIONS_MAX ||
-	    target_files_suspended(t, state_now_ns(ts->state)))
+	leak_question_free(&run->leak_question);
+	if (run->leak_questions == QUESTIONS_MAX ||
+	    run_files_suspended(run, state_now_ns(ts->state)))
 		return false;
 	/*
 	 * The helper answers nothing about a program that was executed since the owner was read. So
 	 * the program of the question is read before, and an exec in between leads to another
 	 * question. If the key has changed, attach.c ends the run.
 	 */
-	t->leak_program = program_of(ts, t);
-	if (!is_held(ts, t) && owner_read_again(&t->owner, &now) == 0 &&
-	    owner_is_same(&t->owner, &now))
-		t->owner = now;
-	t->leak_questions++;
-	if (is_held(ts, t))
-		r = leak_check_file(ts->leak_check, t->unwind, ts->held_file, &ts->held_options,
-				    LEAKS_ANSWER_NS, &t->leak_question);
+	run->leak_program = program_of(ts, run);
+	if (!is_held(ts, run) && owner_read_again(&run->owner, &now) == 0 &&
+	    owner_is_same(&run->owner, &now))
+		run->owner = now;
+	run->leak_questions++;
+	if (is_held(ts, run))
+		r = leak_check_file(ts->leak_check, run->unwind, ts->held_file, &ts->held_options,
+				    LEAKS_ANSWER_NS, &run->leak_question);
 	else
-		r = leak_check_process(ts->leak_check, t->unwind, &t->owner, t->pidfd, false,
-				       LEAKS_ANSWER_NS, &t->leak_question);
+		r = leak_check_process(ts->leak_check, run->unwind, &run->owner, run->pidfd, false,
+				       LEAKS_ANSWER_NS, &run->leak_question);
 	return r == 0;
 }
 
-enum leaks_verdict leaks_check(struct targets *ts, struct target *t)
+enum leaks_verdict leaks_check(struct targets *ts, struct run *run)
 {
-	if (ts->leak_check == NULL || t->instance->config.leak_check == LEAK_CHECK_ATTACH)
+	if (ts->leak_check == NULL || run->instance->config.leak_check == LEAK_CHECK_ATTACH)
 		return LEAKS_ATTACH;
-	if (t->leak_question == NULL)
-		return ask(ts, t) ? LEAKS_WAIT : LEAKS_ATTACH;
-	switch (leak_question_answer(t->leak_question)) {
+	if (run->leak_question == NULL)
+		return ask(ts, run) ? LEAKS_WAIT : LEAKS_ATTACH;
+	switch (leak_question_answer(run->leak_question)) {
 	case LEAK_ANSWER_AWAITED:
 		return LEAKS_WAIT;
 	case LEAK_ANSWER_HANGS:
-		target_files_hang(t, state_now_ns(ts->state));
-		leaks_forget(t);
+		run_files_hang(run, state_now_ns(ts->state));
+		leaks_forget(run);
 		return LEAKS_ATTACH;
 	case LEAK_ANSWER_NO:
 	case LEAK_ANSWER_OFF:
 	case LEAK_ANSWER_UNKNOWN:
-		if (program_of(ts, t) == t->leak_program)
+		if (program_of(ts, run) == run->leak_program)
 			return LEAKS_ATTACH;
-		return ask(ts, t) ? LEAKS_WAIT : LEAKS_ATTACH;
+		return ask(ts, run) ? LEAKS_WAIT : LEAKS_ATTACH;
 	case LEAK_ANSWER_ASAN:
 	case LEAK_ANSWER_LSAN:
 		return LEAKS_LEAVE;
@@ -80,18 +80,19 @@ enum leaks_verdict leaks_check(struct targets *ts, struct target *t)
 	return LEAKS_ATTACH;
 }
 
-void leaks_refuse(struct targets *ts, struct target *t)
+void leaks_refuse(struct targets *ts, struct run *run)
 {
-	const bool is_asan = leak_question_answer(t->leak_question) == LEAK_ANSWER_ASAN;
+	const bool is_asan = leak_question_answer(run->leak_question) == LEAK_ANSWER_ASAN;
 
-	refusal_log_leak_check(t->pid, is_held(ts, t), !instance_has_section(t->instance), is_asan);
-	t->has_leak_check = true;
-	t->attach_error = ENOTSUP;
-	target_close(t);
+	refusal_log_leak_check(run->pid, is_held(ts, run), !instance_has_section(run->instance),
+			       is_asan);
+	run->has_leak_check = true;
+	run->attach_error = ENOTSUP;
+	run_close(run);
 }
 
-void leaks_forget(struct target *t)
+void leaks_forget(struct run *run)
 {
-	leak_question_free(&t->leak_question);
-	t->leak_questions = 0;
+	leak_question_free(&run->leak_question);
+	run->leak_questions = 0;
 }

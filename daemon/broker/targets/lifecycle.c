@@ -119,7 +119,7 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_NONE;
 	if (!i->is_sampled)
 		return PROTOCOL_UNSAMPLED;
-	if (instance_is_let_go(i) && i->target != NULL && i->target->in_capture)
+	if (instance_is_let_go(i) && i->run != NULL && i->run->in_capture)
 		return PROTOCOL_DETACHING;
 	if (instance_is_left_alone(i) || instance_is_let_go(i))
 		return PROTOCOL_IS_LEFT_OUT;
@@ -127,9 +127,9 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_LIMITED;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE && lifecycle_wants(i))
 		return PROTOCOL_WAITING;
-	if (i->target != NULL && i->target->crash.tid != 0)
+	if (i->run != NULL && i->run->crash.tid != 0)
 		return PROTOCOL_CRASHED;
-	if (i->target != NULL && i->target->retry_ns != 0)
+	if (i->run != NULL && i->run->retry_ns != 0)
 		return PROTOCOL_TRACED_BY_OTHER;
 	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;
 }
@@ -138,7 +138,7 @@ const char *lifecycle_profiler_id(const struct instance *i)
 {
 	if (i == NULL)
 		return "";
-	return i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings
-		       ? i->target->profiler_id
+	return i->run != NULL && run_is_open(i->run) && !i->run->is_for_recordings
+		       ? i->run->profiler_id
 		       : i->next_profiler_id;
 }

@@ -20,14 +20,14 @@ static void note_change(struct targets *ts, struct instance *i)
 		ts->events.owner_changed(ts->events.ctx, i);
 }
 
-void owners_end_run(struct targets *ts, struct target *t)
+void owners_end_run(struct targets *ts, struct run *run)
 {
-	if (t->owner_has_changed)
+	if (run->owner_has_changed)
 		return;
-	t->owner_has_changed = true;
-	instance_unsampled_begins(t->instance);
-	note_change(ts, t->instance);
-	target_stop(ts, t);
+	run->owner_has_changed = true;
+	instance_unsampled_begins(run->instance);
+	note_change(ts, run->instance);
+	attach_stop(ts, run);
 }
 
 /*
@@ -41,21 +41,21 @@ static int read_again(const struct owner *before, int pidfd, struct owner *ret)
 	return r == 0 && !process_is_alive(pidfd) ? -ESRCH : r;
 }
 
-int owners_check(struct targets *ts, struct target *t)
+int owners_check(struct targets *ts, struct run *run)
 {
 	struct owner now;
-	int r = read_again(&t->owner, t->pidfd, &now);
+	int r = read_again(&run->owner, run->pidfd, &now);
 
 	if (r < 0)
 		return r;
-	if (t->owner_has_changed)
+	if (run->owner_has_changed)
 		return -EACCES;
-	t->instance->owner = now;
-	if (!owner_is_same(&t->owner, &now)) {
-		owners_end_run(ts, t);
+	run->instance->owner = now;
+	if (!owner_is_same(&run->owner, &now)) {
+		owners_end_run(ts, run);
 		return -EACCES;
 	}
-	t->owner = now;
+	run->owner = now;
 	return 0;
 }
 
@@ -113,15 +113,15 @@ int owners_begin(struct targets *ts, struct instance *i)
  * directory /proc/PID belongs to the effective user of the process; the files in it belong to that
  * user or to root.
  */
-static bool looks_different(const struct target *t)
+static bool looks_different(const struct run *run)
 {
-	return t->owner.kind == OWNER_MIXED || process_user(t->pid) != t->owner.uid ||
-	       process_owner(t->owner.tid) != t->owner.files_uid;
+	return run->owner.kind == OWNER_MIXED || process_user(run->pid) != run->owner.uid ||
+	       process_owner(run->owner.tid) != run->owner.files_uid;
 }
 
 void owners_check_all(struct targets *ts)
 {
-	FOR_EACH_TARGET (t, ts)
-		if (target_is_open(t) && looks_different(t))
-			(void)!owners_check(ts, t);
+	FOR_EACH_RUN (run, ts)
+		if (run_is_open(run) && looks_different(run))
+			(void)!owners_check(ts, run);
 }

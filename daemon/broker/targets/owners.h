@@ -25,14 +25,14 @@
 #define OWNER_RUN_NS (10 * NS_PER_SEC)
 
 /*
- * Reads the owner of the process of t, and ends the run if the key has changed. Returns 0; -EACCES
- * if the key has changed, now or earlier in this run; -ESRCH if the process has ended; or an error
- * of a shortage.
+ * Reads the owner of the process of run, and ends the run if the key has changed. Returns 0;
+ * -EACCES if the key has changed, now or earlier in this run; -ESRCH if the process has ended; or
+ * an error of a shortage.
  */
-must_check int owners_check(struct targets *ts, struct target *t);
+must_check int owners_check(struct targets *ts, struct run *run);
 
 /* Ends the run as if the key had changed. */
-void owners_end_run(struct targets *ts, struct target *t);
+void owners_end_run(struct targets *ts, struct run *run);
 
 /*
  * Reads the owner of the process of i, which has no run. Returns 0; -EACCES if the daemon leaves

@@ -117,7 +117,7 @@ static void count_instances(struct section *section, const struct targets *ts, u
 		if (instance_is_gone(i) || !belongs_to(i, section))
 			continue;
 		section->instances++;
-		section->profiled += i->target != NULL;
+		section->profiled += i->run != NULL;
 	}
 	if (section->instances > 0) {
 		section->empty_since_ns = 0;

@@ -30,15 +30,15 @@ uint64_t target_usage_micropercent(const struct target_usage *from, const struct
  * The file stays open: opening and closing it each time would be three system calls instead of
  * one.
  */
-static bool open_memory(struct target *t)
+static bool open_memory(struct run *run)
 {
-	if (t->statm_fd >= 0)
+	if (run->statm_fd >= 0)
 		return true;
-	t->statm_fd = open(procfs_path(t->pid, "statm").text, O_RDONLY | O_CLOEXEC);
+	run->statm_fd = open(procfs_path(run->pid, "statm").text, O_RDONLY | O_CLOEXEC);
 	/* If the process has ended, the file may belong to another process with the same pid. */
-	if (t->statm_fd >= 0 && !process_is_alive(t->pidfd))
-		close_fd(&t->statm_fd);
-	return t->statm_fd >= 0;
+	if (run->statm_fd >= 0 && !process_is_alive(run->pidfd))
+		close_fd(&run->statm_fd);
+	return run->statm_fd >= 0;
 }
 
 /*
@@ -46,12 +46,12 @@ static bool open_memory(struct target *t)
  * (proc(5)), and its difference to the third (files and shared memory). /proc/PID/status has the
  * same numbers at ten times the cost.
  */
-static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *ret_anonymous_bytes)
+static int read_memory(const struct run *run, uint64_t *ret_bytes, uint64_t *ret_anonymous_bytes)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	unsigned long long pages, shared;
 	char text[128];
-	ssize_t n = pread(t->statm_fd, text, sizeof(text) - 1, 0);
+	ssize_t n = pread(run->statm_fd, text, sizeof(text) - 1, 0);
 
 	if (n < 0)
 		return -errno;
@@ -70,19 +70,19 @@ static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *re
  * pid, was that of the process. A dead process has no memory and is not reported. A live process
  * has none if its leader has exited before its threads.
  */
-static bool read_usage(struct target *t, struct msg_usage_entry *ret)
+static bool read_usage(struct run *run, struct msg_usage_entry *ret)
 {
 	struct target_usage now = {.time_ns = clock_mono_ns()};
-	const struct target_usage before = t->usage;
+	const struct target_usage before = run->usage;
 	uint64_t memory_bytes = 0, anonymous_bytes = 0;
 
-	if (!open_memory(t) || clock_process_ns(t->pid, &now.cpu_ns) < 0 ||
-	    read_memory(t, &memory_bytes, &anonymous_bytes) < 0 ||
-	    (memory_bytes == 0 && !process_is_alive(t->pidfd)))
+	if (!open_memory(run) || clock_process_ns(run->pid, &now.cpu_ns) < 0 ||
+	    read_memory(run, &memory_bytes, &anonymous_bytes) < 0 ||
+	    (memory_bytes == 0 && !process_is_alive(run->pidfd)))
 		return false;
-	t->usage = now;
+	run->usage = now;
 	*ret = (struct msg_usage_entry){
-		.target = t->id,
+		.target = run->id,
 		.time_ns = now.time_ns,
 		.cpu_percent_millionths = target_usage_micropercent(&before, &now),
 		.memory_bytes = memory_bytes,
@@ -91,10 +91,10 @@ static bool read_usage(struct target *t, struct msg_usage_entry *ret)
 	return before.time_ns != 0;
 }
 
-static bool is_due(const struct target *t, const struct unwind *u, uint64_t now_ns)
+static bool is_due(const struct run *run, const struct unwind *u, uint64_t now_ns)
 {
-	return t->unwind == u && t->phase == TARGET_PROFILED && t->session == SESSION_OPEN &&
-	       now_ns - t->usage.time_ns >= USAGE_EVERY_NS;
+	return run->unwind == u && run->phase == RUN_PROFILED && run->session == SESSION_OPEN &&
+	       now_ns - run->usage.time_ns >= USAGE_EVERY_NS;
 }
 
 static void send_usage(struct targets *ts, struct unwind *u, uint64_t now_ns)
@@ -102,8 +102,8 @@ static void send_usage(struct targets *ts, struct unwind *u, uint64_t now_ns)
 	struct msg_usage m = {.h = MSG_HEADER(MSG_USAGE)};
 
 	/* Targets that do not fit are due the next time. */
-	FOR_EACH_TARGET (t, ts)
-		if (m.n < MSG_USAGE_MAX && is_due(t, u, now_ns) && read_usage(t, &m.v[m.n]))
+	FOR_EACH_RUN (run, ts)
+		if (m.n < MSG_USAGE_MAX && is_due(run, u, now_ns) && read_usage(run, &m.v[m.n]))
 			m.n++;
 	if (m.n == 0)
 		return;

@@ -1,16 +1,9 @@
 /*
- * The processes that the broker knows, and the runs of the profiler on them.
+ * The targets, which are the processes that the broker knows (instance.h), and the runs of the
+ * profiler on them (run.h).
  *
- * A target is one run of the profiler on a process, from its start to its stop. It has a place in
- * capture, a session in an unwind process, and a profiler id. A new start makes a new target. The
- * process itself is an instance (instance.h). Where no run is meant, comments also call a
- * profiled process a target. attach.h starts and stops runs; instances.h decides which.
- *
- * Capture writes the samples of a target as records into the ring of its unwind process. The last
- * record of a run is RECORD_END.
- *
- * This header has the state that the modules of targets/ share, and the functions that find
- * targets in it.
+ * This header has the state that the modules of targets/ share, and the functions that find runs in
+ * it.
  */
 #ifndef DAEMON_BROKER_TARGETS_TARGETS_H
 #define DAEMON_BROKER_TARGETS_TARGETS_H
@@ -19,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/broker/children/child.h"
-#include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/state/state.h"
+#include "daemon/broker/targets/run.h"
 #include "daemon/broker/targets/sampling.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
@@ -35,158 +27,8 @@ struct instance;
 struct leak_check;
 struct leak_question;
 
-/* The totals (totals.h) of one run, or of many. All zeros: never profiled. */
-struct run_totals {
-	struct capture_counters capture;
-	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
-	struct unwind_counts unwind;
-	struct chunk_counts chunks;
-	uint64_t payload_bytes; /* of chunks that went on to ship */
-	/* Crashes (crash.h) before which capture has detached, or could not. */
-	uint64_t crashes_left, crashes_traced;
-	uint64_t rights_changes;      /* runs that have ended since the process's rights changed */
-	uint64_t rights_unsampled_ns; /* between the end of such a run and the next one */
-	uint32_t lowest_hz;	      /* the lowest rate but 0; 0: never profiled */
-	uint64_t lowered_ns;	      /* how long the rate was lowered */
-	uint64_t exceeded_ns;	      /* how long even the lowest rates exceeded the budget */
-};
-
-enum target_phase {
-	TARGET_WAITING,	 /* waits to be attached */
-	TARGET_PROFILED, /* attached */
-	TARGET_STOPPING, /* capture was told to detach */
-	TARGET_CLOSING,	 /* capture writes no more records; unwind still reads those in the ring */
-	TARGET_CLOSED,	 /* the last chunk is made */
-};
-
-/* The state of a target's session in its unwind process. */
-enum session {
-	SESSION_NONE,
-	SESSION_ASKED, /* unwind was asked to open it and has not answered */
-	SESSION_OPEN,
-};
-
-/*
- * An average cost, as a share of one processor: of one target at its full rate, or of all
- * processes at the present rates (governor.h). All zeros: no second was counted.
- */
-struct governor_cost {
-	double average; /* 0: not known yet */
-	double first;	/* cost of the first second that counts */
-	uint32_t n;	/* seconds so far */
-};
-
-/* Processor time of a target at a moment. */
-struct target_usage {
-	uint64_t time_ns; /* the moment, CLOCK_MONOTONIC; 0: not read yet */
-	uint64_t cpu_ns;
-};
-
-/* The governor's state of a target. */
-struct governed {
-	struct governor_cost cost;
-	/* Counters at the last interval: processor time of capture for it, samples captured. */
-	uint64_t cost_ns, captured;
-	/* While the rate is not 0: the use of processors by the target's process, as cost. */
-	struct governor_cost busy;
-	struct target_usage usage; /* at the last interval */
-	/*
-	 * While the rate is 0: the cost for each processor that the process uses, as it was when
-	 * the rate became 0, or at the first reading after that; 0: not known yet.
-	 */
-	double cost_of_busy;
-	uint64_t withheld_ns; /* how long the rate has been 0 since */
-	bool is_for_user;     /* instance_is_for_user() while the target was open */
-	uint32_t lowest_hz;   /* the lowest rate but 0 */
-	uint64_t lowered_ns;  /* how long the rate was lowered */
-	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
-};
-
-/* A crash of the process, from TARGET_CRASHED until capture has attached again (crash.h). */
-struct target_crash {
-	uint32_t tid; /* the thread whose handler runs; 0: there is no crash */
-	int32_t signal;
-	uint64_t began_ns;  /* CLOCK_MONOTONIC */
-	uint64_t wait_ns;   /* before the next look at the process */
-	bool blocks_signal; /* the signal is blocked while the handler runs */
-	bool is_over;	    /* capture may attach again */
-	bool awaits_exec;   /* capture has taken no samples before (struct capture_crash) */
-};
-
-/* One run of the profiler on a process. */
-struct target {
-	uint32_t id;	 /* unique until the broker ends; 0: this place in the table is free */
-	bool is_retired; /* has ended: targets_sweep() frees its place */
-	bool is_for_recordings; /* serves recordings only: makes no other chunks */
-	uint32_t slot;		/* its index in the table and in the heartbeat page */
-	struct instance *instance;
-	/* Copies from the instance; the pidfd is the instance's. */
-	int32_t pid;
-	int pidfd;
-	struct owner owner;	       /* whose it is, as last read: the key is that of unwind */
-	bool owner_has_changed;	       /* to another key: the run ends, and nothing is read of it */
-	char profiler_id[MSG_ID_SIZE]; /* set from the start */
-	/*
-	 * Fixed when the target is opened, since the wall clock may be set later: CLOCK_REALTIME
-	 * minus CLOCK_MONOTONIC, and how long the machine had slept by then, which
-	 * CLOCK_MONOTONIC does not count.
-	 */
-	uint64_t wall_offset_us;
-	uint64_t slept_ns;
-	uint64_t opened_ns; /* when it was opened, CLOCK_MONOTONIC */
-
-	struct unwind *unwind; /* NULL: not started */
-	enum target_phase phase;
-	enum session session;
-	/* Checks of deadlines.c at which an answer was due: of unwind; of capture. */
-	uint32_t overdue_checks, capture_overdue_checks;
-	uint64_t closing_ns; /* when it was told to close, CLOCK_MONOTONIC; 0: it was not */
-	bool in_capture;   /* MSG_TARGET_ADD was sent; capture has not reported the target's end */
-	bool attach_due;   /* MSG_TARGET_ADD is to be sent as soon as possible */
-	bool was_attached; /* capture has attached to the target in this run */
-	bool left_out;	   /* capture hung while reading the target's memory */
-	/* Logged: capture could not attach to some of its threads. */
-	bool warned_threads_refused;
-	bool warned_file_refused; /* logged: a request for a file was refused */
-	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
-	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
-	/* State of leaks.h: the question, NULL if none was asked; how many; about which program. */
-	struct leak_question *leak_question;
-	uint32_t leak_questions;
-	uint64_t leak_program;
-	bool has_leak_check; /* it ended before it was attached, because it has LeakSanitizer */
-	/*
-	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns();
-	 * 0: there is neither.
-	 */
-	uint64_t retry_ns;
-	struct target_crash crash;
-	/* Reading its files made a helper hang: no file is read before this time. */
-	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never hung */
-	uint32_t file_suspensions;	   /* how often a helper hung */
-
-	/* Counters of earlier capture processes; those of the present one are in its page. */
-	struct capture_counters capture_past;
-	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
-	/*
-	 * When capture died, or left the process in a crash, by CLOCK_MONOTONIC, and the target's
-	 * threads then; 0: capture has attached since.
-	 */
-	uint64_t capture_died_ns;
-	uint64_t capture_died_threads;
-
-	struct unwind_counts unwind_past; /* of earlier unwind processes */
-	struct unwind_counts unwind_now;
-
-	struct target_usage usage;
-	int statm_fd;	  /* its /proc/PID/statm (target_usage.c); -1: not open */
-	uint32_t full_hz; /* the configured sampling rate */
-	uint32_t rate_hz; /* the present sampling rate; 0: target_is_withheld() */
-	struct governed governed;
-};
-
 /* Callbacks of the broker's root; each may be NULL. */
-struct target_events {
+struct targets_events {
 	void *ctx;
 	/* The instance is about to be freed. */
 	void (*instance_gone)(void *ctx, struct instance *i);
@@ -207,7 +49,7 @@ struct held_execs {
 	size_t n;
 };
 
-/* All instances and targets. Zero-initialised except for the pointers that wiring.h sets. */
+/* All instances and runs. Zero-initialised except for the pointers that wiring.h sets. */
 struct targets {
 	struct state *state;
 	struct children *children;
@@ -215,14 +57,14 @@ struct targets {
 	struct governor *governor;
 	struct held_execs held_execs;
 	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
-	struct target_events events;
+	struct targets_events events;
 	struct sampling_key sampling_key; /* set if there are sections */
 	int32_t held_pid;		  /* the command until it is executed; 0: none */
 	int held_file;			  /* the file of the command, as command.h has it; -1 */
 	struct leak_options held_options; /* of its environment */
 
-	struct target table[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
-	uint32_t last_target;		      /* id of the newest target */
+	struct run table[HEARTBEAT_SLOTS]; /* FOR_EACH_RUN */
+	uint32_t last_run;		   /* id of the newest run */
 
 	struct instance **instances; /* oldest first */
 	size_t n_instances, instances_size;
@@ -233,79 +75,33 @@ struct targets {
 };
 
 /*
- * Iterates over the targets in the order of their places, without the retired ones: returns the
- * target after t, or the first if t is NULL; NULL after the last.
+ * Iterates over the runs in the order of their places, without the retired ones: returns the
+ * one after run, or the first if run is NULL; NULL after the last.
  */
-struct target *target_next(struct targets *ts, const struct target *t);
-#define FOR_EACH_TARGET(t, ts) \
-	for (struct target *t = target_next((ts), NULL); (t) != NULL; (t) = target_next((ts), (t)))
-/* Returns the number of targets in the table, without the retired ones. */
-size_t targets_count(struct targets *ts);
+struct run *targets_next_run(struct targets *ts, const struct run *run);
+#define FOR_EACH_RUN(run, ts)                                               \
+	for (struct run *run = targets_next_run((ts), NULL); (run) != NULL; \
+	     (run) = targets_next_run((ts), (run)))
+/* Returns the number of runs in the table, without the retired ones. */
+size_t targets_count_runs(struct targets *ts);
 
 /*
- * Takes a place in the table for a new run on i, sets i->target, and the run's profiler id, rate
+ * Takes a place in the table for a new run on i, sets i->run, and the run's profiler id, rate
  * and times (ts->state->clocks). i has no run yet. Sends nothing to unwind and capture. Returns 0,
  * or -ENOSPC if the table is full.
  */
-must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz,
-			   bool is_for_recordings);
+must_check int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
+				bool is_for_recordings);
 
 /*
- * Returns false if the target has to be stopped because its times are wrong; a new run has the
- * right ones. Either the machine has slept since the target was opened; or the wall clock was
- * set by more than two seconds and the target is at least a minute old, so that its times no
- * longer agree with those of its process's spans.
- */
-bool target_clocks_agree(const struct targets *ts, const struct target *t);
-
-/*
- * Sets the phase, TARGET_STOPPING or TARGET_CLOSING. From the first call on, unwind gets files of
- * the target for some more seconds (inbox.c).
- */
-void target_begins_to_close(struct target *t, enum target_phase phase);
-
-/* Asks unwind to make the last chunk from the records that it has and to close the session. */
-void target_close(struct target *t);
-/*
- * unwind has closed the session of t. Usually capture has written the last record before, and
- * reports the end itself. If t is still open, tells capture to detach.
- */
-void target_closed(struct targets *ts, struct target *t);
-
-/*
- * Returns true if no samples of t are taken, because its user's part of the CPU budget is used up
- * (governor.h).
- */
-static inline bool target_is_withheld(const struct target *t)
-{
-	return t->rate_hz == 0 && t->full_hz != 0;
-}
-
-/* Returns true if t waits to be attached or is profiled. */
-bool target_is_open(const struct target *t);
-/* Returns true if t is closed and neither capture nor unwind will report anything about it. */
-bool target_is_over(const struct target *t);
-
-/*
- * To be called at the end of a turn: frees the places of retired targets. No other function
+ * To be called at the end of a turn: frees the places of retired runs. No other function
  * frees a place.
  */
 void targets_sweep(struct targets *ts);
 
-/*
- * Reading a file of t made a helper hang, because of a file system that does not answer or a
- * slow disk. Suspends the reading of its files, for one minute at first, then for twice as long
- * each time, up to an hour. Returns for how long, in ns. now_ns: state_now_ns().
- */
-uint64_t target_suspend_files(struct target *t, uint64_t now_ns);
-/* Suspends the reading of t's files, and logs a line. */
-void target_files_hang(struct target *t, uint64_t now_ns);
-/* Returns true while the reading of t's files is suspended. */
-bool target_files_suspended(const struct target *t, uint64_t now_ns);
-
-/* Returns the target with this id; NULL: there is none, or it is retired. */
-struct target *target_of(struct targets *ts, uint32_t id);
-/* Returns true if every target is in the phase TARGET_CLOSED. */
+/* Returns the run with this id; NULL: there is none, or it is retired. */
+struct run *targets_run(struct targets *ts, uint32_t id);
+/* Returns true if every run is in the phase RUN_CLOSED. */
 bool targets_all_closed(struct targets *ts);
 
 #endif

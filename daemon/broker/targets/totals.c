@@ -8,22 +8,22 @@
 #include "daemon/msg/discard.h"
 #include "daemon/common/log.h"
 
-void target_count_missed(const struct targets *ts, struct target *t, uint64_t now)
+void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now)
 {
 	uint64_t ticks, n;
 
-	if ((t->phase != TARGET_PROFILED && t->crash.tid == 0) || t->capture_died_ns == 0 ||
-	    now < t->capture_died_ns)
+	if ((run->phase != RUN_PROFILED && run->crash.tid == 0) || run->capture_died_ns == 0 ||
+	    now < run->capture_died_ns)
 		return;
-	ticks = (now - t->capture_died_ns) / ts->state->period_ns;
-	n = ticks * t->capture_died_threads;
-	t->capture_past.ticks += ticks;
-	t->capture_past.expected += n;
-	if (t->crash.tid != 0)
-		t->capture_past.missed[MISSED_CRASH] += n;
+	ticks = (now - run->capture_died_ns) / ts->state->period_ns;
+	n = ticks * run->capture_died_threads;
+	run->capture_past.ticks += ticks;
+	run->capture_past.expected += n;
+	if (run->crash.tid != 0)
+		run->capture_past.missed[MISSED_CRASH] += n;
 	else
-		t->missed_no_capture += n;
-	t->capture_died_ns = now;
+		run->missed_no_capture += n;
+	run->capture_died_ns = now;
 }
 
 /*
@@ -48,122 +48,122 @@ static bool count_samples(const struct capture_counters *c, uint64_t *ret)
 }
 
 /*
- * Adds the counters in capture's page to those of the target, also if the target has ended. Capture
+ * Adds the counters in capture's page to those of the run, also if its process has ended. Capture
  * has taken no samples since since_ns. Samples that were under way are added to *missed. Counters
  * that are nonsense are dropped, with all that they count.
  */
-static void keep_capture_counters(const struct targets *ts, struct target *t, uint64_t since_ns,
+static void keep_capture_counters(const struct targets *ts, struct run *run, uint64_t since_ns,
 				  uint64_t *missed)
 {
 	/* A copy, because a capture that hangs may still write. */
-	const struct capture_counters now = ts->children->heartbeat->slots[t->slot];
+	const struct capture_counters now = ts->children->heartbeat->slots[run->slot];
 	uint64_t counted;
 
-	if (!t->was_attached || t->capture_died_ns != 0)
+	if (!run->was_attached || run->capture_died_ns != 0)
 		return;
-	t->capture_died_ns = since_ns;
-	t->capture_died_threads = now.threads;
+	run->capture_died_ns = since_ns;
+	run->capture_died_threads = now.threads;
 	if (!count_samples(&now, &counted)) {
 		log_warning("process %d: the counters of sentry-profd-capture do not add up: its "
 			    "samples since it attached are not counted",
-			    t->pid);
-		t->capture_died_threads = 0;
+			    run->pid);
+		run->capture_died_threads = 0;
 		return;
 	}
 	*missed += now.expected - counted;
-	counters_add(&t->capture_past, &now);
+	counters_add(&run->capture_past, &now);
 }
 
-void targets_left_in_crash(const struct targets *ts, struct target *t, uint64_t now_ns)
+void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t now_ns)
 {
-	keep_capture_counters(ts, t, now_ns, &t->capture_past.missed[MISSED_CRASH]);
+	keep_capture_counters(ts, run, now_ns, &run->capture_past.missed[MISSED_CRASH]);
 }
 
-void targets_capture_died(struct targets *ts, uint32_t hung_target)
+void totals_capture_died(struct targets *ts, uint32_t hung_target)
 {
 	const uint64_t died_ns =
 		max_u64(watch_beat_ns(ts->children), ts->children->capture.started_ns);
 
-	FOR_EACH_TARGET (t, ts) {
-		keep_capture_counters(ts, t, died_ns, &t->missed_no_capture);
+	FOR_EACH_RUN (run, ts) {
+		keep_capture_counters(ts, run, died_ns, &run->missed_no_capture);
 		/* 0: capture has ended and will report nothing. */
 		if (hung_target == 0)
-			t->in_capture = false;
-		if (t->id != hung_target ||
-		    (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED))
+			run->in_capture = false;
+		if (run->id != hung_target ||
+		    (run->phase != RUN_WAITING && run->phase != RUN_PROFILED))
 			continue;
-		t->left_out = true;
+		run->left_out = true;
 		log_error("reading the memory of process %d hangs: the process is no longer "
 			  "profiled",
-			  t->pid);
-		target_close(t);
+			  run->pid);
+		run_close(run);
 	}
 }
 
-void targets_pause_ended(struct targets *ts, uint64_t now_ns)
+void totals_suspension_ended(struct targets *ts, uint64_t now_ns)
 {
-	FOR_EACH_TARGET (t, ts)
-		if (t->capture_died_ns != 0)
-			t->capture_died_ns = now_ns;
+	FOR_EACH_RUN (run, ts)
+		if (run->capture_died_ns != 0)
+			run->capture_died_ns = now_ns;
 }
 
-void targets_unwind_died(struct targets *ts, struct unwind *u)
+void totals_unwind_died(struct targets *ts, struct unwind *u)
 {
 	u->sessions_asked = 0;
 	u->usage_unanswered = false;
-	FOR_EACH_TARGET (t, ts) {
-		if (t->unwind != u)
+	FOR_EACH_RUN (run, ts) {
+		if (run->unwind != u)
 			continue;
-		counts_add(&t->unwind_past, &t->unwind_now, sizeof(t->unwind_now));
-		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
+		counts_add(&run->unwind_past, &run->unwind_now, sizeof(run->unwind_now));
+		memset(&run->unwind_now, 0, sizeof(run->unwind_now));
 		/* The chunk that it was making, if there was one. */
-		if (t->was_attached && t->session == SESSION_OPEN && !u->ring_due &&
-		    t->phase != TARGET_CLOSED) {
-			t->instance->delivery.chunks.made++;
-			delivery_lost(&t->instance->delivery, t->instance->ship,
+		if (run->was_attached && run->session == SESSION_OPEN && !u->ring_due &&
+		    run->phase != RUN_CLOSED) {
+			run->instance->delivery.chunks.made++;
+			delivery_lost(&run->instance->delivery, run->instance->ship,
 				      DISCARD_UNWIND_DIED);
 		}
-		t->session = SESSION_NONE;
+		run->session = SESSION_NONE;
 		/* No unwind process will make the last chunk. */
-		if (t->phase == TARGET_CLOSING || ts->state->phase >= PHASE_STOPPING)
-			t->phase = TARGET_CLOSED;
+		if (run->phase == RUN_CLOSING || ts->state->phase >= PHASE_STOPPING)
+			run->phase = RUN_CLOSED;
 	}
 }
 
-void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret)
+void totals_capture(const struct targets *ts, const struct run *run, struct capture_counters *ret)
 {
 	struct capture_counters now;
 	uint64_t counted;
 
-	*ret = t->capture_past;
+	*ret = run->capture_past;
 	/* The counters of a dead capture were added to capture_past when it died. */
-	if (t->capture_died_ns != 0 || !t->was_attached || ts->children->heartbeat == NULL)
+	if (run->capture_died_ns != 0 || !run->was_attached || ts->children->heartbeat == NULL)
 		return;
-	now = ts->children->heartbeat->slots[t->slot];
+	now = ts->children->heartbeat->slots[run->slot];
 	/* While capture writes, a copy may have new counters beside old ones. */
-	if (t->in_capture || count_samples(&now, &counted))
+	if (run->in_capture || count_samples(&now, &counted))
 		counters_add(ret, &now);
 }
 
-uint64_t target_threads(const struct targets *ts, const struct target *t)
+uint64_t totals_threads(const struct targets *ts, const struct run *run)
 {
-	if (t->capture_died_ns != 0)
-		return t->capture_died_threads;
-	if (!t->was_attached || ts->children->heartbeat == NULL)
+	if (run->capture_died_ns != 0)
+		return run->capture_died_threads;
+	if (!run->was_attached || ts->children->heartbeat == NULL)
 		return 0;
-	return ts->children->heartbeat->slots[t->slot].threads;
+	return ts->children->heartbeat->slots[run->slot].threads;
 }
 
-void totals_of_target(const struct targets *ts, const struct target *t, struct run_totals *ret)
+void totals_of_run(const struct targets *ts, const struct run *run, struct run_totals *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	totals_capture(ts, t, &ret->capture);
-	ret->missed_no_capture = t->missed_no_capture;
-	ret->unwind = t->unwind_past;
-	counts_add(&ret->unwind, &t->unwind_now, sizeof(ret->unwind));
-	ret->lowest_hz = t->governed.lowest_hz;
-	ret->lowered_ns = t->governed.lowered_ns;
-	ret->exceeded_ns = t->governed.exceeded_ns;
+	totals_capture(ts, run, &ret->capture);
+	ret->missed_no_capture = run->missed_no_capture;
+	ret->unwind = run->unwind_past;
+	counts_add(&ret->unwind, &run->unwind_now, sizeof(ret->unwind));
+	ret->lowest_hz = run->governed.lowest_hz;
+	ret->lowered_ns = run->governed.lowered_ns;
+	ret->exceeded_ns = run->governed.exceeded_ns;
 }
 
 void totals_add(struct run_totals *sum, const struct run_totals *more)
@@ -185,7 +185,7 @@ void totals_add(struct run_totals *sum, const struct run_totals *more)
 
 void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret)
 {
-	const struct target *const runs[] = {i->target, i->closed_run};
+	const struct run *const runs[] = {i->run, i->closed_run};
 	struct run_totals one;
 
 	*ret = i->earlier_runs;
@@ -198,7 +198,7 @@ void totals_of_instance(const struct targets *ts, const struct instance *i, stru
 	for (size_t k = 0; k < array_size(runs); k++) {
 		if (runs[k] == NULL)
 			continue;
-		totals_of_target(ts, runs[k], &one);
+		totals_of_run(ts, runs[k], &one);
 		totals_add(ret, &one);
 	}
 }

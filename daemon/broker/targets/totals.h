@@ -5,7 +5,7 @@
  *
  * The present capture process counts in its heartbeat page, and the present unwind process
  * reports its counts in messages. When such a process dies, this module adds its counts to those
- * of earlier processes in struct target. It counts the samples and chunks that were lost with the
+ * of earlier processes in struct run. It counts the samples and chunks that were lost with the
  * process, and the ticks that were missed until its successor ran.
  */
 #ifndef DAEMON_BROKER_TARGETS_TOTALS_H
@@ -17,34 +17,34 @@
 
 /*
  * Called when capture has ended or hangs (watch_capture_hangs): adds the counters of capture to
- * those of the targets. hung_target: the id of the target whose memory capture waits for; this
- * function closes that target and sets target.left_out. 0: capture has ended.
+ * those of the runs. hung_target: the id of the run whose memory capture waits for; this function
+ * closes that run and sets run.left_out. 0: capture has ended.
  */
-void targets_capture_died(struct targets *ts, uint32_t hung_target);
+void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*
  * Called when capture has left the process in a crash: adds the counters of capture to those of the
- * target. Until capture has attached again, ticks count as missed because of the crash.
+ * run. Until capture has attached again, ticks count as missed because of the crash.
  */
-void targets_left_in_crash(const struct targets *ts, struct target *t, uint64_t now_ns);
+void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*
- * Called when an unwind process has ended: adds the process's counts to those of its targets,
- * counts the unfinished chunks as lost, and marks the targets' sessions as not open. Closes the
- * targets that waited for their last chunk.
+ * Called when an unwind process has ended: adds the process's counts to those of its runs,
+ * counts the unfinished chunks as lost, and marks the runs' sessions as not open. Closes the
+ * runs that waited for their last chunk.
  */
-void targets_unwind_died(struct targets *ts, struct unwind *u);
+void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Called when the target leaves the phase TARGET_PROFILED, when its process has ended after a
- * crash, or when capture has attached to it again. If capture has died while the target was
- * profiled, or has left it in a crash, counts the ticks from t->capture_died_ns until now_ns
+ * Called when the run leaves the phase RUN_PROFILED, when its process has ended after a
+ * crash, or when capture has attached to it again. If capture has died while the process was
+ * profiled, or has left it in a crash, counts the ticks from run->capture_died_ns until now_ns
  * (CLOCK_MONOTONIC) as missed. After capture has attached again, the caller then sets
- * t->capture_died_ns to 0.
+ * run->capture_died_ns to 0.
  */
-void target_count_missed(const struct targets *ts, struct target *t, uint64_t now_ns);
+void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*
- * Called when the broker continues after a pause (SIGTSTP), in which it was stopped or detached
- * from all targets. Ticks before now_ns (CLOCK_MONOTONIC) are not counted as missed.
+ * Called when the broker continues after a suspension (SIGTSTP), in which it was stopped or
+ * detached from all targets. Ticks before now_ns (CLOCK_MONOTONIC) are not counted as missed.
  */
-void targets_pause_ended(struct targets *ts, uint64_t now_ns);
+void totals_suspension_ended(struct targets *ts, uint64_t now_ns);
 
 /*
  * Adds *more to *sum. lowest_hz becomes the lower of those that are not 0; lowered_ns and
@@ -53,19 +53,19 @@ void targets_pause_ended(struct targets *ts, uint64_t now_ns);
 void totals_add(struct run_totals *sum, const struct run_totals *more);
 
 /*
- * Sums the counters of capture for a target: of earlier capture processes and of the present
- * one. The present state among them (lib/capture/counters.h) is not set: see target_threads().
+ * Sums the counters of capture for a run: of earlier capture processes and of the present
+ * one. The present state among them (lib/capture/counters.h) is not set: see totals_threads().
  */
-void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret);
+void totals_capture(const struct targets *ts, const struct run *run, struct capture_counters *ret);
 
 /*
  * Returns the number of threads of the target that capture knows. While no capture process runs,
  * returns the number at the death of the last capture process.
  */
-uint64_t target_threads(const struct targets *ts, const struct target *t);
+uint64_t totals_threads(const struct targets *ts, const struct run *run);
 
 /* Returns the statistics of one run, without its chunks, which are counted in its instance. */
-void totals_of_target(const struct targets *ts, const struct target *t, struct run_totals *ret);
+void totals_of_run(const struct targets *ts, const struct run *run, struct run_totals *ret);
 
 /* Sums the statistics of all runs on a process, until now. */
 void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret);

@@ -42,9 +42,9 @@ static void tear_down(void)
 	 * live_end() waits for a tick to find the target's end, so the target must be sampled
 	 * again.
 	 */
-	FOR_EACH_TARGET (t, l.capture)
-		if (t->phase == TRACED_LEAVES)
-			t->phase = TRACED_SAMPLED;
+	FOR_EACH_TARGET (run, l.capture)
+		if (run->phase == TRACED_LEAVES)
+			run->phase = TRACED_SAMPLED;
 	live_end(&l);
 }
 

@@ -69,16 +69,16 @@ static inline void build_ship(struct broker *b, struct ship *s)
 }
 
 /* Opens a run on i, which is profiled. u may be NULL: the run has no unwind process. */
-static inline struct target *build_run(struct broker *b, struct instance *i, struct unwind *u)
+static inline struct run *build_run(struct broker *b, struct instance *i, struct unwind *u)
 {
 	i->targets = &b->parts.targets;
 	if (i->owner.kind == OWNER_NONE)
 		(void)!owner_read(i->pid, &i->owner);
-	OK(target_open(&b->parts.targets, i, 0, false));
-	i->target->phase = TARGET_PROFILED;
-	i->target->session = u == NULL ? SESSION_NONE : SESSION_OPEN;
-	i->target->unwind = u;
-	return i->target;
+	OK(targets_open_run(&b->parts.targets, i, 0, false));
+	i->run->phase = RUN_PROFILED;
+	i->run->session = u == NULL ? SESSION_NONE : SESSION_OPEN;
+	i->run->unwind = u;
+	return i->run;
 }
 
 #endif

@@ -16,7 +16,7 @@
 static struct broker b;
 static struct unwind unwind;
 static struct instance instance;
-static struct target *target;
+static struct run *run;
 static int end;
 
 /* Such a process is the unwind process of a target. */
@@ -32,7 +32,7 @@ static void set_up(void)
 	OK(loop_add(b.parts.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
 		    &unwind.child.source));
 	instance = (struct instance){.pidfd = -1};
-	target = build_run(&b, &instance, &unwind);
+	run = build_run(&b, &instance, &unwind);
 }
 
 static void tear_down(void)
@@ -73,26 +73,26 @@ TEST(a_child_that_owes_no_answer_stays)
 
 TEST(a_child_that_does_not_close_a_session_is_killed)
 {
-	target_close(target);
-	ck_assert_int_eq(target->phase, TARGET_CLOSING);
+	run_close(run);
+	ck_assert_int_eq(run->phase, RUN_CLOSING);
 	expect_kill();
 }
 
 TEST(a_child_that_does_not_open_a_session_is_killed)
 {
-	target->session = SESSION_ASKED;
+	run->session = SESSION_ASKED;
 	expect_kill();
 }
 
 TEST(an_answer_resets_the_count)
 {
-	target->session = SESSION_ASKED;
+	run->session = SESSION_ASKED;
 	check_times(OVERDUE_CHECKS - 1);
-	target->session = SESSION_OPEN;
-	target_close(target);
+	run->session = SESSION_OPEN;
+	run_close(run);
 	check_times(OVERDUE_CHECKS - 1);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
-	target->phase = TARGET_CLOSED;
+	run->phase = RUN_CLOSED;
 	check_times(OVERDUE_CHECKS);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
@@ -136,15 +136,15 @@ static void expect_kill_of_capture(void)
 
 TEST(a_capture_that_does_not_attach_is_killed)
 {
-	target->in_capture = true;
-	target->phase = TARGET_WAITING;
+	run->in_capture = true;
+	run->phase = RUN_WAITING;
 	expect_kill_of_capture();
 }
 
 TEST(a_capture_that_does_not_detach_is_killed)
 {
-	target->in_capture = true;
-	target->phase = TARGET_STOPPING;
+	run->in_capture = true;
+	run->phase = RUN_STOPPING;
 	expect_kill_of_capture();
 }
 
@@ -160,8 +160,8 @@ TEST(an_unwind_process_that_makes_no_room_is_killed_before_capture)
 		.pid = make_sleeper(),
 		.fd = dup(end),
 	};
-	target->in_capture = true;
-	target->phase = TARGET_STOPPING;
+	run->in_capture = true;
+	run->phase = RUN_STOPPING;
 	expect_kill();
 	ck_assert_int_eq(capture->state, CHILD_READY);
 	check_times(OVERDUE_CHECKS - 1);
@@ -181,7 +181,7 @@ TEST(a_capture_that_profiles_owes_nothing)
 {
 	struct child *capture = as_capture();
 
-	target->in_capture = true;
+	run->in_capture = true;
 	check_times(3 * OVERDUE_CHECKS);
 	ck_assert_int_eq(capture->state, CHILD_READY);
 	unwind.child.pid = capture->pid;
@@ -256,7 +256,7 @@ TEST(a_child_that_closes_its_socket_and_stays_is_killed)
 
 TEST(a_child_that_has_to_leave_and_stays_is_killed)
 {
-	target->id = 0;
+	run->id = 0;
 	unwind.child.is_leaving = true;
 	child_close(&unwind.child);
 	expect_kill();

@@ -23,7 +23,7 @@ static void set_up(void)
 	ck_assert_ptr_nonnull(unwind);
 	end = build_unwind(&b, unwind);
 	unwind->child.usage.cpu_s = 2;
-	b.parts.targets.table[3] = (struct target){.id = 1, .slot = 3, .unwind = unwind};
+	b.parts.targets.table[3] = (struct run){.id = 1, .slot = 3, .unwind = unwind};
 }
 
 static bool has_ended(void)
@@ -124,7 +124,7 @@ TEST(idle_unwind_processes_leave_places_to_others)
 	memcpy(needed, b.parts.children.unwinds, sizeof(needed));
 	for (size_t i = 4; i < HEARTBEAT_SLOTS - 2; i++)
 		b.parts.targets.table[i] =
-			(struct target){.id = 1, .slot = (uint32_t)i, .unwind = needed[i]};
+			(struct run){.id = 1, .slot = (uint32_t)i, .unwind = needed[i]};
 	/* Three are idle, two places are free. */
 	idle_check_both(IDLE_NS);
 	ck_assert(!unwind->child.is_leaving);

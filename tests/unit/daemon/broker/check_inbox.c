@@ -26,7 +26,7 @@
 static struct broker b;
 static struct unwind *unwind;
 static struct instance instance;
-static struct target *target;
+static struct run *run;
 static int end;
 static time_t later_s; /* added to each clock */
 
@@ -55,8 +55,8 @@ static void set_up(void)
 	unwind->child.pid = make_sleeper();
 	unwind->id = 1;
 	instance = (struct instance){.pidfd = -1};
-	target = build_run(&b, &instance, unwind);
-	unwind->newest_target = target->id;
+	run = build_run(&b, &instance, unwind);
+	unwind->newest_run = run->id;
 }
 
 FIXTURE(set_up, NULL)
@@ -129,9 +129,9 @@ static void receive_about(size_t i, uint32_t id)
 /* For example MSG_RECORDING_CLOSED, since unwind got MSG_RECORDING_OPEN after RECORD_END. */
 TESTS(a_message_about_a_target_that_has_ended_is_ignored, array_size(about_target))
 {
-	const uint32_t id = target->id;
+	const uint32_t id = run->id;
 
-	target->is_retired = true;
+	run->is_retired = true;
 	receive_about((size_t)_i, id);
 	targets_sweep(&b.parts.targets);
 	receive_about((size_t)_i, id);
@@ -140,7 +140,7 @@ TESTS(a_message_about_a_target_that_has_ended_is_ignored, array_size(about_targe
 
 TESTS(a_message_about_a_target_that_the_process_never_had_breaks_a_rule, array_size(about_target))
 {
-	receive_about((size_t)_i, target->id + 1);
+	receive_about((size_t)_i, run->id + 1);
 	ck_assert_int_eq(unwind->child.state, CHILD_KILLED);
 }
 
@@ -154,8 +154,8 @@ TESTS(a_message_about_a_target_of_another_process_breaks_a_rule, array_size(abou
 {
 	struct unwind other = {.id = 2};
 
-	target->unwind = &other;
-	receive_about((size_t)_i, target->id);
+	run->unwind = &other;
+	receive_about((size_t)_i, run->id);
 	ck_assert_int_eq(unwind->child.state, CHILD_KILLED);
 }
 
@@ -165,8 +165,8 @@ TEST(a_request_for_a_file_of_a_target_that_has_ended_is_answered)
 	const struct msg_file_reply *reply;
 	struct ipc_message m;
 
-	target->is_retired = true;
-	receive_about(0, target->id);
+	run->is_retired = true;
+	receive_about(0, run->id);
 	ck_assert_int_eq(ipc_recv(end, &m), 1);
 	reply = msg_as(&m, MSG_FILE_REPLY);
 	ck_assert_ptr_nonnull(reply);
@@ -176,13 +176,13 @@ TEST(a_request_for_a_file_of_a_target_that_has_ended_is_answered)
 /* The target has a place until unwind has answered. */
 TEST(a_target_ends_while_its_session_is_opened)
 {
-	target->session = SESSION_ASKED;
+	run->session = SESSION_ASKED;
 	unwind->sessions_asked = 1;
-	target->phase = TARGET_CLOSED;
-	ck_assert(!target_is_over(target));
-	receive_id(&unwind->child, MSG_SESSION_OPENED, target->id);
+	run->phase = RUN_CLOSED;
+	ck_assert(!run_is_over(run));
+	receive_id(&unwind->child, MSG_SESSION_OPENED, run->id);
 	ck_assert_uint_eq(unwind->sessions_asked, 0);
-	ck_assert(target_is_over(target));
+	ck_assert(run_is_over(run));
 	ck_assert_int_eq(unwind->child.state, CHILD_READY);
 }
 
@@ -191,14 +191,14 @@ TEST(messages_about_a_recording_that_has_ended_are_dropped)
 {
 	struct msg_recording_chunk chunk = {
 		.h = MSG_HEADER(MSG_RECORDING_CHUNK),
-		.target = target->id,
+		.target = run->id,
 		.recording = 1,
 		.size = 1,
 	};
 
 	receive(&unwind->child, &chunk, sizeof(chunk));
-	receive_about(7, target->id);
-	receive_about(8, target->id);
+	receive_about(7, run->id);
+	receive_about(8, run->id);
 	ck_assert_int_eq(unwind->child.state, CHILD_READY);
 	chunk.size = 2; /* than it has */
 	receive(&unwind->child, &chunk, sizeof(chunk));
@@ -212,16 +212,16 @@ TEST(unwind_closes_a_session_before_capture_reports_the_end)
 {
 	const struct msg_target_state m = {
 		.h = MSG_HEADER(MSG_TARGET_STATE),
-		.target = target->id,
+		.target = run->id,
 		.state = TARGET_GONE,
 	};
 
-	target->in_capture = true;
-	receive_id(&unwind->child, MSG_SESSION_CLOSED, target->id);
-	ck_assert_int_eq(target->phase, TARGET_CLOSED);
-	ck_assert(!target_is_over(target));
+	run->in_capture = true;
+	receive_id(&unwind->child, MSG_SESSION_CLOSED, run->id);
+	ck_assert_int_eq(run->phase, RUN_CLOSED);
+	ck_assert(!run_is_over(run));
 	receive(&b.parts.children.capture, &m, sizeof(m));
-	ck_assert(target_is_over(target));
+	ck_assert(run_is_over(run));
 	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
 }
 
@@ -248,7 +248,7 @@ static void unwind_leaves(void)
 	(void)kill(unwind->child.pid, SIGKILL);
 	ck_assert_int_eq(waitpid(unwind->child.pid, NULL, 0), unwind->child.pid);
 	unwind->child.pid = 0;
-	target->is_retired = true;
+	run->is_retired = true;
 	targets_sweep(&b.parts.targets);
 }
 

@@ -110,7 +110,7 @@ TEST(without_an_instance_the_page_has_no_state)
 
 TEST(the_page_has_the_state_of_the_instance)
 {
-	struct target t = {.phase = TARGET_PROFILED};
+	struct run run = {.phase = RUN_PROFILED};
 
 	appear();
 	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
@@ -123,20 +123,20 @@ TEST(the_page_has_the_state_of_the_instance)
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
 	ck_assert_uint_eq(page->sequence % 2, 0);
 	i.config.thread_id_format = THREAD_ID_PTHREAD;
-	i.target = &t;
-	memcpy(t.profiler_id, RUN_ID, sizeof(RUN_ID));
+	i.run = &run;
+	memcpy(run.profiler_id, RUN_ID, sizeof(RUN_ID));
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_PTHREAD);
 	ck_assert_str_eq(page->profiler_id, RUN_ID);
 	/* A START from now on is for the next target. */
-	t.phase = TARGET_STOPPING;
+	run.phase = RUN_STOPPING;
 	clients_check(&b.requests.clients);
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
 	i.root_spans = 1;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
-	t.retry_ns = 1;
+	run.retry_ns = 1;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
 	ship.limit.stops_sampling = true;

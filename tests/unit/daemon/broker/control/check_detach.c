@@ -131,8 +131,8 @@ static bool is_answered(uint64_t waited_ns)
 /* Capture reports that it has detached. */
 static void report_detached(void)
 {
-	i.target->in_capture = false;
-	i.target->phase = TARGET_CLOSED;
+	i.run->in_capture = false;
+	i.run->phase = RUN_CLOSED;
 }
 
 static void check_result(enum protocol_result result)
@@ -150,7 +150,7 @@ TEST(the_answer_comes_when_capture_has_detached)
 	ck_assert_int_eq(i.wish, INSTANCE_WISH_DETACHED);
 	ck_assert(!is_answered(1));
 	instances_check(&b.parts.targets);
-	ck_assert_int_eq(i.target->phase, TARGET_STOPPING);
+	ck_assert_int_eq(i.run->phase, RUN_STOPPING);
 	ck_assert(!is_answered(NS_PER_SEC));
 	report_detached();
 	ck_assert(is_answered(2 * NS_PER_SEC));
@@ -166,9 +166,9 @@ TEST(the_answer_comes_when_capture_has_detached)
 /* In the turn of the request the broker may still tell capture to attach. */
 TEST(a_run_that_is_about_to_be_attached_is_waited_for)
 {
-	i.target->in_capture = false;
-	i.target->phase = TARGET_WAITING;
-	i.target->attach_due = true;
+	i.run->in_capture = false;
+	i.run->phase = RUN_WAITING;
+	i.run->attach_due = true;
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	ck_assert(!is_answered(1));
 	instances_check(&b.parts.targets);
@@ -267,12 +267,12 @@ TEST(a_suspension_of_the_broker_is_a_success)
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	instances_check(&b.parts.targets);
 	ck_assert(!is_answered(1));
-	i.target->in_capture = false;
+	i.run->in_capture = false;
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_OK);
 	b.parts.state.is_paused = false;
 	instances_check(&b.parts.targets);
-	ck_assert_int_eq(i.target->phase, TARGET_CLOSED);
+	ck_assert_int_eq(i.run->phase, RUN_CLOSED);
 }
 
 TEST(an_attach_ends_the_wait_and_the_release)
@@ -335,8 +335,8 @@ TEST(a_detached_process_stays_detached)
 /* A process that the broker does not know may release itself, and no other. */
 TEST(a_process_that_is_no_instance_is_not_traced)
 {
-	i.target->in_capture = false;
-	i.target->phase = TARGET_CLOSED;
+	i.run->in_capture = false;
+	i.run->phase = RUN_CLOSED;
 	b.parts.targets.n_instances = 0;
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	ck_assert(!answer.is_deferred);
@@ -354,8 +354,8 @@ TEST(a_process_that_is_no_instance_is_not_traced)
 /* With --children capture attaches to a child before the broker knows of it. */
 TEST(a_child_that_becomes_an_instance_meanwhile_is_released)
 {
-	i.target->in_capture = false;
-	i.target->phase = TARGET_CLOSED;
+	i.run->in_capture = false;
+	i.run->phase = RUN_CLOSED;
 	b.parts.targets.n_instances = 0;
 	tracer = start_tracer();
 	b.parts.children.capture.pid = tracer;

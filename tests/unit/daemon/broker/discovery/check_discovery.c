@@ -86,7 +86,7 @@ static void wait_ms(uint64_t ms)
 	do {
 		(void)usleep(10000);
 		discovery_check(b.parts.discovery);
-	} while (target_is_open(i.target) && clock_mono_ns() < end_ns);
+	} while (run_is_open(i.run) && clock_mono_ns() < end_ns);
 }
 
 FIXTURE(set_up, tear_down)
@@ -105,8 +105,8 @@ TESTS(a_change_of_ids_is_looked_at_at_once, getuid() == 0 ? sizeof(steps) - 1 : 
 	}
 	begin_run();
 	wait_ms(500);
-	ck_assert(target_is_open(i.target));
+	ck_assert(run_is_open(i.run));
 	owned_go(&process, steps[_i]);
 	wait_ms(10000);
-	ck_assert(!target_is_open(i.target));
+	ck_assert(!run_is_open(i.run));
 }

@@ -30,7 +30,7 @@ static void set_up_ended_process(void)
 	ck_assert_int_ge(instance.pidfd, 0);
 	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
 	instance.life = INSTANCE_ENDED;
-	OK(target_open(&b.parts.targets, &instance, 0, false));
+	OK(targets_open_run(&b.parts.targets, &instance, 0, false));
 }
 
 static void tear_down(void)
@@ -41,22 +41,22 @@ static void tear_down(void)
 static void refuse(int error)
 {
 	const struct msg_target_state m = {
-		.target = instance.target->id, .state = TARGET_REFUSED, .error = error};
+		.target = instance.run->id, .state = TARGET_REFUSED, .error = error};
 
-	target_on_state(&b.parts.targets, &m);
+	attach_on_state(&b.parts.targets, &m);
 }
 
 /* Ends the process: capture was too late, or there was no capture. */
 static void report_end(bool is_asked)
 {
 	if (is_asked) {
-		instance.target->in_capture = true;
+		instance.run->in_capture = true;
 		refuse(ESRCH);
 	} else {
-		instance.target->attach_due = true;
-		targets_check(&b.parts.targets);
+		instance.run->attach_due = true;
+		attach_check(&b.parts.targets);
 	}
-	ck_assert(instance.target->phase == TARGET_CLOSED);
+	ck_assert(instance.run->phase == RUN_CLOSED);
 }
 
 static const struct {

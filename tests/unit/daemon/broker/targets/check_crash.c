@@ -17,7 +17,7 @@ static struct broker b;
 static struct heartbeat heartbeat;
 static struct instance instance;
 static struct unwind unwind_process;
-static struct target *t;
+static struct run *run;
 static int broker_end;
 
 /* Starts a process that blocks SIGSEGV or not, as in a handler, and sleeps. */
@@ -46,15 +46,15 @@ static void begin(bool blocks)
 	instance = (struct instance){.targets = &b.parts.targets};
 	start(blocks);
 	broker_end = build_unwind(&b, &unwind_process);
-	t = build_run(&b, &instance, &unwind_process);
-	t->in_capture = t->was_attached = true;
-	heartbeat.slots[t->slot].threads = 3;
+	run = build_run(&b, &instance, &unwind_process);
+	run->in_capture = run->was_attached = true;
+	heartbeat.slots[run->slot].threads = 3;
 }
 
 static void crash(bool blocks_signal)
 {
 	const struct msg_target_state m = {
-		.target = t->id,
+		.target = run->id,
 		.state = TARGET_CRASHED,
 		.tid = (uint32_t)instance.pid,
 		.signal = SIGSEGV,
@@ -62,27 +62,27 @@ static void crash(bool blocks_signal)
 	};
 
 	log_capture_begin();
-	target_on_state(&b.parts.targets, &m);
+	attach_on_state(&b.parts.targets, &m);
 	ck_assert_uint_eq(log_capture_end("has crashed by SIGSEGV"), 1);
-	ck_assert(t->phase == TARGET_WAITING);
-	ck_assert(!t->in_capture);
-	ck_assert(!t->attach_due);
+	ck_assert(run->phase == RUN_WAITING);
+	ck_assert(!run->in_capture);
+	ck_assert(!run->attach_due);
 }
 
 static void attach(void)
 {
-	const struct msg_target_state m = {.target = t->id, .state = TARGET_ATTACHED};
+	const struct msg_target_state m = {.target = run->id, .state = TARGET_ATTACHED};
 
-	t->in_capture = true;
-	target_on_state(&b.parts.targets, &m);
-	ck_assert(t->phase == TARGET_PROFILED);
-	ck_assert_uint_eq(t->crash.tid, 0);
-	ck_assert_uint_eq(t->retry_ns, 0);
+	run->in_capture = true;
+	attach_on_state(&b.parts.targets, &m);
+	ck_assert(run->phase == RUN_PROFILED);
+	ck_assert_uint_eq(run->crash.tid, 0);
+	ck_assert_uint_eq(run->retry_ns, 0);
 }
 
 static bool is_over_after(uint64_t ns)
 {
-	return crash_is_over(&b.parts.targets, t, t->crash.began_ns + ns);
+	return crash_is_over(&b.parts.targets, run, run->crash.began_ns + ns);
 }
 
 static void tear_down(void)
@@ -113,13 +113,13 @@ TEST(a_process_in_its_handler_is_looked_at_ever_more_rarely)
 	begin(true);
 	crash(true);
 	for (uint64_t wait_ns = CRASH_LOOK_NS; wait_ns < CRASH_LOOK_MAX_NS; wait_ns *= 2) {
-		ck_assert_uint_eq(t->crash.wait_ns, wait_ns);
+		ck_assert_uint_eq(run->crash.wait_ns, wait_ns);
 		at_ns += wait_ns;
 		ck_assert(!is_over_after(at_ns));
-		ck_assert_uint_eq(t->retry_ns, t->crash.began_ns + at_ns + 2 * wait_ns);
+		ck_assert_uint_eq(run->retry_ns, run->crash.began_ns + at_ns + 2 * wait_ns);
 	}
 	ck_assert(!is_over_after(3600 * NS_PER_SEC));
-	ck_assert_uint_eq(t->crash.wait_ns, CRASH_LOOK_MAX_NS);
+	ck_assert_uint_eq(run->crash.wait_ns, CRASH_LOOK_MAX_NS);
 }
 
 TEST(a_handler_that_does_not_block_its_signal_has_its_time)
@@ -157,7 +157,7 @@ TEST(capture_does_not_attach_while_a_reporter_traces_the_process)
 static void survive(uint64_t began_ns)
 {
 	crash(true);
-	t->crash.began_ns = began_ns;
+	run->crash.began_ns = began_ns;
 	ck_assert(is_over_after(CRASH_LOOK_NS));
 	attach();
 }
@@ -191,8 +191,8 @@ TEST(an_exec_makes_all_signals_count_again)
 	survive(NS_PER_SEC);
 	survive(2 * NS_PER_SEC);
 	ck_assert_uint_ne(crash_ignored(&instance), 0);
-	exec.target = t->id;
-	target_on_state(&b.parts.targets, &exec);
+	exec.target = run->id;
+	attach_on_state(&b.parts.targets, &exec);
 	ck_assert_uint_eq(crash_ignored(&instance), 0);
 	survive(3 * NS_PER_SEC);
 	ck_assert_uint_eq(crash_ignored(&instance), 0);
@@ -212,10 +212,10 @@ TEST(samples_are_missed_because_of_the_crash)
 
 	begin(false);
 	crash(true);
-	t->capture_died_ns -= NS_PER_SEC;
+	run->capture_died_ns -= NS_PER_SEC;
 	ck_assert(is_over_after(CRASH_LOOK_NS));
 	attach();
-	totals_of_target(&b.parts.targets, t, &totals);
+	totals_of_run(&b.parts.targets, run, &totals);
 	ck_assert_uint_ge(totals.capture.missed[MISSED_CRASH], 100 * 3);
 	ck_assert_uint_eq(totals.capture.missed[MISSED_CRASH], totals.capture.expected);
 	ck_assert_uint_eq(totals.missed_no_capture, 0);
@@ -226,12 +226,12 @@ TEST(a_new_capture_does_not_attach_in_a_crash)
 {
 	begin(false);
 	crash(true);
-	targets_capture_died(&b.parts.targets, 0);
-	target_start(&b.parts.targets, t);
-	ck_assert(!t->attach_due);
+	totals_capture_died(&b.parts.targets, 0);
+	attach_start(&b.parts.targets, run);
+	ck_assert(!run->attach_due);
 	ck_assert(is_over_after(CRASH_LOOK_NS));
-	target_start(&b.parts.targets, t);
-	ck_assert(t->attach_due);
+	attach_start(&b.parts.targets, run);
+	ck_assert(run->attach_due);
 }
 
 TEST(the_run_ends_with_a_process_that_does_not_survive)
@@ -240,11 +240,11 @@ TEST(the_run_ends_with_a_process_that_does_not_survive)
 
 	begin(false);
 	crash(true);
-	t->capture_died_ns -= NS_PER_SEC;
+	run->capture_died_ns -= NS_PER_SEC;
 	instance.life = INSTANCE_ENDED;
-	targets_check(&b.parts.targets);
-	ck_assert(t->phase == TARGET_CLOSING);
-	totals_of_target(&b.parts.targets, t, &totals);
+	attach_check(&b.parts.targets);
+	ck_assert(run->phase == RUN_CLOSING);
+	totals_of_run(&b.parts.targets, run, &totals);
 	ck_assert_uint_ge(totals.capture.missed[MISSED_CRASH], 100 * 3);
 }
 
@@ -265,7 +265,7 @@ TEST(a_crash_without_a_signal_breaks_a_rule)
 	struct msg_target_state m = {.state = TARGET_CRASHED, .tid = 1, .signal = 64};
 
 	begin(false);
-	m.target = t->id;
-	target_on_state(&b.parts.targets, &m);
-	ck_assert_uint_eq(t->crash.tid, 0);
+	m.target = run->id;
+	attach_on_state(&b.parts.targets, &m);
+	ck_assert_uint_eq(run->crash.tid, 0);
 }

@@ -80,16 +80,16 @@ static void profile(size_t n)
 	memset(unwinds, 0, sizeof(unwinds));
 	for (size_t i = 0; i < n; i++) {
 		profiled[i].targets = &b.parts.targets;
-		profiled[i].target = &b.parts.targets.table[i];
+		profiled[i].run = &b.parts.targets.table[i];
 		unwinds[i].child.fd = -1;
 		b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwinds[i];
-		b.parts.targets.table[i] = (struct target){
+		b.parts.targets.table[i] = (struct run){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
 			.instance = &profiled[i],
 			.unwind = &unwinds[i],
 			.statm_fd = -1,
-			.phase = TARGET_PROFILED,
+			.phase = RUN_PROFILED,
 			.full_hz = FULL,
 			.rate_hz = FULL,
 			.governed.lowest_hz = FULL,
@@ -97,7 +97,7 @@ static void profile(size_t n)
 	}
 }
 
-static struct target *target_at(size_t at)
+static struct run *target_at(size_t at)
 {
 	return &b.parts.targets.table[at];
 }
@@ -120,12 +120,12 @@ static void unwind_for(unsigned int n, const double *costs, const double *busy)
 
 	for (unsigned int s = 0; s < n; s++) {
 		for (size_t i = 0; i < b.parts.children.n_unwinds; i++) {
-			struct target *t = target_at(i);
-			const double rate = (double)t->rate_hz / FULL;
+			struct run *run = target_at(i);
+			const double rate = (double)run->rate_hz / FULL;
 
 			unwinds[i].child.governed_used_ns = (uint64_t)(costs[i] * rate * 1e9);
-			t->usage.time_ns += NS_PER_SEC;
-			t->usage.cpu_ns += (uint64_t)(busy[i] * 1e9);
+			run->usage.time_ns += NS_PER_SEC;
+			run->usage.cpu_ns += (uint64_t)(busy[i] * 1e9);
 		}
 		governor_add_interval(&b.parts.targets, &used, NS_PER_SEC);
 	}
@@ -343,7 +343,7 @@ TEST(a_user_above_the_part_is_not_sampled)
 	ck_assert_ptr_null(instance_budget_text(&profiled[0]));
 	for (size_t i = 1; i < 9; i++) {
 		ck_assert_uint_eq(target_at(i)->rate_hz, 0);
-		ck_assert_int_eq(target_at(i)->phase, TARGET_PROFILED);
+		ck_assert_int_eq(target_at(i)->phase, RUN_PROFILED);
 		ck_assert_uint_eq(target_at(i)->governed.lowest_hz, FULL);
 		ck_assert_ptr_nonnull(instance_budget_text(&profiled[i]));
 	}
@@ -368,7 +368,7 @@ TEST(a_target_gets_a_rate_again_when_there_is_room)
 	unwind_for(20, costs, busy);
 	ck_assert_uint_eq(target_at(7)->rate_hz, RATES_MIN_HZ);
 	ck_assert_uint_eq(target_at(0)->rate_hz, 0);
-	target_at(7)->phase = TARGET_CLOSED;
+	target_at(7)->phase = RUN_CLOSED;
 	unwind_for(1, costs, busy);
 	ck_assert_uint_eq(target_at(0)->rate_hz + target_at(1)->rate_hz + target_at(2)->rate_hz +
 				  target_at(3)->rate_hz + target_at(4)->rate_hz +
@@ -430,10 +430,10 @@ TEST(a_target_without_a_rate_is_detached_after_a_minute)
 		unwind_for(1, costs, busy);
 	log_capture_begin();
 	unwind_for(59, costs, busy);
-	ck_assert_int_eq(target_at(1)->phase, TARGET_PROFILED);
+	ck_assert_int_eq(target_at(1)->phase, RUN_PROFILED);
 	ck_assert_int_eq(profiled[1].obstacle, INSTANCE_NO_OBSTACLE);
 	unwind_for(1, costs, busy);
-	ck_assert_int_ne(target_at(1)->phase, TARGET_PROFILED);
+	ck_assert_int_ne(target_at(1)->phase, RUN_PROFILED);
 	ck_assert_int_eq(profiled[1].obstacle, INSTANCE_OVER_BUDGET);
 	ck_assert_uint_eq(profiled[1].run_delay_ns, INSTANCE_BUDGET_WAIT_NS);
 	/* Its recordings go on. */
@@ -477,7 +477,7 @@ TEST(a_user_above_the_part_gets_no_new_run)
 	ck_assert(governor_admits_user(&b.parts.targets, &others));
 	/* Sections do not wait because of a user. */
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
-	target_at(1)->phase = TARGET_CLOSED;
+	target_at(1)->phase = RUN_CLOSED;
 	for (; !governor_admits_user(&b.parts.targets, &mine) && seconds < 60; seconds++)
 		unwind_for(1, (const double[]){0.02, 0}, busy);
 	/* Those that have waited do not start all at a time. */

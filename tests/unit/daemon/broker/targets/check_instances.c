@@ -66,7 +66,7 @@ static void set_up(void)
 static bool run_continues(void)
 {
 	instances_check(&b.parts.targets);
-	return instance.target->phase == TARGET_PROFILED;
+	return instance.run->phase == RUN_PROFILED;
 }
 
 FIXTURE(set_up, NULL)
@@ -154,7 +154,7 @@ static void tear_down_many(void)
 {
 	for (size_t k = 0; k < b.parts.targets.n_instances; k++) {
 		many[k]->life = INSTANCE_ENDED;
-		many[k]->target = NULL;
+		many[k]->run = NULL;
 	}
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, 0);
@@ -170,7 +170,7 @@ TEST(many_instances_end_in_the_turn_in_which_a_run_starts)
 	many[MANY - 1]->is_started = true;
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, 1);
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 }
 
 /* LIMITS in sentry-profd.conf(5). */
@@ -189,10 +189,10 @@ TEST(a_4097th_process_is_told_once)
 
 TEST(a_257th_run_waits_for_a_place)
 {
-	struct target *table = b.parts.targets.table;
+	struct run *table = b.parts.targets.table;
 
 	for (uint32_t k = 0; k < HEARTBEAT_SLOTS; k++)
-		table[k] = (struct target){.id = k + 1, .instance = many[MANY - 1]};
+		table[k] = (struct run){.id = k + 1, .instance = many[MANY - 1]};
 	many[0]->is_started = many[1]->is_started = true;
 	log_capture_begin();
 	instances_check(&b.parts.targets);
@@ -201,42 +201,42 @@ TEST(a_257th_run_waits_for_a_place)
 	ck_assert(many[1]->obstacle == INSTANCE_LIMIT_REACHED);
 	memset(&table[255], 0, sizeof(table[255]));
 	instances_check(&b.parts.targets);
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 	memset(table, 0, 255 * sizeof(*table));
 }
 
 /* Returns the run of many[0]; the test reports for capture that it has detached. */
-static struct target *profile_first(void)
+static struct run *profile_first(void)
 {
-	struct target *t;
+	struct run *run;
 
 	many[0]->is_started = true;
 	turn();
-	t = many[0]->target;
-	ck_assert_ptr_nonnull(t);
-	t->phase = TARGET_PROFILED;
-	t->in_capture = true;
-	return t;
+	run = many[0]->run;
+	ck_assert_ptr_nonnull(run);
+	run->phase = RUN_PROFILED;
+	run->in_capture = true;
+	return run;
 }
 
-static void end_run(struct target *t)
+static void end_run(struct run *run)
 {
-	t->in_capture = false;
-	t->phase = TARGET_CLOSED;
+	run->in_capture = false;
+	run->phase = RUN_CLOSED;
 }
 
 /* By two reloads while its run is ending. */
 TEST(an_instance_whose_section_changes_and_is_removed_is_freed)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
-	ck_assert_int_eq(t->phase, TARGET_STOPPING);
+	ck_assert_int_eq(run->phase, RUN_STOPPING);
 	instance_becomes(many[0], INSTANCE_REMOVED);
 	b.parts.state.options.config.sections = NULL;
 	b.parts.state.options.config.n_sections = 0;
-	end_run(t);
+	end_run(run);
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
@@ -244,14 +244,14 @@ TEST(an_instance_whose_section_changes_and_is_removed_is_freed)
 /* An instance does not store the index of its section. */
 TEST(a_changed_section_is_found_by_its_name)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	memcpy(sections[0].name, "b", sizeof("b"));
 	memcpy(sections[1].name, "a", sizeof("a"));
 	sections[1].rate_hz = 11;
-	end_run(t);
+	end_run(run);
 	turn();
 	ck_assert_uint_eq(many[0]->config.rate_hz, 11);
 	ck_assert_str_eq(many[0]->config.name, "a");
@@ -259,12 +259,12 @@ TEST(a_changed_section_is_found_by_its_name)
 
 TEST(an_instance_whose_section_is_gone_after_the_run_is_freed)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	memcpy(sections[0].name, "c", sizeof("c"));
-	end_run(t);
+	end_run(run);
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
@@ -272,14 +272,14 @@ TEST(an_instance_whose_section_is_gone_after_the_run_is_freed)
 /* The server of the old DSN takes nothing; the server of the new one does. */
 TEST(a_new_dsn_ends_the_limit_of_the_old_one)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	ck_assert_ptr_eq(many[0]->ship, &ship);
 	memcpy(ship.dsn, "https://k@a/1", sizeof("https://k@a/1"));
 	ship.limit.stops_sampling = true;
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
-	end_run(t);
+	end_run(run);
 	sections[0].autostart = false;
 	turn();
 	ck_assert_ptr_null(many[0]->ship);
@@ -299,17 +299,17 @@ TEST(no_run_starts_while_a_rate_limit_stops_sampling)
 	ship.limit.stops_sampling = true;
 	many[0]->is_started = true;
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	ship.limit.stops_sampling = false;
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 }
 
 TEST(no_run_is_faster_than_the_timer)
 {
 	many[0]->config.rate_hz = 1000;
 	ck_assert_uint_eq(profile_first()->rate_hz, 101);
-	ck_assert_uint_eq(many[0]->target->full_hz, 101);
+	ck_assert_uint_eq(many[0]->run->full_hz, 101);
 	many[1]->config.rate_hz = 11;
 	ck_assert_uint_eq(instance_rate_hz(many[1]), 11);
 }
@@ -317,47 +317,47 @@ TEST(no_run_is_faster_than_the_timer)
 TESTS(a_shortage_is_retried_after_a_delay, 4)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM, EAGAIN};
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
-	t->attach_error = errors[_i];
-	end_run(t);
+	run->attach_error = errors[_i];
+	end_run(run);
 	turn();
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
 	/* After the first failure the next run starts at once. */
-	t = many[0]->target;
-	ck_assert_ptr_nonnull(t);
-	t->attach_error = errors[_i];
-	end_run(t);
+	run = many[0]->run;
+	ck_assert_ptr_nonnull(run);
+	run->attach_error = errors[_i];
+	end_run(run);
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	ck_assert_uint_eq(many[0]->run_delay_ns, INSTANCE_WAIT_NS);
 	many[0]->failed_ns -= INSTANCE_WAIT_NS;
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 }
 
 TEST(after_another_error_the_process_is_left_out)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
-	t->attach_error = ENOEXEC;
-	end_run(t);
+	run->attach_error = ENOEXEC;
+	end_run(run);
 	turn();
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 }
 
 TEST(a_process_whose_section_has_changed_is_tried_again)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
-	t->attach_error = ENOEXEC;
-	end_run(t);
+	run->attach_error = ENOEXEC;
+	end_run(run);
 	turn();
 	ck_assert_str_ne(many[0]->last_error, "");
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 	ck_assert_str_eq(many[0]->last_error, "");
 }
 
@@ -379,13 +379,13 @@ TEST(failures_of_a_profile_are_forgiven)
 /* The event of the exec that began the program may come late. */
 TEST(a_process_with_leak_sanitizer_is_left_out_until_it_executes_another_program)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 	struct process_identity now;
 
 	ck_assert(process_identity(many[0]->pid, &now));
-	t->has_leak_check = true;
-	t->leak_program = now.program_hash;
-	end_run(t);
+	run->has_leak_check = true;
+	run->leak_program = now.program_hash;
+	end_run(run);
 	turn();
 	instance_has_executed(many[0]);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
@@ -402,7 +402,7 @@ TEST(a_process_whose_rights_change_waits)
 	i->owner_has_changed = true;
 	i->owner_run_ns = b.parts.state.clocks.mono() - OWNER_RUN_NS / 2;
 	turn();
-	ck_assert_ptr_null(i->target);
+	ck_assert_ptr_null(i->run);
 	ck_assert_int_eq(lifecycle_state(i), PROTOCOL_WAITING);
 	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(i), "rights"));
 	ck_assert_uint_ne(i->unsampled_since_ns, 0);
@@ -422,7 +422,7 @@ TEST(a_section_has_at_most_max_instances_runs)
 	}
 	memcpy(many[MANY - 1]->config.name, "b", sizeof("b"));
 	turn();
-	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
+	ck_assert_uint_eq(targets_count_runs(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_LIMIT_REACHED);
 	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_WAITING);
 	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(many[3]), "max_instances"));
@@ -433,34 +433,34 @@ TEST(a_section_has_at_most_max_instances_runs)
 	ck_assert_int_eq(lifecycle_state(many[4]), PROTOCOL_STOPPED);
 	ck_assert_str_eq(instance_obstacle_text(many[4]), "");
 	many[4]->is_started = true;
-	end_run(many[0]->target);
+	end_run(many[0]->run);
 	many[0]->is_started = false;
 	turn();
-	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
+	ck_assert_uint_eq(targets_count_runs(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_NO_OBSTACLE);
 }
 
 /* The process of the instances is the test, which no process traces. */
 TEST(a_released_process_has_no_run_until_its_time_is_over)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	b.parts.state.clocks.mono = mono;
 	mono_ns = 1000 * NS_PER_SEC;
-	t->opened_ns = mono_ns;
+	run->opened_ns = mono_ns;
 	instance_release(many[0], 30 * NS_PER_SEC);
 	instance_release(many[0], NS_PER_SEC);
 	turn();
-	ck_assert_int_eq(t->phase, TARGET_STOPPING);
+	ck_assert_int_eq(run->phase, RUN_STOPPING);
 	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
-	end_run(t);
+	end_run(run);
 	mono_ns += 30 * NS_PER_SEC - 1;
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_IS_LEFT_OUT);
 	mono_ns++;
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_PROFILING);
 }
 
@@ -498,15 +498,15 @@ TEST(a_release_lasts_while_another_process_traces_a_thread)
 	instance_release(many[0], NS_PER_SEC);
 	mono_ns += NS_PER_SEC;
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	/* The next look is a second later. */
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	mono_ns += NS_PER_SEC;
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 }
 
 /* The transaction of such a span refers to no profile. */
@@ -523,21 +523,21 @@ TEST(a_root_span_that_ended_during_a_release_starts_no_run)
 	turn();
 	mono_ns += NS_PER_SEC;
 	turn();
-	ck_assert_ptr_null(many[0]->target);
-	ck_assert_ptr_nonnull(many[1]->target);
+	ck_assert_ptr_null(many[0]->run);
+	ck_assert_ptr_nonnull(many[1]->run);
 }
 
 /* Its status shows until then that it is being detached from. */
 TEST(an_attached_process_that_is_detached_is_an_instance_until_its_run_is_over)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	many[0]->origin = INSTANCE_ATTACHED;
 	many[0]->wish = INSTANCE_WISH_DETACHED;
 	turn();
 	ck_assert(!instance_is_gone(many[0]));
 	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
-	end_run(t);
+	end_run(run);
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
@@ -545,21 +545,21 @@ TEST(an_attached_process_that_is_detached_is_an_instance_until_its_run_is_over)
 /* For example a minute after its rate was 0 for a minute. */
 TEST(a_run_that_was_over_the_budget_starts_again)
 {
-	struct target *t = profile_first();
+	struct run *run = profile_first();
 
 	many[0]->origin = INSTANCE_ATTACHED;
 	many[0]->asker.is_set = true;
 	instance_wait_for_budget(many[0]);
-	target_stop(&b.parts.targets, t);
-	end_run(t);
+	attach_stop(&b.parts.targets, run);
+	end_run(run);
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	ck_assert(!instance_is_gone(many[0]));
 	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_WAITING);
 	ck_assert_ptr_nonnull(instance_budget_text(many[0]));
 	many[0]->failed_ns -= INSTANCE_BUDGET_WAIT_NS;
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
 }
 
@@ -573,9 +573,9 @@ TEST(a_run_for_a_user_above_the_part_waits)
 	many[0]->asker.is_set = true;
 	many[0]->is_started = true;
 	turn();
-	ck_assert_ptr_null(many[0]->target);
+	ck_assert_ptr_null(many[0]->run);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_OVER_BUDGET);
 	b.parts.governor.users.list[0].use = 0.1;
 	turn();
-	ck_assert_ptr_nonnull(many[0]->target);
+	ck_assert_ptr_nonnull(many[0]->run);
 }

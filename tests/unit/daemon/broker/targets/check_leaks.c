@@ -40,7 +40,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	leaks_forget(i.target);
+	leaks_forget(i.run);
 	files_free(b.parts.files);
 	quarantine_clear(&b.parts.quarantine);
 	loop_free(b.parts.state.loop);
@@ -71,7 +71,7 @@ static enum leaks_verdict await(enum file_leaks leaks)
 {
 	enum leaks_verdict verdict;
 
-	while ((verdict = leaks_check(&b.parts.targets, i.target)) == LEAKS_WAIT) {
+	while ((verdict = leaks_check(&b.parts.targets, i.run)) == LEAKS_WAIT) {
 		leak_check_turn(&b.parts.leak_check);
 		files_check(b.parts.files);
 		OK(loop_run_once(b.parts.state.loop, 10));
@@ -82,7 +82,7 @@ static enum leaks_verdict await(enum file_leaks leaks)
 
 static void execute(void)
 {
-	const struct owner before = i.target->owner;
+	const struct owner before = i.run->owner;
 	struct owner now;
 
 	ck_assert_int_eq(write(process.to, "x", 1), 1);
@@ -96,8 +96,8 @@ FIXTURE(set_up, tear_down)
 TEST(a_process_is_attached_or_left_by_its_files)
 {
 	ck_assert_int_eq(await(FILE_LEAKS_NONE), LEAKS_ATTACH);
-	ck_assert_uint_eq(i.target->leak_questions, 1);
-	leaks_forget(i.target);
+	ck_assert_uint_eq(i.run->leak_questions, 1);
+	leaks_forget(i.run);
 	execute();
 	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
 }
@@ -105,8 +105,8 @@ TEST(a_process_is_attached_or_left_by_its_files)
 /* The helper answers nothing about another program than the one of the question. */
 TEST(after_an_exec_the_new_program_is_asked_about)
 {
-	ck_assert_int_eq(leaks_check(&b.parts.targets, i.target), LEAKS_WAIT);
+	ck_assert_int_eq(leaks_check(&b.parts.targets, i.run), LEAKS_WAIT);
 	execute();
 	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
-	ck_assert_uint_eq(i.target->leak_questions, 2);
+	ck_assert_uint_eq(i.run->leak_questions, 2);
 }

@@ -70,7 +70,7 @@ static void tear_down(void)
 
 static int check(void)
 {
-	return owners_check(&b.parts.targets, i.target);
+	return owners_check(&b.parts.targets, i.run);
 }
 
 /* Ends the run, and begins the next one if it may. Returns what owners_begin() returns. */
@@ -78,10 +78,10 @@ static int begin_again(void)
 {
 	int r = owners_begin(&b.parts.targets, &i);
 
-	if (i.target != NULL)
-		i.target->is_retired = true;
+	if (i.run != NULL)
+		i.run->is_retired = true;
 	targets_sweep(&b.parts.targets);
-	i.target = NULL;
+	i.run = NULL;
 	if (r == 0)
 		(void)build_run(&b, &i, NULL);
 	return r;
@@ -93,7 +93,7 @@ TEST(a_run_goes_on_while_the_key_is_the_same)
 {
 	OK(check());
 	owners_check_all(&b.parts.targets);
-	ck_assert(target_is_open(i.target));
+	ck_assert(run_is_open(i.run));
 	ck_assert_ptr_null(told);
 }
 
@@ -101,7 +101,7 @@ TEST_IF(another_key_ends_the_run, getuid() == 0)
 {
 	owned_go(&process, 'u');
 	ck_assert_int_eq(check(), -EACCES);
-	ck_assert(!target_is_open(i.target));
+	ck_assert(!run_is_open(i.run));
 	ck_assert_ptr_eq(told, &i);
 	ck_assert_int_eq(i.life, INSTANCE_LIVES);
 	/* Nothing is read of the process for the old run, whatever it is now. */
@@ -116,7 +116,7 @@ TESTS(the_look_of_each_second_sees_a_change, getuid() == 0 ? sizeof(steps) - 1 :
 {
 	owned_go(&process, steps[_i]);
 	owners_check_all(&b.parts.targets);
-	ck_assert(!target_is_open(i.target));
+	ck_assert(!run_is_open(i.run));
 }
 
 TEST_IF(runs_end_by_a_change_once_in_ten_seconds, getuid() == 0)
@@ -187,7 +187,7 @@ TEST(a_shortage_is_no_change)
 	full_end(&full);
 	ck_assert_int_eq(checked, -EMFILE);
 	ck_assert_int_eq(begun, -EMFILE);
-	ck_assert(target_is_open(i.target));
+	ck_assert(run_is_open(i.run));
 	ck_assert_uint_eq(i.owner_changes, 0);
 	ck_assert_int_eq(i.life, INSTANCE_LIVES);
 }
@@ -205,7 +205,7 @@ TEST_IF(a_mixed_process_has_one_run, getuid() == 0)
 		OK(check());
 	}
 	owners_check_all(&b.parts.targets);
-	ck_assert(target_is_open(i.target));
+	ck_assert(run_is_open(i.run));
 }
 
 /* A user who is no operator has asked for the process, and may not profile it any more. */
@@ -233,6 +233,6 @@ TEST(a_process_that_has_ended_is_no_change)
 	while (process_is_alive(i.pidfd))
 		;
 	ck_assert_int_eq(check(), -ESRCH);
-	ck_assert(target_is_open(i.target));
+	ck_assert(run_is_open(i.run));
 	ck_assert_uint_eq(i.owner_changes, 0);
 }

@@ -32,14 +32,14 @@ static void set_up(void)
 		b.parts.children.unwinds[i] = &unwinds[i];
 	}
 	for (size_t i = 0; i < 3; i++) {
-		b.parts.targets.table[i] = (struct target){
+		b.parts.targets.table[i] = (struct run){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
 			.was_attached = true,
 		};
 		instances[i] = (struct instance){
 			.owner = {.kind = OWNER_PLAIN, .uid = (uint32_t)i / 2},
-			.target = &b.parts.targets.table[i],
+			.run = &b.parts.targets.table[i],
 		};
 		list[i] = &instances[i];
 	}

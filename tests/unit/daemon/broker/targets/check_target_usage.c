@@ -57,7 +57,7 @@ static uint64_t reported_bytes(void)
 	const struct msg_usage *usage;
 	struct ipc_message m;
 
-	instance.target->usage.time_ns = 1;
+	instance.run->usage.time_ns = 1;
 	target_usage_check(&b.parts.targets);
 	if (!unwind.usage_unanswered)
 		return 0;
@@ -65,7 +65,7 @@ static uint64_t reported_bytes(void)
 	ck_assert_int_eq(ipc_recv(unwinds_end, &m), 1);
 	usage = (const void *)m.bytes;
 	ck_assert_uint_eq(usage->n, 1);
-	ck_assert_uint_eq(usage->v[0].target, instance.target->id);
+	ck_assert_uint_eq(usage->v[0].target, instance.run->id);
 	ck_assert_uint_ne(usage->v[0].memory_bytes, 0);
 	ck_assert_uint_ne(usage->v[0].anonymous_bytes, 0);
 	anonymous_bytes = usage->v[0].anonymous_bytes;
@@ -78,19 +78,19 @@ TEST(usage_is_read_from_a_file_that_stays_open)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	static const char text[] = "1000 77 30 1 0 1 0\n";
-	struct target *t = instance.target;
+	struct run *run = instance.run;
 	int fd;
 
 	ck_assert_uint_ne(reported_bytes(), 0);
-	ck_assert_int_gt(t->statm_fd, STDERR_FILENO);
+	ck_assert_int_gt(run->statm_fd, STDERR_FILENO);
 	fd = suite_file(text);
-	close_fd(&t->statm_fd);
-	t->statm_fd = fd;
+	close_fd(&run->statm_fd);
+	run->statm_fd = fd;
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(reported_bytes(), 77 * page);
 		ck_assert_uint_eq(anonymous_bytes, 47 * page);
 	}
-	target_retire(t);
+	attach_retire(run);
 	targets_sweep(&b.parts.targets);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 }
@@ -103,8 +103,8 @@ TESTS(an_ended_process_is_not_reported, 2)
 		ck_assert_uint_ne(reported_bytes(), 0);
 	end_process();
 	ck_assert_uint_eq(reported_bytes(), 0);
-	ck_assert(opened || instance.target->statm_fd < 0);
-	close_fd(&instance.target->statm_fd);
+	ck_assert(opened || instance.run->statm_fd < 0);
+	close_fd(&instance.run->statm_fd);
 }
 
 TEST(usage_is_in_millionths_of_a_percent)

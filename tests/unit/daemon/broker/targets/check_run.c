@@ -48,16 +48,16 @@ static void set_up(void)
 	passes_ns = 0;
 }
 
-static struct target *open_one(void)
+static struct run *open_one(void)
 {
-	OK(target_open(&b.parts.targets, &instance, 0, false));
-	return instance.target;
+	OK(targets_open_run(&b.parts.targets, &instance, 0, false));
+	return instance.run;
 }
 
 /* Returns the time of a tick as in a chunk, in Unix time. */
-static uint64_t unix_s(const struct target *t)
+static uint64_t unix_s(const struct run *run)
 {
-	return (t->wall_offset_us + mono_ns / NS_PER_US) / (NS_PER_SEC / NS_PER_US);
+	return (run->wall_offset_us + mono_ns / NS_PER_US) / (NS_PER_SEC / NS_PER_US);
 }
 
 static void sleep_for(uint64_t ns)
@@ -71,31 +71,31 @@ FIXTURE(set_up, NULL)
 TEST(a_new_run_has_the_present_time)
 {
 	char first[MSG_ID_SIZE];
-	struct target *t = open_one();
+	struct run *run = open_one();
 
-	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
-	memcpy(first, t->profiler_id, sizeof(first));
+	ck_assert_uint_eq(unix_s(run), wall_ns / NS_PER_SEC);
+	memcpy(first, run->profiler_id, sizeof(first));
 	sleep_for(8 * HOUR_NS);
-	t = open_one();
-	ck_assert_str_ne(t->profiler_id, first);
-	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
+	run = open_one();
+	ck_assert_str_ne(run->profiler_id, first);
+	ck_assert_uint_eq(unix_s(run), wall_ns / NS_PER_SEC);
 	/* A run keeps its offset when the clock is set. */
 	wall_ns += HOUR_NS;
 	pass(NS_PER_SEC);
-	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC - 3600);
+	ck_assert_uint_eq(unix_s(run), wall_ns / NS_PER_SEC - 3600);
 }
 
 TEST(the_times_disagree_after_a_sleep)
 {
-	struct target *t = open_one();
+	struct run *run = open_one();
 
-	ck_assert(target_clocks_agree(&b.parts.targets, t));
+	ck_assert(run_clocks_agree(&b.parts.state, run));
 	pass(HOUR_NS);
-	ck_assert(target_clocks_agree(&b.parts.targets, t));
+	ck_assert(run_clocks_agree(&b.parts.state, run));
 	/* As if the sleep had not changed the clock. */
 	slept_ns += 2 * NS_PER_SEC;
-	ck_assert(!target_clocks_agree(&b.parts.targets, t));
-	ck_assert(target_clocks_agree(&b.parts.targets, open_one()));
+	ck_assert(!run_clocks_agree(&b.parts.state, run));
+	ck_assert(run_clocks_agree(&b.parts.state, open_one()));
 }
 
 /*
@@ -104,15 +104,15 @@ TEST(the_times_disagree_after_a_sleep)
  */
 TEST(the_times_agree_on_a_busy_machine)
 {
-	struct target *t;
+	struct run *run;
 
 	passes_ns = 10 * NS_PER_SEC;
-	t = open_one();
+	run = open_one();
 	passes_ns = 0;
-	ck_assert(target_clocks_agree(&b.parts.targets, t));
-	t = open_one();
+	ck_assert(run_clocks_agree(&b.parts.state, run));
+	run = open_one();
 	passes_ns = 60 * NS_PER_SEC;
-	ck_assert(target_clocks_agree(&b.parts.targets, t));
+	ck_assert(run_clocks_agree(&b.parts.state, run));
 }
 
 TEST(the_times_disagree_after_the_clock_was_set)
@@ -120,34 +120,34 @@ TEST(the_times_disagree_after_the_clock_was_set)
 	static const int64_t by_s[] = {2, -2, 3, -3, 3 * 3600, -3 * 3600};
 
 	for (size_t i = 0; i < array_size(by_s); i++) {
-		struct target *t = open_one();
+		struct run *run = open_one();
 		const bool holds = by_s[i] >= -2 && by_s[i] <= 2;
 
 		pass(59 * NS_PER_SEC);
 		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
-		ck_assert(target_clocks_agree(&b.parts.targets, t));
+		ck_assert(run_clocks_agree(&b.parts.state, run));
 		pass(NS_PER_SEC);
-		ck_assert_int_eq(target_clocks_agree(&b.parts.targets, t), holds);
-		t = open_one();
+		ck_assert_int_eq(run_clocks_agree(&b.parts.state, run), holds);
+		run = open_one();
 		pass(HOUR_NS);
-		ck_assert(target_clocks_agree(&b.parts.targets, t));
+		ck_assert(run_clocks_agree(&b.parts.state, run));
 	}
 }
 
 TEST(files_that_hang_are_suspended_ever_longer)
 {
 	static const uint64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
-	struct target *t = open_one();
+	struct run *run = open_one();
 	uint64_t now = mono_ns;
 
-	ck_assert(!target_files_suspended(t, now));
+	ck_assert(!run_files_suspended(run, now));
 	for (size_t i = 0; i < array_size(minutes); i++) {
 		const uint64_t pause = minutes[i] * 60 * NS_PER_SEC;
 
-		ck_assert_uint_eq(target_suspend_files(t, now), pause);
-		ck_assert(target_files_suspended(t, now + pause - 1));
+		ck_assert_uint_eq(run_suspend_files(run, now), pause);
+		ck_assert(run_files_suspended(run, now + pause - 1));
 		now += pause;
-		ck_assert(!target_files_suspended(t, now));
+		ck_assert(!run_files_suspended(run, now));
 	}
-	ck_assert(!target_files_suspended(open_one(), mono_ns));
+	ck_assert(!run_files_suspended(open_one(), mono_ns));
 }

@@ -1,0 +1,226 @@
+/*
+ * A run of the profiler on a process, from its start to its stop. It has a place in capture, a
+ * session in an unwind process, and a profiler id. A new start makes a new run. attach.h starts and
+ * stops runs; instances.h decides which.
+ *
+ * Capture writes the samples of a run as records into the ring of its unwind process; the last one
+ * is RECORD_END. In messages to capture and unwind the id of a run is called target.
+ */
+#ifndef DAEMON_BROKER_TARGETS_RUN_H
+#define DAEMON_BROKER_TARGETS_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/state/state.h"
+#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
+#include "daemon/process/owner.h"
+#include "lib/base/util.h"
+#include "lib/capture/counters.h"
+
+struct instance;
+struct leak_question;
+
+/* The totals (totals.h) of one run, or of many. All zeros: never profiled. */
+struct run_totals {
+	struct capture_counters capture;
+	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
+	struct unwind_counts unwind;
+	struct chunk_counts chunks;
+	uint64_t payload_bytes; /* of chunks that went on to ship */
+	/* Crashes (crash.h) before which capture has detached, or could not. */
+	uint64_t crashes_left, crashes_traced;
+	uint64_t rights_changes;      /* runs that have ended since the process's rights changed */
+	uint64_t rights_unsampled_ns; /* between the end of such a run and the next one */
+	uint32_t lowest_hz;	      /* the lowest rate but 0; 0: never profiled */
+	uint64_t lowered_ns;	      /* how long the rate was lowered */
+	uint64_t exceeded_ns;	      /* how long even the lowest rates exceeded the budget */
+};
+
+enum run_phase {
+	RUN_WAITING,  /* waits to be attached */
+	RUN_PROFILED, /* attached */
+	RUN_STOPPING, /* capture was told to detach */
+	RUN_CLOSING,  /* capture writes no more records; unwind still reads those in the ring */
+	RUN_CLOSED,   /* the last chunk is made */
+};
+
+/* The state of a run's session in its unwind process. */
+enum session {
+	SESSION_NONE,
+	SESSION_ASKED, /* unwind was asked to open it and has not answered */
+	SESSION_OPEN,
+};
+
+/*
+ * An average cost, as a share of one processor: of one run at its full rate, or of all
+ * processes at the present rates (governor.h). All zeros: no second was counted.
+ */
+struct governor_cost {
+	double average; /* 0: not known yet */
+	double first;	/* cost of the first second that counts */
+	uint32_t n;	/* seconds so far */
+};
+
+/* Processor time of a target at a moment. */
+struct target_usage {
+	uint64_t time_ns; /* the moment, CLOCK_MONOTONIC; 0: not read yet */
+	uint64_t cpu_ns;
+};
+
+/* The governor's state of a run. */
+struct governed {
+	struct governor_cost cost;
+	/* Counters at the last interval: processor time of capture for it, samples captured. */
+	uint64_t cost_ns, captured;
+	/* While the rate is not 0: the use of processors by the target's process, as cost. */
+	struct governor_cost busy;
+	struct target_usage usage; /* at the last interval */
+	/*
+	 * While the rate is 0: the cost for each processor that the process uses, as it was when
+	 * the rate became 0, or at the first reading after that; 0: not known yet.
+	 */
+	double cost_of_busy;
+	uint64_t withheld_ns; /* how long the rate has been 0 since */
+	bool is_for_user;     /* instance_is_for_user() while the run was open */
+	uint32_t lowest_hz;   /* the lowest rate but 0 */
+	uint64_t lowered_ns;  /* how long the rate was lowered */
+	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
+};
+
+/* A crash of the process, from TARGET_CRASHED until capture has attached again (crash.h). */
+struct run_crash {
+	uint32_t tid; /* the thread whose handler runs; 0: there is no crash */
+	int32_t signal;
+	uint64_t began_ns;  /* CLOCK_MONOTONIC */
+	uint64_t wait_ns;   /* before the next look at the process */
+	bool blocks_signal; /* the signal is blocked while the handler runs */
+	bool is_over;	    /* capture may attach again */
+	bool awaits_exec;   /* capture has taken no samples before (struct capture_crash) */
+};
+
+/* One run of the profiler on a process. */
+struct run {
+	uint32_t id;	 /* unique until the broker ends; 0: this place in the table is free */
+	bool is_retired; /* has ended: targets_sweep() frees its place */
+	bool is_for_recordings; /* serves recordings only: makes no other chunks */
+	uint32_t slot;		/* its index in the table and in the heartbeat page */
+	struct instance *instance;
+	/* Copies from the instance; the pidfd is the instance's. */
+	int32_t pid;
+	int pidfd;
+	struct owner owner;	       /* whose it is, as last read: the key is that of unwind */
+	bool owner_has_changed;	       /* to another key: the run ends, and nothing is read of it */
+	char profiler_id[MSG_ID_SIZE]; /* set from the start */
+	/*
+	 * Fixed when the run begins, since the wall clock may be set later: CLOCK_REALTIME
+	 * minus CLOCK_MONOTONIC, and how long the machine had slept by then, which
+	 * CLOCK_MONOTONIC does not count.
+	 */
+	uint64_t wall_offset_us;
+	uint64_t slept_ns;
+	uint64_t opened_ns; /* when it began, CLOCK_MONOTONIC */
+
+	struct unwind *unwind; /* NULL: not started */
+	enum run_phase phase;
+	enum session session;
+	/* Checks of deadlines.c at which an answer was due: of unwind; of capture. */
+	uint32_t overdue_checks, capture_overdue_checks;
+	uint64_t closing_ns; /* when it was told to close, CLOCK_MONOTONIC; 0: it was not */
+	bool in_capture;     /* MSG_TARGET_ADD was sent; capture has not reported its end */
+	bool attach_due;     /* MSG_TARGET_ADD is to be sent as soon as possible */
+	bool was_attached;   /* capture has attached to the process in this run */
+	bool left_out;	     /* capture hung while reading the process's memory */
+	/* Logged: capture could not attach to some of its threads. */
+	bool warned_threads_refused;
+	bool warned_file_refused; /* logged: a request for a file was refused */
+	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
+	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
+	/* State of leaks.h: the question, NULL if none was asked; how many; about which program. */
+	struct leak_question *leak_question;
+	uint32_t leak_questions;
+	uint64_t leak_program;
+	bool has_leak_check; /* it ended before it was attached, because it has LeakSanitizer */
+	/*
+	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns();
+	 * 0: there is neither.
+	 */
+	uint64_t retry_ns;
+	struct run_crash crash;
+	/* Reading its files made a helper hang: no file is read before this time. */
+	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never hung */
+	uint32_t file_suspensions;	   /* how often a helper hung */
+
+	/* Counters of earlier capture processes; those of the present one are in its page. */
+	struct capture_counters capture_past;
+	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
+	/*
+	 * When capture died, or left the process in a crash, by CLOCK_MONOTONIC, and the process's
+	 * threads then; 0: capture has attached since.
+	 */
+	uint64_t capture_died_ns;
+	uint64_t capture_died_threads;
+
+	struct unwind_counts unwind_past; /* of earlier unwind processes */
+	struct unwind_counts unwind_now;
+
+	struct target_usage usage;
+	int statm_fd;	  /* its /proc/PID/statm (target_usage.c); -1: not open */
+	uint32_t full_hz; /* the configured sampling rate */
+	uint32_t rate_hz; /* the present sampling rate; 0: run_is_withheld() */
+	struct governed governed;
+};
+
+/* Sets the times at which the run begins, by the clocks of state. */
+void run_set_times(const struct state *state, struct run *run);
+/*
+ * Returns false if the run has to be stopped because its times are wrong; a new run has the
+ * right ones. Either the machine has slept since the run began; or the wall clock was
+ * set by more than two seconds and the run is at least a minute old, so that its times no
+ * longer agree with those of its process's spans.
+ */
+bool run_clocks_agree(const struct state *state, const struct run *run);
+
+/*
+ * Sets the phase, RUN_STOPPING or RUN_CLOSING. From the first call on, unwind gets files of
+ * the process for some more seconds (inbox.c).
+ */
+void run_begins_to_close(struct run *run, enum run_phase phase);
+
+/* Asks unwind to make the last chunk from the records that it has and to close the session. */
+void run_close(struct run *run);
+/*
+ * unwind has closed the session of run. Usually capture has written the last record before, and
+ * reports the end itself. If run is still open, tells capture to detach.
+ */
+void run_closed(struct child *capture, struct run *run);
+
+/*
+ * Returns true if no samples of run are taken, because its user's part of the CPU budget is used up
+ * (governor.h).
+ */
+static inline bool run_is_withheld(const struct run *run)
+{
+	return run->rate_hz == 0 && run->full_hz != 0;
+}
+
+/* Returns true if run waits to be attached or is profiled. */
+bool run_is_open(const struct run *run);
+/* Returns true if run is closed and neither capture nor unwind will report anything about it. */
+bool run_is_over(const struct run *run);
+
+/*
+ * Reading a file of the process made a helper hang, because of a file system that does not answer
+ * or a slow disk. Suspends the reading of its files, for one minute at first, then for twice as
+ * long each time, up to an hour. Returns for how long, in ns. now_ns: state_now_ns().
+ */
+uint64_t run_suspend_files(struct run *run, uint64_t now_ns);
+/* Suspends the reading of its files, and logs a line. */
+void run_files_hang(struct run *run, uint64_t now_ns);
+/* Returns true while the reading of its files is suspended. */
+bool run_files_suspended(const struct run *run, uint64_t now_ns);
+
+#endif
