@@ -22,7 +22,7 @@
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/discovery/command.h"
-#include "daemon/broker/discovery/running.h"
+#include "daemon/broker/discovery/startup_match.h"
 #include "daemon/broker/report/health.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/report/stats.h"
@@ -377,7 +377,7 @@ static void raise_priority(struct broker *b)
 static int start(struct broker *b, struct loop_source **signals)
 {
 	const size_t n_named = b->parts.state.options.n_pids;
-	int r = running_find(&b->parts.state.options);
+	int r = startup_match_find(&b->parts.state.options);
 
 	if (r == 0 && b->parts.state.options.n_pids == 0)
 		r = start_service(b);

@@ -28,7 +28,8 @@ struct options {
 	 */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
-	/* What --name, --unit and --container describe (daemon/broker/discovery/running.h). */
+	/* What --name, --unit and --container describe (daemon/broker/discovery/startup_match.h).
+	 */
 	struct section_config *rules; /* OPTIONS_RULES_MAX elements; NULL: none */
 	size_t n_rules;
 	char **command;		 /* the arguments after "--"; NULL: none */

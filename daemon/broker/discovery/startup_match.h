@@ -3,8 +3,8 @@
  * configuration's sections (daemon/config/match.h). The broker does so once, at the start.
  * Processes that start later are not found; that takes a configuration.
  */
-#ifndef DAEMON_BROKER_DISCOVERY_RUNNING_H
-#define DAEMON_BROKER_DISCOVERY_RUNNING_H
+#ifndef DAEMON_BROKER_DISCOVERY_STARTUP_MATCH_H
+#define DAEMON_BROKER_DISCOVERY_STARTUP_MATCH_H
 
 #include "daemon/broker/state/options.h"
 #include "lib/base/util.h"
@@ -15,6 +15,6 @@
  * Returns 0 (also if o has no rules), or after a log line -ESRCH if no process matches, or another
  * negative errno.
  */
-must_check int running_find(struct options *o);
+must_check int startup_match_find(struct options *o);
 
 #endif

@@ -1,4 +1,4 @@
-#include "daemon/broker/discovery/running.h"
+#include "daemon/broker/discovery/startup_match.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static int log_result(const struct search *s)
 	return -ESRCH;
 }
 
-int running_find(struct options *o)
+int startup_match_find(struct options *o)
 {
 	const struct config rules = {.sections = o->rules, .n_sections = o->n_rules};
 	struct search search = {.options = o};
