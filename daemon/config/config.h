@@ -77,7 +77,7 @@ enum leak_check_policy { LEAK_CHECK_LEAVE, LEAK_CHECK_ATTACH };
 
 /*
  * What users who are no operators may have done with their processes that no section matches
- * (daemon/broker/control/adopt.h).
+ * (daemon/broker/control/attach_request.h).
  */
 enum user_attach { USER_ATTACH_RECORD, USER_ATTACH_SEND, USER_ATTACH_NO };
 

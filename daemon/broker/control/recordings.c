@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/broker/children/child.h"
-#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/attach_request.h"
 #include "daemon/broker/control/allowance.h"
 #include "daemon/broker/control/reader.h"
 #include "daemon/broker/control/rights.h"
@@ -231,7 +231,7 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			return;
 		pid = i->pid;
 	}
-	i = adopt_for_recording(rs->targets, &peer->identity, pid, ret);
+	i = attach_request_for_recording(rs->targets, &peer->identity, pid, ret);
 	if (i == NULL)
 		return;
 	if (i->n_recordings == MSG_RECORDINGS_MAX) {

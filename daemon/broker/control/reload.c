@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/attach_request.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
@@ -127,7 +127,7 @@ static int replace_config(struct parts *parts, int lines_fd)
 		if (instance_has_section(parts->targets.instances[k]))
 			change_instance(parts, parts->targets.instances[k], &c);
 	options_replace(&parts->state.options, &c);
-	adopt_config_changed(&parts->targets);
+	attach_request_config_changed(&parts->targets);
 	discovery_config_changed(parts->discovery);
 	ships_renew_files(&parts->children);
 	/* The user may have replaced faulty files: they are tried again. */

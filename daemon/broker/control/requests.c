@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/attach_request.h"
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/control.h"
 #include "daemon/broker/control/detach.h"
@@ -204,7 +204,7 @@ static void serve_own_process(struct requests *requests, struct control_peer *pe
 static void attach(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_attach(&requests->parts->targets, &peer->identity, m->pid, ret);
+	attach_request_handle(&requests->parts->targets, &peer->identity, m->pid, ret);
 }
 
 static void detach(struct requests *requests, const struct control_peer *peer,

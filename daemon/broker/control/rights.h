@@ -2,7 +2,7 @@
  * The rights of peers on the daemon's socket. Operators (root of the daemon's namespaces, the
  * daemon's own user, members of the group sentry-profd) may make every request. Every user may
  * start, stop, attach, detach and record the user's own processes, as far as user_attach in the
- * configuration permits (adopt.h), and may read the status and the
+ * configuration permits (attach_request.h), and may read the status and the
  * metrics: the list of processes, which ps(1) and the configuration show as well, with the
  * statistics of the user's own processes only (report/reader.h). Viewers (members of the group
  * sentry-profd-view) are such users, but read the whole status and all metrics, as operators do.

@@ -29,7 +29,7 @@
 enum instance_origin {
 	INSTANCE_OF_SECTION,
 	INSTANCE_GIVEN,	   /* named by --pid or the command: exists until the broker ends */
-	INSTANCE_ATTACHED, /* named by an operator or its user (control/adopt.h) */
+	INSTANCE_ATTACHED, /* named by an operator or its user (control/attach_request.h) */
 	INSTANCE_CHILD,	   /* a child of a target: --children */
 	INSTANCE_RECORDED, /* for recordings only: ends with the last of them */
 };
@@ -77,7 +77,7 @@ struct instance_crashes {
 	uint32_t ignored; /* signals that no longer count; bit n - 1: n */
 };
 
-/* The peer by whose request (control/adopt.h) the process is profiled or recorded. */
+/* The peer by whose request (control/attach_request.h) the process is profiled or recorded. */
 struct instance_asker {
 	bool is_set; /* false: no peer has asked */
 	bool is_operator;
@@ -198,7 +198,7 @@ uint32_t instance_budget_user(const struct instance *i);
 
 /*
  * Returns true if a user who is no operator has attached the process, or records a process that no
- * section or operator wants: it counts for the user's limits (control/adopt.h).
+ * section or operator wants: it counts for the user's limits (control/attach_request.h).
  */
 bool instance_is_asked_by_user(const struct instance *i);
 

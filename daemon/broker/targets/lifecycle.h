@@ -6,7 +6,8 @@
  * why a call had no effect, and acts on lifecycle_wants().
  *
  * An instance that was added for recordings is not profiled: the user who records it may not be one
- * who may send profiles (control/adopt.h). Start, stop and root spans have no effect on it.
+ * who may send profiles (control/attach_request.h). Start, stop and root spans have no effect on
+ * it.
  *
  * The sampling decision of Sentry's profile session (is_sampled, sampling.h) comes first in both
  * modes: an instance that is not sampled is never profiled.

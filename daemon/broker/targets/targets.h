@@ -69,7 +69,8 @@ struct targets {
 	struct instance **instances; /* oldest first */
 	size_t n_instances, instances_size;
 	bool warned_full;	/* logged: HEARTBEAT_SLOTS is reached */
-	bool warned_users_full; /* logged: ADOPT_USERS_MAX is reached (control/adopt.h) */
+	bool warned_users_full; /* logged: ATTACH_REQUEST_USERS_MAX is reached
+				   (control/attach_request.h) */
 	bool warned_too_many;	/* logged: INSTANCES_MAX is reached */
 	struct run_totals gone; /* totals of instances that were freed */
 };

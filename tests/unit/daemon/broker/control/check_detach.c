@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/attach_request.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/config/config.h"
@@ -282,13 +282,13 @@ TEST(an_attach_ends_the_wait_and_the_release)
 	ask(PROTOCOL_RELEASE, 0, 5);
 	instances_check(&b.parts.targets);
 	ck_assert(!is_answered(1));
-	adopt_attach(&b.parts.targets, &peer.identity, i.pid, &attached);
+	attach_request_handle(&b.parts.targets, &peer.identity, i.pid, &attached);
 	ck_assert_uint_eq(attached.m.result, PROTOCOL_OK);
 	ck_assert_uint_eq(i.released_until_ns, 0);
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_FAILED);
 	HAS(answer.m.text, "was attached");
-	adopt_attach(&b.parts.targets, &peer.identity, i.pid, &attached);
+	attach_request_handle(&b.parts.targets, &peer.identity, i.pid, &attached);
 	ck_assert_uint_eq(attached.m.result, PROTOCOL_RUNS_ALREADY);
 }
 

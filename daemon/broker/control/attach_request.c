@@ -1,4 +1,4 @@
-#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/attach_request.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -145,7 +145,7 @@ static void log_user_full(struct targets *ts, uint32_t user)
 		log_warning(
 			"uid %u has %d attached or recorded processes, the maximum: further ones "
 			"are refused",
-			user, ADOPT_USER_MAX);
+			user, ATTACH_REQUEST_USER_MAX);
 }
 
 /*
@@ -164,28 +164,28 @@ static bool refuse_another(struct targets *ts, const struct peer *peer, struct c
 		of_all += instance_is_asked_by_user(i);
 		of_user += instance_is_asked_by_user(i) && i->asker.user == peer->user;
 	}
-	if (of_all < ADOPT_USERS_MAX)
+	if (of_all < ATTACH_REQUEST_USERS_MAX)
 		ts->warned_users_full = false;
-	if (of_user >= ADOPT_USER_MAX) {
+	if (of_user >= ATTACH_REQUEST_USER_MAX) {
 		log_user_full(ts, peer->user);
 		control_refuse(ret, PROTOCOL_BUSY,
 			       "%d processes of this user are attached or recorded: detach one",
-			       ADOPT_USER_MAX);
+			       ATTACH_REQUEST_USER_MAX);
 		return true;
 	}
-	if (of_all < ADOPT_USERS_MAX)
+	if (of_all < ATTACH_REQUEST_USERS_MAX)
 		return false;
 	if (!ts->warned_users_full)
 		log_warning("users have %d attached or recorded processes, the maximum of all "
 			    "together: further ones are refused (process %d, uid %u, and perhaps "
 			    "others)",
-			    ADOPT_USERS_MAX, peer->pid, peer->uid);
+			    ATTACH_REQUEST_USERS_MAX, peer->pid, peer->uid);
 	ts->warned_users_full = true;
 	control_refuse(
 		ret, PROTOCOL_BUSY,
 		"all users together have %d attached or recorded processes, the maximum: try "
 		"again later",
-		ADOPT_USERS_MAX);
+		ATTACH_REQUEST_USERS_MAX);
 	return true;
 }
 
@@ -282,8 +282,8 @@ static struct instance *look_and_add(struct targets *ts, const struct peer *peer
 	return i;
 }
 
-void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
-		  struct control_answer *ret)
+void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
+			   struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 
@@ -307,8 +307,8 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		clients_answer(i, &ret->m);
 }
 
-struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
-				     struct control_answer *ret)
+struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,
+					      int32_t pid, struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 
@@ -347,7 +347,7 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 	return i;
 }
 
-void adopt_config_changed(struct targets *ts)
+void attach_request_config_changed(struct targets *ts)
 {
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		struct instance *i = ts->instances[k];

@@ -13,8 +13,8 @@
  * The request changes the instance only: targets/instances.h then starts a run, and capture
  * attaches by ptrace.
  */
-#ifndef DAEMON_BROKER_CONTROL_ADOPT_H
-#define DAEMON_BROKER_CONTROL_ADOPT_H
+#ifndef DAEMON_BROKER_CONTROL_ATTACH_REQUEST_H
+#define DAEMON_BROKER_CONTROL_ATTACH_REQUEST_H
 
 #include <stdint.h>
 
@@ -31,16 +31,16 @@ struct targets;
  * their request. Sections and operators have the rest of HEARTBEAT_SLOTS, three quarters. A request
  * counts for the user peer.user.
  */
-#define ADOPT_USER_MAX	8
-#define ADOPT_USERS_MAX 64
+#define ATTACH_REQUEST_USER_MAX	 8
+#define ATTACH_REQUEST_USERS_MAX 64
 
 /*
  * Handles attach: the daemon profiles the process from now on, whatever the configuration says
  * about the process. Makes an instance if the process has none, and ends a release. *ret: the
  * answer to the peer.
  */
-void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
-		  struct control_answer *ret);
+void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
+			   struct control_answer *ret);
 
 /*
  * Returns the instance for a recording of the process; the caller adds the recording. If the
@@ -48,13 +48,13 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
  * Returns NULL, with the reason in *ret, if the peer may not record the process, or the process
  * cannot be profiled.
  */
-struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
-				     struct control_answer *ret);
+struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,
+					      int32_t pid, struct control_answer *ret);
 
 /*
  * To be called after a reload: removes the instances that users have added, if user_attach no
  * longer permits them.
  */
-void adopt_config_changed(struct targets *ts);
+void attach_request_config_changed(struct targets *ts);
 
 #endif

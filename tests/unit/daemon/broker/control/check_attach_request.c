@@ -1,4 +1,4 @@
-#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/attach_request.h"
 
 #include <grp.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ FIXTURE(set_up, tear_down)
 static uint32_t attach(const struct peer *peer)
 {
 	answer = (struct control_answer){.fd = -1};
-	adopt_attach(&b.parts.targets, peer, i.pid, &answer);
+	attach_request_handle(&b.parts.targets, peer, i.pid, &answer);
 	return answer.m.result;
 }
 
@@ -95,10 +95,11 @@ TEST(what_an_operator_wants_does_not_wait_for_the_users_part)
 	ck_assert_uint_eq(attach(&user), PROTOCOL_OK);
 	instance_wait_for_budget(&i);
 	ck_assert_uint_eq(attach(&user), PROTOCOL_RUNS_ALREADY);
-	ck_assert_ptr_eq(adopt_for_recording(&b.parts.targets, &user, i.pid, &answer), &i);
+	ck_assert_ptr_eq(attach_request_for_recording(&b.parts.targets, &user, i.pid, &answer), &i);
 	ck_assert_int_eq(i.obstacle, INSTANCE_OVER_BUDGET);
 	ck_assert_uint_eq(i.run_delay_ns, INSTANCE_BUDGET_WAIT_NS);
-	ck_assert_ptr_eq(adopt_for_recording(&b.parts.targets, &admin, i.pid, &answer), &i);
+	ck_assert_ptr_eq(attach_request_for_recording(&b.parts.targets, &admin, i.pid, &answer),
+			 &i);
 	ck_assert_int_eq(i.obstacle, INSTANCE_NO_OBSTACLE);
 	ck_assert_uint_eq(i.run_delay_ns, 0);
 	instance_wait_for_budget(&i);
@@ -122,7 +123,7 @@ static int record(const void *pid)
 	b.parts.targets.instances = instances;
 	b.parts.targets.n_instances = 0;
 	b.parts.targets.instances_size = 1;
-	(void)adopt_for_recording(&b.parts.targets, &user, *(const int32_t *)pid, &answer);
+	(void)attach_request_for_recording(&b.parts.targets, &user, *(const int32_t *)pid, &answer);
 	return answer.m.result == PROTOCOL_DENIED ? -EACCES : 0;
 }
 
@@ -150,7 +151,7 @@ TEST_IF(a_process_without_a_run_is_looked_at_again, getuid() == 0)
 	i.asker = (struct instance_asker){.is_set = true};
 	i.n_recordings = 1;
 	i.pidfd = (int)syscall(SYS_pidfd_open, i.pid, 0);
-	ck_assert_ptr_null(adopt_for_recording(&b.parts.targets, &user, i.pid, &answer));
+	ck_assert_ptr_null(attach_request_for_recording(&b.parts.targets, &user, i.pid, &answer));
 	ck_assert_uint_eq(answer.m.result, PROTOCOL_DENIED);
 	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
 	close_fd(&i.pidfd);
