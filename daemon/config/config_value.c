@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/config/accounts.h"
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 #include "daemon/process/process.h"
 #include "lib/base/digits.h"
 #include "proto/dsn.h"
@@ -67,10 +67,10 @@ static int check_rule(const struct config_key *key, const char *value, char *pro
 			      "matches no unit: a name has no slash (use cgroup for a path)");
 	if (strcmp(key->name, "container") == 0 &&
 	    ((!consists_of(value, "0123456789abcdef-*?") &&
-	      strncmp(value, FACTS_LXC, sizeof(FACTS_LXC) - 1) != 0) ||
-	     shortest_match(value) >= FACTS_CONTAINER_SIZE))
+	      strncmp(value, PROCESS_FACTS_LXC, sizeof(PROCESS_FACTS_LXC) - 1) != 0) ||
+	     shortest_match(value) >= PROCESS_FACTS_CONTAINER_SIZE))
 		return refuse(problem, "matches no container: an id has the digits 0 to 9 and a to "
-				       "f (or is " FACTS_LXC "NAME)");
+				       "f (or is " PROCESS_FACTS_LXC "NAME)");
 	return 0;
 }
 

@@ -154,7 +154,7 @@ static enum match_result match_container(const struct section_config *section,
 	if (*container == '\0')
 		return MATCH_NO;
 	if (strncmp(container, pattern, strlen(pattern)) == 0 &&
-	    strncmp(container, FACTS_LXC, sizeof(FACTS_LXC) - 1) != 0)
+	    strncmp(container, PROCESS_FACTS_LXC, sizeof(PROCESS_FACTS_LXC) - 1) != 0)
 		return MATCH_YES;
 	return glob_text(pattern, container) ? MATCH_YES : MATCH_NO;
 }
@@ -183,7 +183,7 @@ static enum match_result match_env(const struct section_config *section,
 		const size_t name = strcspn(rule, "=");
 
 		n = strcspn(rule, "\n");
-		if (!facts_variable(f, rule, name, &value, &n_value) ||
+		if (!process_facts_variable(f, rule, name, &value, &n_value) ||
 		    !glob_match(rule + name + 1, n - name - 1, value, n_value, false))
 			return MATCH_NO;
 	}

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "daemon/config/config.h"
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 
 enum match_result {
 	MATCH_NO,

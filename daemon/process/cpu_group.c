@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 #include "lib/base/small_file.h"
 
 static bool read_in(const char *group, const char *name, char *ret, size_t size)
@@ -95,7 +95,8 @@ static uint64_t of_groups(const char *groups, size_t n, const char *mount, read_
 	char path[PATH_MAX], root[PATH_MAX];
 
 	for (size_t i = 0; i < array_size(hierarchies); i++) {
-		if (!facts_cgroup_in_hierarchy(groups, n, hierarchies[i], path, sizeof(path)))
+		if (!process_facts_cgroup_in_hierarchy(groups, n, hierarchies[i], path,
+						       sizeof(path)))
 			continue;
 		(void)snprintf(root, sizeof(root), "%s/%s", mount, hierarchies[i]);
 		chosen = choose(chosen,

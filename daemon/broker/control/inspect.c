@@ -14,7 +14,7 @@
 #include "daemon/config/config_files.h"
 #include "daemon/config/match.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "lib/base/buf.h"
@@ -40,7 +40,7 @@ struct subject {
 	struct process_facts facts;
 	char exe[PATH_MAX];
 	char cgroup[PATH_MAX];
-	char container[FACTS_CONTAINER_SIZE];
+	char container[PROCESS_FACTS_CONTAINER_SIZE];
 	char cmdline[PATH_MAX];
 	struct buf environ;
 	bool is_awaited; /* the command line or the environment */
@@ -352,7 +352,7 @@ static int32_t pid_of_file(const struct parts *parts, const char *path)
 		return 0;
 	n = pread(fd, text, sizeof(text), 0);
 	close_fd(&fd);
-	return n > 0 ? facts_pid_file(text, (size_t)n) : 0;
+	return n > 0 ? process_facts_pid_file(text, (size_t)n) : 0;
 }
 
 static void read_facts(struct inspection *i, struct subject *s)
@@ -361,7 +361,7 @@ static void read_facts(struct inspection *i, struct subject *s)
 
 	identify_read_exe(pid, s->exe);
 	identify_read_cgroup(pid, s->cgroup);
-	facts_container(s->cgroup, s->container);
+	process_facts_container(s->cgroup, s->container);
 	s->facts = (struct process_facts){
 		.pid = pid,
 		.uid = s->process.uid,
@@ -456,7 +456,7 @@ static void say_sections(struct inspection *i)
 
 	if (s == NULL)
 		return;
-	if (facts_decline(&s->facts)) {
+	if (process_facts_decline(&s->facts)) {
 		SAY(i, FINDING_OK, "section",
 		    "SENTRY_PROFILER=off in its environment: no section profiles it");
 		return;

@@ -9,7 +9,7 @@
 #include "daemon/common/shortage.h"
 #include "daemon/config/match.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -32,7 +32,7 @@ struct question {
 	char exe[PATH_MAX];
 	char cmdline[PATH_MAX];
 	char cgroup[PATH_MAX];
-	char container[FACTS_CONTAINER_SIZE];
+	char container[PROCESS_FACTS_CONTAINER_SIZE];
 	struct buf environ;
 };
 
@@ -117,14 +117,14 @@ void identify_read_cgroup(int32_t pid, char ret[PATH_MAX])
 	static char text[CGROUP_TEXT_MAX];
 
 	if (small_file_read(AT_FDCWD, procfs_path(pid, "cgroup").text, text, sizeof(text)) < 0 ||
-	    !facts_cgroup(text, strlen(text), ret, PATH_MAX))
+	    !process_facts_cgroup(text, strlen(text), ret, PATH_MAX))
 		ret[0] = '\0';
 }
 
 static void read_cgroup(struct question *q)
 {
 	identify_read_cgroup(q->process.pid, q->cgroup);
-	facts_container(q->cgroup, q->container);
+	process_facts_container(q->cgroup, q->container);
 	q->facts.cgroup = q->cgroup;
 	q->facts.container = q->container;
 }
@@ -256,7 +256,8 @@ static void continue_question(struct question *q)
 			if (q->facts.environ == NULL && q->id->files != NULL)
 				ask(q, FILE_KIND_ENVIRON);
 			else
-				answer(q, facts_decline(&q->facts) ? IDENTIFY_NONE : q->section);
+				answer(q, process_facts_decline(&q->facts) ? IDENTIFY_NONE
+									   : q->section);
 			return;
 		case MATCH_NO:
 			q->may_become |= match_could_change(section, &q->facts);

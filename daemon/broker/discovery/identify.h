@@ -7,8 +7,9 @@
  * A command line and an environment lie in the memory of the process, so that reading them may
  * hang. A helper (daemon/broker/files/files.h) reads them, and the answer comes later.
  *
- * No section matches a process with SENTRY_PROFILER=off in its environment (facts_decline()). So
- * the environment of each process that a section matches is read, as the last fact.
+ * No section matches a process with SENTRY_PROFILER=off in its environment
+ * (process_facts_decline()). So the environment of each process that a section matches is read, as
+ * the last fact.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_IDENTIFY_H
 #define DAEMON_BROKER_DISCOVERY_IDENTIFY_H

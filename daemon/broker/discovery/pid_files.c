@@ -6,7 +6,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 #include "daemon/process/open.h"
 
 _Static_assert(CONFIG_TEXT_MAX <= MSG_NAME_MAX, "a path is a name there");
@@ -140,7 +140,7 @@ static void on_read(void *ctx, const struct msg_file_request *request, int error
 	f->timeouts = 0;
 	if (error == -EREMOTE)
 		on_remote(f);
-	f->pid = n < 0 ? 0 : facts_pid_file(text, (size_t)n);
+	f->pid = n < 0 ? 0 : process_facts_pid_file(text, (size_t)n);
 	f->all->fn(f->all->ctx, f->pid, before);
 }
 

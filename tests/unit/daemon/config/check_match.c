@@ -142,7 +142,7 @@ TESTS(a_process_declines_by_one_value, array_size(declined))
 	const struct process_facts f = {.environ = declined[_i].text,
 					.environ_size = declined[_i].size};
 
-	ck_assert_int_eq(facts_decline(&f), declined[_i].is);
+	ck_assert_int_eq(process_facts_decline(&f), declined[_i].is);
 }
 
 TEST(no_variable_is_shown)
@@ -290,10 +290,10 @@ TEST(container_ids_are_found_in_cgroups)
 		{"/lxc.monitor.web", ""},
 		{"/lxc.payload.", ""},
 	};
-	char id[FACTS_CONTAINER_SIZE];
+	char id[PROCESS_FACTS_CONTAINER_SIZE];
 
 	for (size_t i = 0; i < array_size(v); i++) {
-		facts_container(v[i].cgroup, id);
+		process_facts_container(v[i].cgroup, id);
 		ck_assert_str_eq(id, v[i].id);
 	}
 }
@@ -315,7 +315,7 @@ TEST(the_cgroup_of_systemd_is_preferred)
 	char path[28];
 
 	for (size_t i = 0; i < array_size(v); i++) {
-		bool found = facts_cgroup(v[i].text, strlen(v[i].text), path, sizeof(path));
+		bool found = process_facts_cgroup(v[i].text, strlen(v[i].text), path, sizeof(path));
 
 		ck_assert_int_eq(found, v[i].path != NULL);
 		if (found)
@@ -344,7 +344,7 @@ TEST(pid_files_are_parsed)
 	};
 
 	for (size_t i = 0; i < array_size(v); i++)
-		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)), v[i].pid);
+		ck_assert_int_eq(process_facts_pid_file(v[i].text, strlen(v[i].text)), v[i].pid);
 }
 
 TEST(the_first_rule_that_refuses_is_reported)

@@ -1,4 +1,4 @@
-#include "daemon/process/facts.h"
+#include "daemon/process/process_facts.h"
 
 #include <string.h>
 
@@ -72,18 +72,19 @@ static bool begins(const char *name, size_t n, const char *prefix)
 	return n > strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
 }
 
-static void copy_id(char ret[FACTS_CONTAINER_SIZE], const char *prefix, const char *id, size_t n)
+static void copy_id(char ret[PROCESS_FACTS_CONTAINER_SIZE], const char *prefix, const char *id,
+		    size_t n)
 {
 	const size_t n_prefix = strlen(prefix);
 
-	if (n_prefix + n >= FACTS_CONTAINER_SIZE)
+	if (n_prefix + n >= PROCESS_FACTS_CONTAINER_SIZE)
 		return;
 	memcpy(ret, prefix, n_prefix);
 	memcpy(ret + n_prefix, id, n);
 	ret[n_prefix + n] = '\0';
 }
 
-void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
+void process_facts_container(const char *cgroup, char ret[PROCESS_FACTS_CONTAINER_SIZE])
 {
 	static const char payload[] = "lxc.payload.";
 	const size_t n_payload = sizeof(payload) - 1;
@@ -98,7 +99,7 @@ void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
 		else if (is_fargate_id(cgroup, n) || is_garden_id(cgroup, n))
 			copy_id(ret, "", cgroup, n);
 		else if (begins(cgroup, n, payload))
-			copy_id(ret, FACTS_LXC, cgroup + n_payload, n - n_payload);
+			copy_id(ret, PROCESS_FACTS_LXC, cgroup + n_payload, n - n_payload);
 		cgroup += n + (cgroup[n] == '/');
 	}
 }
@@ -122,8 +123,8 @@ static bool path_of_line(const char *line, size_t n, const char *controllers, co
 	return true;
 }
 
-bool facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers, char *ret,
-			       size_t size)
+bool process_facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers,
+				       char *ret, size_t size)
 {
 	while (n > 0) {
 		const char *end = memchr(text, '\n', n), *path;
@@ -144,19 +145,19 @@ bool facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controlle
 	return false;
 }
 
-bool facts_cgroup(const char *text, size_t n, char *ret, size_t size)
+bool process_facts_cgroup(const char *text, size_t n, char *ret, size_t size)
 {
 	/*
 	 * If both are mounted, systemd keeps units in version 1, and the path in the unified
 	 * hierarchy is often only "/".
 	 */
-	if (facts_cgroup_in_hierarchy(text, n, "name=systemd", ret, size))
+	if (process_facts_cgroup_in_hierarchy(text, n, "name=systemd", ret, size))
 		return true;
-	return facts_cgroup_in_hierarchy(text, n, "", ret, size);
+	return process_facts_cgroup_in_hierarchy(text, n, "", ret, size);
 }
 
-bool facts_variable(const struct process_facts *f, const char *name, size_t n, const char **ret,
-		    size_t *ret_n)
+bool process_facts_variable(const struct process_facts *f, const char *name, size_t n,
+			    const char **ret, size_t *ret_n)
 {
 	for (size_t at = 0, length; at < f->environ_size; at += length + 1) {
 		const char *entry = f->environ + at;
@@ -171,17 +172,17 @@ bool facts_variable(const struct process_facts *f, const char *name, size_t n, c
 	return false;
 }
 
-bool facts_decline(const struct process_facts *f)
+bool process_facts_decline(const struct process_facts *f)
 {
 	static const char name[] = "SENTRY_PROFILER", off[] = "off";
 	const char *value;
 	size_t n;
 
-	return facts_variable(f, name, strlen(name), &value, &n) && n == strlen(off) &&
+	return process_facts_variable(f, name, strlen(name), &value, &n) && n == strlen(off) &&
 	       memcmp(value, off, n) == 0;
 }
 
-int32_t facts_pid_file(const char *text, size_t n)
+int32_t process_facts_pid_file(const char *text, size_t n)
 {
 	int32_t pid = 0;
 	size_t i = 0;

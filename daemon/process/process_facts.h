@@ -3,8 +3,8 @@
  * (daemon/config/match.h), and parsers of the files that contain these facts. The broker's
  * discovery (daemon/broker/discovery/) reads the files.
  */
-#ifndef DAEMON_PROCESS_FACTS_H
-#define DAEMON_PROCESS_FACTS_H
+#ifndef DAEMON_PROCESS_PROCESS_FACTS_H
+#define DAEMON_PROCESS_PROCESS_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,8 +22,8 @@ struct process_facts {
 	const char *exe;     /* the link's text; matching ignores " (deleted)" */
 	const char *cmdline; /* each argument with its NUL */
 	size_t cmdline_size;
-	const char *cgroup;    /* by facts_cgroup() */
-	const char *container; /* by facts_container() */
+	const char *cgroup;    /* by process_facts_cgroup() */
+	const char *container; /* by process_facts_container() */
 	/*
 	 * /proc/PID/environ: each variable with its NUL. Secrets: never logged, nor kept longer
 	 * than the comparison takes.
@@ -35,8 +35,8 @@ struct process_facts {
 };
 
 /* A container's id and a NUL. A longer name of LXC is no id. */
-#define FACTS_CONTAINER_SIZE 128
-#define FACTS_LXC	     "lxc:"
+#define PROCESS_FACTS_CONTAINER_SIZE 128
+#define PROCESS_FACTS_LXC	     "lxc:"
 /*
  * Writes the id of the innermost container that a cgroup's path belongs to; "" if there is none.
  * Which component of the path is one:
@@ -46,31 +46,31 @@ struct process_facts {
  * - Garden (Cloud Foundry): groups of 8, 4, 4, 4, and 4 or 12 hex digits, with "-" in between.
  * - LXC 4 or newer, LXD, Incus: lxc.payload.NAME; the id is "lxc:NAME".
  */
-void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE]);
+void process_facts_container(const char *cgroup, char ret[PROCESS_FACTS_CONTAINER_SIZE]);
 
 /*
  * Finds a process's path in the text of its /proc/PID/cgroup: in systemd's own hierarchy if
  * there is one, or else in the unified hierarchy. Returns false if there is neither, or if
  * the path does not fit in size bytes.
  */
-bool facts_cgroup(const char *text, size_t n, char *ret, size_t size);
-/* As facts_cgroup(), in the hierarchy of these controllers; "": the unified hierarchy. */
-bool facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers, char *ret,
-			       size_t size);
+bool process_facts_cgroup(const char *text, size_t n, char *ret, size_t size);
+/* As process_facts_cgroup(), in the hierarchy of these controllers; "": the unified hierarchy. */
+bool process_facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers,
+				       char *ret, size_t size);
 
 /*
  * Finds the first variable of this name, of n bytes, in a process's environment. Returns false if
  * there is none, else sets *ret to its value of *ret_n bytes, which has no NUL within.
  */
-bool facts_variable(const struct process_facts *f, const char *name, size_t n, const char **ret,
-		    size_t *ret_n);
+bool process_facts_variable(const struct process_facts *f, const char *name, size_t n,
+			    const char **ret, size_t *ret_n);
 /*
  * Returns true if the process has SENTRY_PROFILER=off in its environment: no section of the
  * configuration may profile it.
  */
-bool facts_decline(const struct process_facts *f);
+bool process_facts_decline(const struct process_facts *f);
 
 /* Returns the pid in a pid file's text: its first line, with blanks around it. 0: not a pid. */
-int32_t facts_pid_file(const char *text, size_t n);
+int32_t process_facts_pid_file(const char *text, size_t n);
 
 #endif
