@@ -6,7 +6,7 @@
 
 #include "lib/aggregate/cut.h"
 #include "lib/aggregate/expand.h"
-#include "lib/aggregate/fold.h"
+#include "lib/aggregate/dedup.h"
 #include "lib/aggregate/functions.h"
 #include "lib/aggregate/lookup.h"
 #include "lib/aggregate/names.h"
@@ -36,7 +36,7 @@ struct aggregate {
 	bool closed;
 	struct cut cut;
 	struct expand expand;
-	struct fold fold;
+	struct dedup dedup;
 	struct profile_thread *profile_threads;
 };
 
@@ -92,7 +92,7 @@ void aggregate_free(struct aggregate *a)
 	lookup_fini(&a->lookup);
 	cut_fini(&a->cut);
 	expand_fini(&a->expand);
-	fold_fini(&a->fold);
+	dedup_fini(&a->dedup);
 	free(a->profile_threads);
 	free(a);
 }
@@ -487,7 +487,7 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 	};
 	r = expand_inlined(&a->expand, &a->lookup, &a->chunk.stacks, a->chunk.samples, ret);
 	if (r == 0 && a->options.by_function)
-		r = fold_equal(&a->fold, a->options.hash_seed, a->chunk.samples, ret);
+		r = dedup_profile(&a->dedup, a->options.hash_seed, a->chunk.samples, ret);
 	return r;
 }
 
@@ -496,7 +496,7 @@ int aggregate_next(struct aggregate *a)
 	assert(a->closed);
 	lookup_fini(&a->lookup);
 	expand_fini(&a->expand);
-	fold_fini(&a->fold);
+	dedup_fini(&a->dedup);
 	free(a->profile_threads);
 	a->profile_threads = NULL;
 	a->closed = false;

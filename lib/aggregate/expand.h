@@ -30,7 +30,7 @@ void expand_fini(struct expand *e);
 
 /*
  * Expands the profile p of a closed chunk. Called after lookup_finish() and before
- * fold_equal(), when the frames of p are those of l, and its nodes are those of s. Replaces
+ * dedup_profile(), when the frames of p are those of l, and its nodes are those of s. Replaces
  * both by arrays that belong to e, and sets the nodes of samples, which are the samples of
  * p, to the new ones. Changes nothing if no function was inlined, or if the payload would
  * exceed EXPAND_PAYLOAD_MAX. e is zero before. Returns 0, or -ENOMEM: p and samples are

@@ -2,7 +2,7 @@
  * Compares the same random stacks by address and by function: fewer frames and stacks, and the same
  * time of each function.
  */
-#include "lib/aggregate/fold.h"
+#include "lib/aggregate/dedup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -162,9 +162,9 @@ TEST(equal_frames_and_stacks_are_merged)
 		.samples = samples,
 		.n_samples = array_size(samples),
 	};
-	struct fold fold = {0};
+	struct dedup dedup = {0};
 
-	OK(fold_equal(&fold, 7, samples, &p));
+	OK(dedup_profile(&dedup, 7, samples, &p));
 	ck_assert_uint_eq(p.n_frames, 7);
 	/* One of the two frames was not in_app. */
 	ck_assert(!p.frames[0].in_app);
@@ -175,15 +175,15 @@ TEST(equal_frames_and_stacks_are_merged)
 	ck_assert_uint_eq(p.nodes[samples[0].node].frame, 0);
 	ck_assert_uint_eq(p.nodes[p.nodes[samples[0].node].parent].frame, 1);
 	ck_assert_uint_eq(p.nodes[samples[3].node].frame, 2);
-	fold_fini(&fold);
+	dedup_fini(&dedup);
 }
 
 TEST(empty_profile)
 {
 	struct profile p = {.n_samples = 0};
-	struct fold fold = {0};
+	struct dedup dedup = {0};
 
-	OK(fold_equal(&fold, 0, NULL, &p));
+	OK(dedup_profile(&dedup, 0, NULL, &p));
 	ck_assert_uint_eq(p.n_frames + p.n_nodes, 0);
-	fold_fini(&fold);
+	dedup_fini(&dedup);
 }

@@ -3,22 +3,22 @@
  * Used for aggregate_options.by_function, where all frames of a function have
  * the same address.
  */
-#ifndef LIB_AGGREGATE_FOLD_H
-#define LIB_AGGREGATE_FOLD_H
+#ifndef LIB_AGGREGATE_DEDUP_H
+#define LIB_AGGREGATE_DEDUP_H
 
 #include <stdint.h>
 
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
-/* The merged frames and nodes. NULL before fold_equal(). */
-struct fold {
+/* The merged frames and nodes. NULL before dedup_profile(). */
+struct dedup {
 	struct profile_frame *frames;
 	struct profile_node *nodes;
 };
 
 /* Frees everything that f points to and zeroes f. Safe on a zero-initialised struct. */
-void fold_fini(struct fold *f);
+void dedup_fini(struct dedup *f);
 
 /*
  * Replaces the frames and nodes of p by merged ones, which belong to f, and sets the nodes
@@ -29,7 +29,7 @@ void fold_fini(struct fold *f);
  * Strings are compared by pointer, so the strings of p's frames must be interned
  * (lib/base/text.h).
  */
-must_check int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *samples,
-			  struct profile *p);
+must_check int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
+			   struct profile *p);
 
 #endif

@@ -1,14 +1,14 @@
-#include "lib/aggregate/fold.h"
+#include "lib/aggregate/dedup.h"
 
 #include <stdlib.h>
 
 #include "lib/base/table.h"
 
-void fold_fini(struct fold *f)
+void dedup_fini(struct dedup *f)
 {
 	free(f->frames);
 	free(f->nodes);
-	*f = (struct fold){0};
+	*f = (struct dedup){0};
 }
 
 static bool is_equal(const struct profile_frame *a, const struct profile_frame *b)
@@ -29,7 +29,7 @@ static uint64_t key_of(const struct profile_frame *f)
 }
 
 /* Merges the frames. Sets folded, by frame of p: the index of the merged frame. */
-static int fold_frames(struct fold *f, struct table *seen, const struct profile *p,
+static int merge_frames(struct dedup *f, struct table *seen, const struct profile *p,
 		       uint32_t *folded, size_t *ret_n)
 {
 	uint32_t n = 0;
@@ -60,7 +60,7 @@ static int fold_frames(struct fold *f, struct table *seen, const struct profile 
  * Merges the nodes. A parent has a lower index than its children, so it is merged before
  * them.
  */
-static int fold_nodes(struct fold *f, struct table *seen, const struct profile *p,
+static int merge_nodes(struct dedup *f, struct table *seen, const struct profile *p,
 		      const uint32_t *folded_frames, uint32_t *folded, size_t *ret_n)
 {
 	uint32_t n = 0;
@@ -86,8 +86,8 @@ static int fold_nodes(struct fold *f, struct table *seen, const struct profile *
 	return 0;
 }
 
-int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *samples,
-	       struct profile *p)
+int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
+		struct profile *p)
 {
 	uint32_t *frame_of, *node_of;
 	size_t n_frames, n_nodes;
@@ -103,12 +103,12 @@ int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *sample
 	if (f->frames == NULL || f->nodes == NULL || frame_of == NULL || node_of == NULL)
 		r = -ENOMEM;
 	if (r == 0)
-		r = fold_frames(f, &seen, p, frame_of, &n_frames);
+		r = merge_frames(f, &seen, p, frame_of, &n_frames);
 	table_clear(&seen);
 	if (r == 0)
-		r = fold_nodes(f, &seen, p, frame_of, node_of, &n_nodes);
+		r = merge_nodes(f, &seen, p, frame_of, node_of, &n_nodes);
 	if (r != 0) {
-		fold_fini(f);
+		dedup_fini(f);
 		goto out;
 	}
 	p->frames = f->frames;
