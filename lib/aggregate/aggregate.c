@@ -61,7 +61,7 @@ int aggregate_new(const struct aggregate_options *options, struct unwind_space *
 {
 	struct aggregate *a;
 
-	if (options->chunk_us == 0 || options->chunk_us > PERIOD_CHUNK_MAX_US)
+	if (options->chunk_us == 0 || options->chunk_us > WINDOW_MAX_US)
 		return -EINVAL;
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
@@ -118,8 +118,8 @@ static int copy_thread(struct open_chunk *c, const struct open_chunk *from, cons
 	*copy = *t;
 	copy->stack.node = node;
 	copy->last = PROFILE_NONE;
-	copy->since_ns = max_u64(t->since_ns, c->period.start_ns);
-	return emit(c, copy, c->period.start_ns, node, t->state);
+	copy->since_ns = max_u64(t->since_ns, c->window.start_ns);
+	return emit(c, copy, c->window.start_ns, node, t->state);
 }
 
 int aggregate_new_beside(const struct aggregate *from, const struct aggregate_options *options,
@@ -133,10 +133,10 @@ int aggregate_new_beside(const struct aggregate *from, const struct aggregate_op
 	if (r < 0)
 		return r;
 	aggregate_exec(a, from->space, from->main_path, from->main_argv0);
-	a->chunk.period = from->chunk.period;
-	a->chunk.period.chunk_ns = options->chunk_us * NS_PER_US;
-	if (from->chunk.period.started)
-		period_restart(&a->chunk.period, from->chunk.period.newest_ns);
+	a->chunk.window = from->chunk.window;
+	a->chunk.window.chunk_ns = options->chunk_us * NS_PER_US;
+	if (from->chunk.window.started)
+		window_restart(&a->chunk.window, from->chunk.window.newest_ns);
 	for (size_t i = 0; i < from->chunk.n_threads && r == 0; i++)
 		if (!from->chunk.threads[i].exited)
 			r = copy_thread(&a->chunk, &from->chunk, &from->chunk.threads[i]);
@@ -159,8 +159,8 @@ static int begin_record(struct aggregate *a, uint32_t tid, uint64_t *time_ns, st
 	r = open_chunk_thread(&a->chunk, tid, ret);
 	if (r < 0)
 		return r;
-	period_note(&a->chunk.period, *time_ns);
-	*time_ns = max_u64(*time_ns, a->chunk.period.start_ns);
+	window_note(&a->chunk.window, *time_ns);
+	*time_ns = max_u64(*time_ns, a->chunk.window.start_ns);
 	*time_ns = max_u64(*time_ns, (*ret)->since_ns);
 	return 0;
 }
@@ -348,7 +348,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 static uint64_t tick_without_sample(const struct open_chunk *c, const struct thread *t,
 				    uint64_t time_ns)
 {
-	uint64_t us = open_chunk_unix_us(c, period_tick_before(&c->period, time_ns));
+	uint64_t us = open_chunk_unix_us(c, window_tick_before(&c->window, time_ns));
 	const struct profile_sample *last;
 
 	if (t->stack.node == PROFILE_NONE || t->last == PROFILE_NONE)
@@ -406,9 +406,9 @@ bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
 		    uint64_t elapsed_ticks)
 {
 	assert(!a->closed);
-	period_tick(&a->chunk.period, time_ns, settled_ns, elapsed_ticks);
-	return period_due(&a->chunk.period) ||
-	       (is_large(a) && period_closable(&a->chunk.period) > a->chunk.period.start_ns);
+	window_tick(&a->chunk.window, time_ns, settled_ns, elapsed_ticks);
+	return window_due(&a->chunk.window) ||
+	       (is_large(a) && window_closable(&a->chunk.window) > a->chunk.window.start_ns);
 }
 
 /*
@@ -508,6 +508,6 @@ int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)
 	int r = 0;
 
 	if (!a->closed)
-		r = add_to_table(a, period_closable(&a->chunk.period));
+		r = add_to_table(a, window_closable(&a->chunk.window));
 	return r < 0 ? r : functions_write(&a->functions, max_rows, out);
 }

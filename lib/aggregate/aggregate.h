@@ -34,7 +34,7 @@
  *
  * A gap is a time of more than 5 s without a tick: the daemon was stopped, or the machine
  * slept. What the threads did meanwhile is unknown. So the chunk ends at the last tick
- * before the gap, and the next one begins at the first tick after it. period.h has the
+ * before the gap, and the next one begins at the first tick after it. window.h has the
  * rules. They also keep every chunk shorter than the 66 s that the server accepts.
  *
  * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one
@@ -200,7 +200,7 @@ must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t s
 			       uint64_t elapsed_ticks);
 
 /*
- * Closes the chunk at end_ns, the settled tick, where the next chunk begins (period_end()
+ * Closes the chunk at end_ns, the settled tick, where the next chunk begins (window_end()
  * says when another time is used). *ret is the profile. Its ids, platform, release,
  * environment and SDK are not set: the caller sets them. The profile belongs to the
  * aggregate and is valid until aggregate_next(). A chunk in which no thread had a stack

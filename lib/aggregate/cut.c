@@ -23,7 +23,7 @@ static void sort_samples(struct profile_sample *samples, size_t n)
  */
 static void drop_empty_starts(struct open_chunk *c)
 {
-	const uint64_t start_us = open_chunk_unix_us(c, c->period.start_ns);
+	const uint64_t start_us = open_chunk_unix_us(c, c->window.start_ns);
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_threads; i++) {
@@ -133,7 +133,7 @@ int cut_end(struct cut *cut, struct open_chunk *c, uint64_t end_ns)
 	uint64_t end_us;
 	int r;
 
-	period_end(&c->period, end_ns, &cut->end_ns, &cut->next_ns);
+	window_end(&c->window, end_ns, &cut->end_ns, &cut->next_ns);
 	end_us = open_chunk_unix_us(c, cut->end_ns);
 	r = end_runs(c, cut->end_ns);
 	drop_empty_starts(c);
@@ -220,7 +220,7 @@ int cut_next(struct cut *cut, struct open_chunk *c)
 		r = start_samples(cut, c);
 	if (r < 0)
 		forget_stacks(c);
-	period_restart(&c->period, cut->next_ns);
+	window_restart(&c->window, cut->next_ns);
 	c->first_bytes = open_chunk_bytes(c);
 	c->first_nodes = c->stacks.n_nodes;
 	cut_fini(cut);

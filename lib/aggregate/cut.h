@@ -25,7 +25,7 @@ struct cut {
 };
 
 /*
- * Ends the chunk at end_ns, or at the earlier or later time that period_end() (period.h) chooses
+ * Ends the chunk at end_ns, or at the earlier or later time that window_end() (window.h) chooses
  * instead. Sorts the samples of the chunk by time, then tid. Returns 0, or -ENOMEM: the
  * chunk is lost. In both cases the caller calls cut_next().
  */

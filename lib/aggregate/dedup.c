@@ -30,7 +30,7 @@ static uint64_t key_of(const struct profile_frame *f)
 
 /* Merges the frames. Sets folded, by frame of p: the index of the merged frame. */
 static int merge_frames(struct dedup *f, struct table *seen, const struct profile *p,
-		       uint32_t *folded, size_t *ret_n)
+			uint32_t *folded, size_t *ret_n)
 {
 	uint32_t n = 0;
 
@@ -61,7 +61,7 @@ static int merge_frames(struct dedup *f, struct table *seen, const struct profil
  * them.
  */
 static int merge_nodes(struct dedup *f, struct table *seen, const struct profile *p,
-		      const uint32_t *folded_frames, uint32_t *folded, size_t *ret_n)
+		       const uint32_t *folded_frames, uint32_t *folded, size_t *ret_n)
 {
 	uint32_t n = 0;
 
@@ -87,7 +87,7 @@ static int merge_nodes(struct dedup *f, struct table *seen, const struct profile
 }
 
 int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
-		struct profile *p)
+		  struct profile *p)
 {
 	uint32_t *frame_of, *node_of;
 	size_t n_frames, n_nodes;

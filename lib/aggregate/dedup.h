@@ -30,6 +30,6 @@ void dedup_fini(struct dedup *f);
  * (lib/base/text.h).
  */
 must_check int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
-			   struct profile *p);
+			     struct profile *p);
 
 #endif

@@ -14,7 +14,7 @@ void open_chunk_init(struct open_chunk *c, uint64_t chunk_us, uint64_t wall_offs
 		     uint64_t hash_seed)
 {
 	*c = (struct open_chunk){.wall_offset_us = wall_offset_us};
-	period_init(&c->period, chunk_us * NS_PER_US);
+	window_init(&c->window, chunk_us * NS_PER_US);
 	table_init(&c->by_tid, hash_seed);
 	stacks_init(&c->stacks, hash_seed);
 }
@@ -118,7 +118,7 @@ int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us, ui
 static int end_off_cpu(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 {
 	uint64_t last_ns =
-		max_u64(period_tick_before(&c->period, time_ns), min_u64(t->seen_ns, time_ns));
+		max_u64(window_tick_before(&c->window, time_ns), min_u64(t->seen_ns, time_ns));
 	uint64_t last_us = open_chunk_unix_us(c, last_ns);
 
 	if (last_ns == time_ns)
@@ -143,7 +143,7 @@ static int fill_ticks(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 	while (r == 0) {
 		/* at_ns is the last nanosecond of the microsecond at_us. */
 		uint64_t at_ns = (at_us - c->wall_offset_us + 1) * NS_PER_US - 1;
-		uint64_t next_ns = period_tick_after(&c->period, at_ns, time_ns);
+		uint64_t next_ns = window_tick_after(&c->window, at_ns, time_ns);
 
 		if (next_ns == 0)
 			break;
@@ -179,7 +179,7 @@ int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t tim
 
 void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 {
-	uint64_t ns = period_between(&c->period, t->since_ns, time_ns);
+	uint64_t ns = window_between(&c->window, t->since_ns, time_ns);
 
 	if (t->stack.node != PROFILE_NONE && ns > 0)
 		stacks_charge(&c->stacks, t->stack.node, ns, t->state);

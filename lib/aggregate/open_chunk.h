@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "lib/aggregate/names.h"
-#include "lib/aggregate/period.h"
+#include "lib/aggregate/window.h"
 #include "lib/aggregate/stacks.h"
 #include "lib/base/table.h"
 #include "lib/base/util.h"
@@ -68,7 +68,7 @@ struct thread {
 
 struct open_chunk {
 	uint64_t wall_offset_us; /* Unix time minus monotonic time */
-	struct period period;
+	struct window window;
 
 	struct thread *threads;
 	size_t n_threads, cap_threads;

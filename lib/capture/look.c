@@ -19,7 +19,7 @@
  * An interrupted thread that neither stops nor blocks for this long counts as missed. With 64
  * runnable threads on 2 processors a thread waits 130 ms for its turn; in a control group with a
  * small share it waits seconds. The reader's chunks wait for the sample a little longer than this
- * (PERIOD_LAG_NS).
+ * (WINDOW_LAG_NS).
  */
 #define PENDING_MAX_NS (4 * NS_PER_SEC)
 

@@ -1,7 +1,7 @@
 /* Tests the samples of a chunk, the threads of the profile, the table and a second aggregate. */
 #include "lib/aggregate/aggregate.h"
 
-#include "lib/aggregate/period.h"
+#include "lib/aggregate/window.h"
 #include "tests/unit/aggregate/script.h"
 #include "tests/unit/suite.h"
 
@@ -176,7 +176,7 @@ TEST(threads_in_the_profile)
 TEST(invalid_options)
 {
 	const struct aggregate_options too_long = {
-		.chunk_us = PERIOD_CHUNK_MAX_US + 1,
+		.chunk_us = WINDOW_MAX_US + 1,
 		.main_path = "",
 		.main_argv0 = "",
 	};

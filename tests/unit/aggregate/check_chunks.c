@@ -1,7 +1,7 @@
 /* Tests when a chunk of an aggregate is due, where it ends, and how the next chunk begins. */
 #include "lib/aggregate/aggregate.h"
 
-#include "lib/aggregate/period.h"
+#include "lib/aggregate/window.h"
 #include "tests/unit/aggregate/script.h"
 #include "tests/unit/suite.h"
 
@@ -152,7 +152,7 @@ TEST(due_at_its_length)
 /* A gap of five minutes is in neither chunk, and not in the table. */
 TEST(gap_of_five_minutes)
 {
-	open_with(PERIOD_CHUNK_MAX_US, 20000000);
+	open_with(WINDOW_MAX_US, 20000000);
 	play("0 1:am, 0 2:bm, 0-100");
 	ck_assert(!due);
 	play("300100 2:cm, 300100");
@@ -227,7 +227,7 @@ TEST(due_at_its_size)
 {
 	static const char *const words[] = {"am", "bm"};
 
-	open_with(PERIOD_CHUNK_MAX_US, 10000);
+	open_with(WINDOW_MAX_US, 10000);
 	due = false;
 	for (uint64_t i = 0; i < 1000 && !due; i++) {
 		sample(1, 10 * i, words[i % 2]);

@@ -22,7 +22,7 @@
 #define TICKS	  3000
 #define TICK_NS	  (10 * NS_PER_MS)
 #define QUEUE_MAX 512
-/* The longest delay of a record in ticks: less than PERIOD_LAG_NS. */
+/* The longest delay of a record in ticks: less than WINDOW_LAG_NS. */
 #define DELAY_MAX 400
 
 enum what {

@@ -1,18 +1,18 @@
 /*
- * The period of time that a chunk covers: where it begins, which ticks are known, when the
- * chunk is due, and where it ends. lib/aggregate/open_chunk.h has one period for the open
+ * The window of time that a chunk covers: where it begins, which ticks are known, when the
+ * chunk is due, and where it ends. lib/aggregate/open_chunk.h has one window for the open
  * chunk. All times are those of ticks: CLOCK_MONOTONIC, in ns.
  *
  * The settled tick is the last tick up to which all samples have come. It lags behind the
  * newest tick while a thread takes long to stop for its sample.
  *
  * Chunks follow each other without a hole, with one exception, the gap: if no tick came for
- * longer than PERIOD_GAP_NS (the daemon or the machine was stopped), the state of the
+ * longer than WINDOW_GAP_NS (the daemon or the machine was stopped), the state of the
  * threads is unknown. Then the chunk ends at the last tick before the gap, and the next one
  * begins at the first tick after it. The time between is in neither chunk.
  */
-#ifndef LIB_AGGREGATE_PERIOD_H
-#define LIB_AGGREGATE_PERIOD_H
+#ifndef LIB_AGGREGATE_WINDOW_H
+#define LIB_AGGREGATE_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,13 +20,13 @@
 #include "lib/base/util.h"
 
 /* The longest chunk that may be configured. The server accepts 66 s. */
-#define PERIOD_CHUNK_MAX_US (60 * UINT64_C(1000000))
+#define WINDOW_MAX_US (60 * UINT64_C(1000000))
 
 /*
  * A longer time without a tick is a gap. A shorter time is part of the chunk, and may come
  * at its end, so this is less than the difference between the longest chunk and 66 s.
  */
-#define PERIOD_GAP_NS (5 * NS_PER_SEC)
+#define WINDOW_GAP_NS (5 * NS_PER_SEC)
 
 /*
  * The most by which the end of a chunk lags behind the newest tick. A thread in
@@ -34,83 +34,83 @@
  * ends. After this time the chunk is closed without the thread's sample. The sample is
  * added at the beginning of the chunk that is open when the sample comes.
  */
-#define PERIOD_LAG_NS (5 * NS_PER_SEC)
+#define WINDOW_LAG_NS (5 * NS_PER_SEC)
 
 /*
  * The number of ticks that are remembered, 10 s at 101 Hz, to find the tick before a late
  * sample. If the sample comes later still, the thread's previous run or wait has no sample
  * at its last tick. No time is lost by that, because a sample lasts until the next one.
  */
-#define PERIOD_TICKS 1024
+#define WINDOW_TICKS 1024
 
-struct period {
+struct window {
 	uint64_t chunk_ns;		 /* the length that a chunk should have */
-	bool started;			 /* false until period_note(): the times are 0 */
+	bool started;			 /* false until window_note(): the times are 0 */
 	uint64_t start_ns;		 /* beginning of the chunk */
 	uint64_t newest_ns;		 /* the newest time of a record */
 	uint64_t settled_ns;		 /* the settled tick */
 	uint64_t gap_from_ns, gap_to_ns; /* 0, 0: no gap */
-	uint64_t ticks[PERIOD_TICKS];	 /* a circular buffer of the last ticks */
+	uint64_t ticks[WINDOW_TICKS];	 /* a circular buffer of the last ticks */
 	uint64_t n_ticks;		 /* ticks added so far, also those not in the buffer */
 };
 
-/* Initialises a period that has not started. */
-void period_init(struct period *p, uint64_t chunk_ns);
+/* Initialises a window that has not started. */
+void window_init(struct window *p, uint64_t chunk_ns);
 
 /*
- * Called with the time of each record. The first call starts the period at time_ns. Later
+ * Called with the time of each record. The first call starts the window at time_ns. Later
  * calls advance newest_ns, and find gaps.
  */
-void period_note(struct period *p, uint64_t time_ns);
+void window_note(struct window *p, uint64_t time_ns);
 
 /*
- * Adds a tick, which is also noted as by period_note(). settled_ns is the settled tick.
+ * Adds a tick, which is also noted as by window_note(). settled_ns is the settled tick.
  * elapsed_ticks is the number of ticks since the last call, this one included (0 counts as
  * 1). The ticks that capture skipped are added at equal distances, except in a gap. A tick
  * that is not later than the last one is not added.
  */
-void period_tick(struct period *p, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks);
+void window_tick(struct window *p, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks);
 
 /* Returns the last known tick before time_ns, or 0. */
-uint64_t period_tick_before(const struct period *p, uint64_t time_ns);
+uint64_t window_tick_before(const struct window *p, uint64_t time_ns);
 
 /*
  * Returns the first known tick later than after_ns and earlier than before_ns, or 0. The
  * search goes back from the newest tick, so its time grows with the number of ticks later
  * than after_ns.
  */
-uint64_t period_tick_after(const struct period *p, uint64_t after_ns, uint64_t before_ns);
+uint64_t window_tick_after(const struct window *p, uint64_t after_ns, uint64_t before_ns);
 
 /* Returns to_ns - from_ns without the part in the gap; 0 if from_ns is later. */
-uint64_t period_between(const struct period *p, uint64_t from_ns, uint64_t to_ns);
+uint64_t window_between(const struct window *p, uint64_t from_ns, uint64_t to_ns);
 
 /*
  * Returns the time up to which a chunk may be closed: the settled tick, or the
- * newest tick less PERIOD_LAG_NS if that is later.
+ * newest tick less WINDOW_LAG_NS if that is later.
  */
-uint64_t period_closable(const struct period *p);
+uint64_t window_closable(const struct window *p);
 
 /*
  * Returns true if the chunk can be closed at its length (chunk_ns), or if a gap has come
  * after its beginning.
  */
-bool period_due(const struct period *p);
+bool window_due(const struct window *p);
 
 /*
  * Returns the end of a chunk that the caller closes at end_ns, and the beginning of the
  * next one. Both are end_ns, but not before the beginning of the chunk, with these
  * exceptions:
- * - If end_ns is more than PERIOD_LAG_NS before the newest tick, both are the newest tick
- *   less PERIOD_LAG_NS.
+ * - If end_ns is more than WINDOW_LAG_NS before the newest tick, both are the newest tick
+ *   less WINDOW_LAG_NS.
  * - If a gap begins before end_ns, they are the two ends of the gap.
- * - If the chunk would be longer than chunk_ns by more than PERIOD_LAG_NS, because the
+ * - If the chunk would be longer than chunk_ns by more than WINDOW_LAG_NS, because the
  *   settled tick has advanced far at once, both are the beginning of the chunk plus
  *   chunk_ns. The samples after that belong to the next chunk.
  */
-void period_end(const struct period *p, uint64_t end_ns, uint64_t *ret_end_ns,
+void window_end(const struct window *p, uint64_t end_ns, uint64_t *ret_end_ns,
 		uint64_t *ret_next_ns);
 
 /* Begins the next chunk at start_ns. */
-void period_restart(struct period *p, uint64_t start_ns);
+void window_restart(struct window *p, uint64_t start_ns);
 
 #endif
