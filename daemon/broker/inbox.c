@@ -14,7 +14,7 @@
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/owners.h"
 #include "daemon/common/log.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/msg/msg_capture.h"
@@ -214,7 +214,7 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 	if (r == -EACCES)
 		files_count_other_owner(b->parts.files);
 	/* The helper compares the owner, too. */
-	if (shortage_is(-r))
+	if (resource_shortage_is(-r))
 		r = 0;
 	if (r == 0 && !run_is_open(run) && !is_for_last_chunk(run, request->kind))
 		r = -EACCES;

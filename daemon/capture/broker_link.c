@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "daemon/common/log.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/msg/msg_io.h"
 
 /* r: the result of ipc_send(). Logs no line if the broker has ended (-EPIPE). */
@@ -51,7 +51,7 @@ static bool send_pid(enum msg_type type, int32_t pid)
 
 	if (send(MSG_FD, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return true;
-	if (!shortage_is(errno))
+	if (!resource_shortage_is(errno))
 		exit_if_failed(errno == ECONNRESET ? -EPIPE : -errno);
 	return false;
 }

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_io.h"
@@ -227,10 +227,10 @@ static void on_reader(void *ctx)
 		r = ipc_recv(reader->fd, &m);
 		if (r == -EAGAIN)
 			return;
-		if (r < 0 && shortage_is(-r)) {
+		if (r < 0 && resource_shortage_is(-r)) {
 			/* The message is still in the socket, so the loop calls this handler again.
 			 */
-			shortage_note(-r, "a message of sentry-profd-unwind");
+			resource_shortage_note(-r, "a message of sentry-profd-unwind");
 			return;
 		}
 		if (r == 0) {

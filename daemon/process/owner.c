@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/process/credentials.h"
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
@@ -76,7 +76,7 @@ static int read_text(int32_t tid, const char *name, char *ret, size_t size)
 {
 	const int r = small_file_read(AT_FDCWD, procfs_path(tid, "%s", name).text, ret, size);
 
-	return r == 0 || shortage_is(-r) ? r : -ESRCH;
+	return r == 0 || resource_shortage_is(-r) ? r : -ESRCH;
 }
 
 /*

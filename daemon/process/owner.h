@@ -56,8 +56,8 @@ struct owner {
 
 /*
  * Reads the owner of process pid. Returns 0; -ESRCH if the process has ended, or is about to end;
- * or an error of a shortage (daemon/common/shortage.h). A process of which the daemon can read only
- * a part is mixed.
+ * or an error of a shortage (daemon/common/resource_shortage.h). A process of which the daemon can
+ * read only a part is mixed.
  */
 must_check int owner_read(int32_t pid, struct owner *ret);
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/siphash.h"
@@ -118,7 +118,7 @@ static enum process_fault read_state(int32_t pid, struct process *ret)
 
 	errno = 0;
 	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
-		return shortage_is(errno) ? PROCESS_SHORTAGE : PROCESS_GONE;
+		return resource_shortage_is(errno) ? PROCESS_SHORTAGE : PROCESS_GONE;
 	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
 	if (procfs_numbers(text, "\nTgid:", 10, &tgid, 1) < 1 || !ids_parse(text, &ids) ||
@@ -174,7 +174,7 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	bool exists;
 
 	*ret = (struct process){.pid = pid, .pidfd = -1};
-	if (pidfd < 0 && shortage_is(error))
+	if (pidfd < 0 && resource_shortage_is(error))
 		return PROCESS_SHORTAGE;
 	fault = read_state(pid, ret);
 	/* PROCESS_TRACED means that the process exists, too. */

@@ -10,7 +10,7 @@
 
 #include "daemon/msg/msg_io.h"
 #include "daemon/common/drain.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/common/log.h"
 #include "lib/base/bucket.h"
 #include "lib/base/clock.h"
@@ -94,8 +94,9 @@ static int send_patiently(const struct child *child, const void *message, size_t
 {
 	int r = ipc_send(child->fd, message, size, fds, n_fds);
 
-	for (useconds_t ms = 1; r != -EAGAIN && shortage_is(-r) && ms <= SHORTAGE_MS_MAX; ms *= 2) {
-		shortage_note(-r, child->type->name);
+	for (useconds_t ms = 1; r != -EAGAIN && resource_shortage_is(-r) && ms <= SHORTAGE_MS_MAX;
+	     ms *= 2) {
+		resource_shortage_note(-r, child->type->name);
 		(void)usleep(ms * 1000);
 		r = ipc_send(child->fd, message, size, fds, n_fds);
 	}
@@ -200,18 +201,18 @@ static void read_message(struct child *child)
 {
 	struct ipc_message m;
 	/* A ship's messages have no descriptors: receive(). */
-	int r = child->type->kind == CHILD_SHIP ? 0 : shortage_check_descriptors();
+	int r = child->type->kind == CHILD_SHIP ? 0 : resource_shortage_check_descriptors();
 
 	if (r < 0) {
-		shortage_note(-r, child->type->name);
+		resource_shortage_note(-r, child->type->name);
 		loop_pause(child->children->state->loop, child->source);
 		return;
 	}
 	r = receive(child, &m);
 	if (r == -EAGAIN)
 		return;
-	if (r < 0 && shortage_is(-r)) {
-		shortage_note(-r, child->type->name);
+	if (r < 0 && resource_shortage_is(-r)) {
+		resource_shortage_note(-r, child->type->name);
 		return;
 	}
 	if (r == 0) {

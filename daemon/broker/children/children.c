@@ -10,7 +10,7 @@
 #include "daemon/broker/files/quarantine.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/common/spawn.h"
 #include "daemon/config/accounts.h"
 #include "daemon/msg/msg_capture.h"
@@ -285,8 +285,8 @@ static void start_or_retry(struct child *child)
 {
 	int r = start_child(child);
 
-	if (r < 0 && shortage_is(-r))
-		shortage_note(-r, child->type->name);
+	if (r < 0 && resource_shortage_is(-r))
+		resource_shortage_note(-r, child->type->name);
 	if (r < 0 && child->pid == 0)
 		child_failed(child, "cannot be started");
 }

@@ -12,7 +12,7 @@
 #include "daemon/broker/control/control_socket.h"
 #include "daemon/common/drain.h"
 #include "daemon/common/log.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/config/subuid.h"
 #include "lib/base/ipc.h"
 
@@ -288,7 +288,7 @@ static void on_connect(void *ctx)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
-		shortage_note(errno, "a connection to the daemon's socket");
+		resource_shortage_note(errno, "a connection to the daemon's socket");
 		loop_pause(c->loop, c->source);
 		return;
 	}

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/config/match.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process_facts.h"
@@ -158,7 +158,7 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	(void)request, (void)file;
 	remove_asked(q);
 	/* A shortage says nothing about the process. */
-	if (shortage_is(-error)) {
+	if (resource_shortage_is(-error)) {
 		answer(q, IDENTIFY_LATER);
 		return;
 	}
@@ -183,7 +183,7 @@ static void on_environ(void *ctx, const struct msg_file_request *request, int er
 	if (error == 0)
 		error = buf_read_fd(&q->environ, fd);
 	close_fd(&fd);
-	if (shortage_is(-error)) {
+	if (resource_shortage_is(-error)) {
 		answer(q, IDENTIFY_LATER);
 		return;
 	}

@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
@@ -221,8 +221,8 @@ static void send_next(struct files *f)
 			return;
 		}
 		drop_helper(f, true);
-		if (shortage_is(-r)) {
-			shortage_note(-r, "the helper that opens files");
+		if (resource_shortage_is(-r)) {
+			resource_shortage_note(-r, "the helper that opens files");
 			return;
 		}
 		answer_first(f, r, -1, NULL);
@@ -234,11 +234,11 @@ static void on_helper(void *ctx)
 	struct files *f = ctx;
 	struct ipc_message m;
 	const struct answer *answer = (const void *)m.bytes;
-	int r = shortage_check_descriptors();
+	int r = resource_shortage_check_descriptors();
 	int fd, error;
 
 	if (r < 0) {
-		shortage_note(-r, "a file that was opened");
+		resource_shortage_note(-r, "a file that was opened");
 		loop_pause(f->loop, f->source);
 		return;
 	}

@@ -13,7 +13,7 @@
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/self_usage.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
@@ -418,7 +418,7 @@ static void put_inside(const struct text *t, struct parts *parts)
 	plain(t, "files_left_out", quarantine_count_files(&parts->quarantine));
 	family(t, "resource_shortages", COUNTER, NULL,
 	       "Times that sentry-profd waited for descriptors, processes or memory.");
-	plain(t, "resource_shortages_total", shortage_count());
+	plain(t, "resource_shortages_total", resource_shortage_count());
 	family(t, "files_refused", COUNTER, NULL,
 	       "Requests of sentry-profd-unwind for a file by an invalid name or range.");
 	plain(t, "files_refused_total", parts->quarantine.refused);

@@ -11,7 +11,7 @@
 #include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/self_usage.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
@@ -260,7 +260,8 @@ int stats_write(const struct parts *parts, int fd)
 		(unsigned long long)parts->quarantine.refused);
 	fprintf(out, "  \"files_other_owner\": %llu,\n",
 		(unsigned long long)files_other_owner(parts->files));
-	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
+	fprintf(out, "  \"resource_shortages\": %llu,\n",
+		(unsigned long long)resource_shortage_count());
 	totals_of_all(&parts->targets, &one);
 	put_totals(out, parts, &one, parts->state.options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");

@@ -15,7 +15,7 @@
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/config/config.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process.h"
@@ -174,7 +174,7 @@ static void advance(struct targets *ts, struct run *run)
 		run->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
 	/* It was not traced meanwhile, perhaps for seconds. */
 	r = owners_check(ts, run);
-	if (shortage_is(-r))
+	if (resource_shortage_is(-r))
 		run->attach_due = true;
 	if (r < 0)
 		return;
@@ -199,8 +199,8 @@ static bool end_is_logged(const struct run *run)
 static void fail_start(struct run *run, int error)
 {
 	run->attach_error = error;
-	if (shortage_is(error) && run->instance->origin != INSTANCE_GIVEN)
-		shortage_note(error, "a process that is to be attached to");
+	if (resource_shortage_is(error) && run->instance->origin != INSTANCE_GIVEN)
+		resource_shortage_note(error, "a process that is to be attached to");
 	else if (error != ESRCH || end_is_logged(run))
 		refusal_log_attach(run->pid, run->owner.uid, error);
 	run_close(run);
@@ -287,7 +287,7 @@ static void make_ring_if_due(struct targets *ts, struct unwind *u)
 	r = unwind_make_ring(ts->children, u);
 	u->ring_due = r < 0;
 	if (r < 0)
-		shortage_note(-r, "the ring of sentry-profd-unwind");
+		resource_shortage_note(-r, "the ring of sentry-profd-unwind");
 }
 
 void attach_check(struct targets *ts)

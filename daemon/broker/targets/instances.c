@@ -15,7 +15,7 @@
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_resolve.h"
 #include "daemon/process/process.h"
@@ -287,7 +287,7 @@ static void end_run(struct instance *i)
 		leave_out(i, "reading its memory hangs");
 	else if (run->has_leak_check)
 		leave_out(i, REFUSAL_LEAK_CHECK);
-	else if (shortage_is(run->attach_error) && i->origin != INSTANCE_GIVEN)
+	else if (resource_shortage_is(run->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_delay_run(i);
 	else if (run->attach_error != 0 && run->attach_error != ESRCH)
 		leave_out(i, attach_error_text(run->attach_error));

@@ -2,7 +2,7 @@
 #include "daemon/broker/children/children.h"
 #include "lib/base/ipc.h"
 #include "daemon/broker/children/child.h"
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ FIXTURE(set_up, tear_down)
 /* Without room the kernel drops the descriptor, and the broker would blame the sender. */
 TEST(a_message_is_read_only_while_a_descriptor_is_free)
 {
-	const uint64_t before = shortage_count();
+	const uint64_t before = resource_shortage_count();
 	int fd = 0;
 
 	OK(ipc_send(end, "x", 1, &fd, 1));
@@ -77,7 +77,7 @@ TEST(a_message_is_read_only_while_a_descriptor_is_free)
 		OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 0);
 	ck_assert_int_eq(c.capture.state, CHILD_READY);
-	ck_assert_uint_eq(shortage_count(), before + 1);
+	ck_assert_uint_eq(resource_shortage_count(), before + 1);
 	loop_resume(state.loop);
 	OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 0);
@@ -111,26 +111,28 @@ TEST(a_message_is_read_only_while_all_its_descriptors_have_room)
 
 TEST(a_shortage_is_reported_while_a_message_may_have_too_many_descriptors)
 {
-	OK(shortage_check_descriptors());
+	OK(resource_shortage_check_descriptors());
 	full_but(&full, 0);
-	ck_assert_int_eq(shortage_check_descriptors(), -EMFILE);
+	ck_assert_int_eq(resource_shortage_check_descriptors(), -EMFILE);
 	full_end(&full);
 	full_but(&full, IPC_FDS_MAX - 1);
-	ck_assert_int_eq(shortage_check_descriptors(), -EMFILE);
+	ck_assert_int_eq(resource_shortage_check_descriptors(), -EMFILE);
 	full_end(&full);
 	full_but(&full, IPC_FDS_MAX);
-	OK(shortage_check_descriptors());
+	OK(resource_shortage_check_descriptors());
 	full_end(&full);
-	OK(shortage_check_descriptors());
-	ck_assert(shortage_is(EMFILE) && shortage_is(ENFILE) && shortage_is(ENOMEM));
-	ck_assert(!shortage_is(0) && !shortage_is(ESRCH) && !shortage_is(EPERM));
+	OK(resource_shortage_check_descriptors());
+	ck_assert(resource_shortage_is(EMFILE) && resource_shortage_is(ENFILE) &&
+		  resource_shortage_is(ENOMEM));
+	ck_assert(!resource_shortage_is(0) && !resource_shortage_is(ESRCH) &&
+		  !resource_shortage_is(EPERM));
 }
 
 /* children_check() tries to start the process again. */
 TEST(starting_a_child_is_tried_again_after_waits_that_double)
 {
 	struct child *child = &c.capture;
-	const uint64_t before = shortage_count();
+	const uint64_t before = resource_shortage_count();
 
 	tear_down();
 	child_close(child);
@@ -144,7 +146,7 @@ TEST(starting_a_child_is_tried_again_after_waits_that_double)
 		children_check(&c);
 		ck_assert_int_eq(child->pid, 0);
 		ck_assert_uint_eq(child->failures, i);
-		ck_assert_uint_eq(shortage_count(), before + i);
+		ck_assert_uint_eq(resource_shortage_count(), before + i);
 	}
 	full_end(&full);
 	ck_assert_uint_gt(child->restart_ns, child->started_ns);

@@ -1,4 +1,4 @@
-#include "daemon/common/shortage.h"
+#include "daemon/common/resource_shortage.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static struct {
 	uint64_t logged_ns; /* when the last line was logged; 0: never */
 } shortage;
 
-bool shortage_is(int error)
+bool resource_shortage_is(int error)
 {
 	switch (error) {
 	case EMFILE:
@@ -30,7 +30,7 @@ bool shortage_is(int error)
 	}
 }
 
-void shortage_note(int error, const char *delayed)
+void resource_shortage_note(int error, const char *delayed)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
@@ -44,12 +44,12 @@ void shortage_note(int error, const char *delayed)
 				    : "");
 }
 
-uint64_t shortage_count(void)
+uint64_t resource_shortage_count(void)
 {
 	return shortage.n;
 }
 
-int shortage_check_descriptors(void)
+int resource_shortage_check_descriptors(void)
 {
 	int fds[IPC_FDS_MAX], r = 0;
 	size_t n;
