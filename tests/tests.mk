@@ -239,7 +239,7 @@ SANITIZE = -w -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
 # system call (it gets confused).
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/restart/check_repair \
 	$(B)/tests/capture/restart/check_resume $(B)/tests/client/check_calls \
-	$(B)/tests/daemon/unwind/check_limits \
+	$(B)/tests/daemon/unwind/check_resource_limits \
 	$(B)/tests/unwind/image/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 # Static analysis of daemon/, lib/ and proto/. Each file is checked by clang-tidy (.clang-tidy),

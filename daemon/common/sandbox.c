@@ -229,7 +229,7 @@ static void add_unwind(struct filter *f)
 	uint32_t no_file = SCMP_ACT_ERRNO(ENOENT);
 
 	add_signal_to_itself(f);
-	/* daemon/unwind/limits.h */
+	/* daemon/unwind/resource_limits.h */
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
 	add_rules(f, no_file, path_calls, array_size(path_calls));
 }

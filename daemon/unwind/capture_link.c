@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 #include "daemon/msg/msg_io.h"
-#include "daemon/unwind/limits.h"
+#include "daemon/unwind/resource_limits.h"
 
 /*
  * A credit is sent when 1/EARLY_SHARE of the ring has been read since the last one. When there is
@@ -48,7 +48,7 @@ int capture_link_give_credit(struct capture_link *l)
 {
 	int r;
 
-	limits_renew();
+	resource_limits_renew();
 	if (l->fd < 0)
 		return 0;
 	r = msg_send_number(l->fd, MSG_RING_CREDIT, l->ring.tail);

@@ -29,7 +29,7 @@
 #include "daemon/unwind/capture_link.h"
 #include "daemon/unwind/chunk.h"
 #include "daemon/unwind/file_look.h"
-#include "daemon/unwind/limits.h"
+#include "daemon/unwind/resource_limits.h"
 #include "daemon/unwind/request.h"
 #include "daemon/unwind/stream.h"
 #include "daemon/unwind/symbolize.h"
@@ -365,12 +365,12 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 	int r;
 
 	me.reading = reading;
-	limits_be_killed_first();
+	resource_limits_be_killed_first();
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);
 	chunk_init();
-	r = limits_start(BYTES_MAX, MEMFD_BYTES_MAX, CPU_NS_MAX);
+	r = resource_limits_start(BYTES_MAX, MEMFD_BYTES_MAX, CPU_NS_MAX);
 	if (r < 0)
 		die("cannot set resource limits", -r);
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
@@ -404,7 +404,7 @@ int main(int argc, char **argv)
 			fds[1].events |= POLLOUT;
 		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
 			die("cannot wait for messages", errno);
-		limits_renew();
+		resource_limits_renew();
 		if (fds[1].revents & POLLOUT)
 			check_sent(capture_link_give_credit(&me.link));
 		if (fds[1].revents & ~POLLOUT)

@@ -7,7 +7,7 @@
 #include "daemon/msg/file_request.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/msg/page.h"
-#include "daemon/unwind/limits.h"
+#include "daemon/unwind/resource_limits.h"
 
 /*
  * Limit of kept messages. The broker sends few before it answers: new targets, a
@@ -95,7 +95,7 @@ static int ask(struct msg_file_request *request, int *ret_fd)
 		return -ENOENT;
 	request->h = (struct msg_header)MSG_HEADER(MSG_FILE_REQUEST);
 	request->request = ++last_request;
-	limits_renew();
+	resource_limits_renew();
 	if (ipc_send(MSG_FD, request, sizeof(*request), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
 	return wait_for_answer(request->request, ret_fd);

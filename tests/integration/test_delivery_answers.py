@@ -160,7 +160,7 @@ def check_told(profd, seconds, passed):
           f'{told} s, not {seconds}, {passed} s later: {profd.stderr}')
 
 
-def check_limits(box, cases):
+def check_resource_limits(box, cases):
     """Checks the limit in seconds that each answer sets; 0: none."""
     play = Play(box)
     for answer, seconds in cases:
@@ -182,7 +182,7 @@ def check_limits(box, cases):
 
 def test_limits(box):
     """Each way to a limit. tests/unit/proto/check_ratelimit has the grammar."""
-    check_limits(box, [
+    check_resource_limits(box, [
         (header(['10:error', '20:profile_chunk:key', '30:span'], status=429), 20),
         # The limit is for other categories, so the 429 applies to chunks.
         (header('60:error;session:key', status=429), 0),

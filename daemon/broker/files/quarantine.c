@@ -147,8 +147,8 @@ void quarantine_clear(struct quarantine *q)
 
 /*
  * Returns true if the process ended because of what it read: by a crash, by the end of its time
- * (SIGXCPU, daemon/unwind/limits.h) or of its memory, at which libraries call exit(3). Not by
- * SIGKILL or another signal of other processes: the kernel for want of memory, an administrator,
+ * (SIGXCPU, daemon/unwind/resource_limits.h) or of its memory, at which libraries call exit(3). Not
+ * by SIGKILL or another signal of other processes: the kernel for want of memory, an administrator,
  * or the broker. The status alone decides: a process that broke a rule and crashed before the
  * broker killed it has crashed.
  */

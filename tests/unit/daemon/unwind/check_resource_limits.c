@@ -1,4 +1,4 @@
-#include "daemon/unwind/limits.h"
+#include "daemon/unwind/resource_limits.h"
 
 /* Runs alone: it measures CPU time. */
 
@@ -28,11 +28,11 @@ static void work(bool renews)
 	const struct rlimit no_core = {0};
 
 	(void)setrlimit(RLIMIT_CORE, &no_core);
-	if (limits_start(MUCH, MUCH, CPU_NS) < 0)
+	if (resource_limits_start(MUCH, MUCH, CPU_NS) < 0)
 		_exit(2);
 	while (used_ns() < 2 * CPU_NS)
 		if (renews)
-			limits_renew();
+			resource_limits_renew();
 	_exit(0);
 }
 
@@ -40,7 +40,7 @@ static void *volatile kept; /* keeps the compiler from removing malloc() */
 
 static void grow(void)
 {
-	if (limits_start((size_t)256 << 20, MUCH, CPU_NS) < 0)
+	if (resource_limits_start((size_t)256 << 20, MUCH, CPU_NS) < 0)
 		_exit(2);
 	kept = malloc((size_t)16 << 20);
 	if (kept == NULL)
@@ -99,7 +99,7 @@ static void fill_memfd(void)
 	static char mb[1 << 20];
 	int fd = memfd_create("x", MFD_CLOEXEC);
 
-	if (limits_start(MUCH, sizeof(mb), CPU_NS) < 0)
+	if (resource_limits_start(MUCH, sizeof(mb), CPU_NS) < 0)
 		_exit(2);
 	if (write(fd, mb, sizeof(mb)) != sizeof(mb))
 		_exit(3);
@@ -126,7 +126,7 @@ TEST(a_lower_limit_is_not_raised)
 	struct rlimit now;
 
 	OK(setrlimit(RLIMIT_DATA, &lower));
-	OK(limits_start(MUCH, MUCH, NS_PER_SEC * 1000));
+	OK(resource_limits_start(MUCH, MUCH, NS_PER_SEC * 1000));
 	OK(getrlimit(RLIMIT_DATA, &now));
 	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
 	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);

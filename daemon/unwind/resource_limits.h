@@ -6,8 +6,8 @@
  * cannot use up the machine's memory, nor occupy a processor for ever. Only a process that was
  * taken over can fill the memory with memfds (docs/SECURITY.md).
  */
-#ifndef DAEMON_UNWIND_LIMITS_H
-#define DAEMON_UNWIND_LIMITS_H
+#ifndef DAEMON_UNWIND_RESOURCE_LIMITS_H
+#define DAEMON_UNWIND_RESOURCE_LIMITS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,23 +20,23 @@
  * the memory of an unmapped memfd for no process, so it would kill other processes instead. Call
  * this function before the process gives up its privileges. An error is ignored.
  */
-void limits_be_killed_first(void);
+void resource_limits_be_killed_first(void);
 
 /*
  * Sets the limits, which cannot be removed:
  * - bytes: the most memory that the process can allocate (RLIMIT_DATA). Above it malloc() fails.
  * - file_bytes: the largest size of one memfd (RLIMIT_FSIZE). The number of memfds has no limit.
- * - cpu_ns: the most CPU time between two calls of limits_renew(). Above it SIGXCPU ends the
- *   process. Time in which the process waits, or gets no processor, does not count.
+ * - cpu_ns: the most CPU time between two calls of resource_limits_renew(). Above it SIGXCPU ends
+ * the process. Time in which the process waits, or gets no processor, does not count.
  *
  * Call this function before the seccomp filter is installed. Returns 0 or -errno.
  */
-must_check int limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns);
+must_check int resource_limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns);
 
 /*
  * Starts to count the CPU time from 0 again. The process calls this function whenever it makes
- * progress. Has no effect before limits_start().
+ * progress. Has no effect before resource_limits_start().
  */
-void limits_renew(void);
+void resource_limits_renew(void);
 
 #endif

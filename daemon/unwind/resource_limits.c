@@ -1,4 +1,4 @@
-#include "daemon/unwind/limits.h"
+#include "daemon/unwind/resource_limits.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "lib/base/clock.h"
 
 static timer_t timer;
-static struct itimerspec length; /* all 0: limits_start() has not been called */
+static struct itimerspec length; /* all 0: resource_limits_start() has not been called */
 
 /* Lowers the limit of the resource to bytes. A limit that is lower already stays as it is. */
 static int lower_limit(__rlimit_resource_t resource, uint64_t bytes)
@@ -24,7 +24,7 @@ static int lower_limit(__rlimit_resource_t resource, uint64_t bytes)
 	return setrlimit(resource, &limit) < 0 ? -errno : 0;
 }
 
-void limits_be_killed_first(void)
+void resource_limits_be_killed_first(void)
 {
 	static const char highest[] = "1000";
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -50,7 +50,7 @@ static int limit_memory(size_t bytes, size_t file_bytes)
 	return lower_limit(RLIMIT_FSIZE, file_bytes);
 }
 
-int limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns)
+int resource_limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns)
 {
 	/* SIGXCPU has its default action, which ends the process. */
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGXCPU};
@@ -65,7 +65,7 @@ int limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns)
 	return timer_settime(timer, 0, &length, NULL) < 0 ? -errno : 0;
 }
 
-void limits_renew(void)
+void resource_limits_renew(void)
 {
 	if (length.it_value.tv_sec != 0 || length.it_value.tv_nsec != 0)
 		(void)timer_settime(timer, 0, &length, NULL);
