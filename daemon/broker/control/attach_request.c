@@ -15,8 +15,8 @@
 #include "daemon/process/process.h"
 
 /*
- * The cost of a request in small messages (allowance.h). Another process to profile costs a user
- * who is no operator the allowance of a whole second, since a process of the user can make
+ * The cost of a request in small messages (user_quota.h). Another process to profile costs a user
+ * who is no operator the quota of a whole second, since a process of the user can make
  * capture hang for a second, until the broker kills capture.
  */
 #define WORK	  10

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "daemon/broker/control/allowance.h"
+#include "daemon/broker/control/user_quota.h"
 #include "daemon/broker/control/control_message.h"
 #include "daemon/broker/control/control_socket.h"
 #include "daemon/common/drain.h"
@@ -25,14 +25,14 @@ struct connection {
 	struct control *control;
 	int fd;
 	/*
-	 * NULL: the broker reads the connection again when the peer's allowance has grown, or when
+	 * NULL: the broker reads the connection again when the peer's quota has grown, or when
 	 * a deferred answer was sent.
 	 */
 	struct loop_source *source;
 	bool is_greeted;
 	bool has_ended; /* control_check() frees the connection */
 	struct control_peer peer;
-	uint32_t allowance_uid;		  /* the peer's user, or ALLOWANCE_OPERATORS */
+	uint32_t quota_uid;		  /* the peer's user, or USER_QUOTA_OPERATORS */
 	bool is_deferred;		  /* the next three are set */
 	struct protocol_request deferred; /* the request that was deferred */
 	uint64_t deferred_ns;		  /* the time when it was deferred, CLOCK_MONOTONIC */
@@ -49,7 +49,7 @@ struct control {
 	struct peer_groups groups;
 	bool is_full; /* the log says that users' connections are refused */
 	struct subuid subuid;
-	struct allowance allowance;
+	struct user_quotas quotas;
 	uint64_t now_ns; /* the time of the last control_check() */
 	struct connection *connections;
 };
@@ -73,7 +73,7 @@ static void end_connection(struct connection *c)
 		control->handler->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
 	drain_close(&c->fd, control->socket.is_safe);
-	allowance_close(&control->allowance, c->allowance_uid);
+	user_quota_close(&control->quotas, c->quota_uid);
 	c->has_ended = true;
 }
 
@@ -134,7 +134,7 @@ static bool serve_request(struct connection *c, const struct protocol_request *m
 	struct control_answer a = {.fd = -1, .work = 1};
 
 	control->handler->request(control->ctx, &c->peer, m, &a);
-	allowance_use(&control->allowance, c->allowance_uid, a.work, control->now_ns);
+	user_quota_use(&control->quotas, c->quota_uid, a.work, control->now_ns);
 	if (!a.is_deferred)
 		return send_answer(c, &m->h, &a);
 	loop_remove(control->loop, &c->source);
@@ -156,7 +156,7 @@ static void go_on_with_deferred(struct connection *c)
 	if (a.is_deferred)
 		return;
 	c->is_deferred = false;
-	allowance_use(&control->allowance, c->allowance_uid, a.work, control->now_ns);
+	user_quota_use(&control->quotas, c->quota_uid, a.work, control->now_ns);
 	if (!send_answer(c, &c->deferred.h, &a))
 		end_connection(c);
 }
@@ -178,7 +178,7 @@ static bool handle_message(struct connection *c, const void *bytes, size_t size)
 	case CONTROL_REQUEST:
 		return serve_request(c, &m.request);
 	case CONTROL_NEWER:
-		allowance_use(&c->control->allowance, c->allowance_uid, 1, c->control->now_ns);
+		user_quota_use(&c->control->quotas, c->quota_uid, 1, c->control->now_ns);
 		return send_answer(c, &m.h, &newer);
 	}
 	return false;
@@ -194,8 +194,7 @@ static void on_readable(void *ctx)
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		ssize_t n;
 
-		if (!allowance_may_request(&control->allowance, c->allowance_uid,
-					   control->now_ns)) {
+		if (!user_quota_may_request(&control->quotas, c->quota_uid, control->now_ns)) {
 			loop_remove(control->loop, &c->source);
 			return;
 		}
@@ -227,7 +226,7 @@ static size_t connections_of(const struct control *c, int32_t pid)
  */
 static void log_refused(struct control *control, const struct peer *peer)
 {
-	const bool is_full = !peer->is_operator && allowance_is_full(&control->allowance);
+	const bool is_full = !peer->is_operator && user_quota_is_full(&control->quotas);
 
 	if (is_full && !control->is_full)
 		log_warning("connections to the socket are refused, but those of operators: users "
@@ -250,9 +249,8 @@ static void add_connection(struct control *control, int fd)
 		goto out;
 	peer = &c->peer.identity;
 	peer->user = peer->is_operator ? peer->uid : subuid_owner(&control->subuid, peer->uid);
-	c->allowance_uid = allowance_uid(peer);
-	if (!allowance_open(&control->allowance, c->allowance_uid,
-			    connections_of(control, peer->pid))) {
+	c->quota_uid = user_quota_uid(peer);
+	if (!user_quota_open(&control->quotas, c->quota_uid, connections_of(control, peer->pid))) {
 		log_refused(control, peer);
 		goto out;
 	}
@@ -261,11 +259,11 @@ static void add_connection(struct control *control, int fd)
 	c->control = control;
 	c->fd = fd;
 	if (loop_add(control->loop, fd, on_readable, c, &c->source) < 0) {
-		allowance_close(&control->allowance, c->allowance_uid);
+		user_quota_close(&control->quotas, c->quota_uid);
 		goto out;
 	}
 	/* So that connecting and disconnecting without a message is limited, too. */
-	allowance_use(&control->allowance, c->allowance_uid, 1, control->now_ns);
+	user_quota_use(&control->quotas, c->quota_uid, 1, control->now_ns);
 	c->next = control->connections;
 	control->connections = c;
 	return;
@@ -310,7 +308,7 @@ int control_new(const char *path, const struct control_handler *handler, void *c
 		return r;
 	}
 	(void)getrlimit(RLIMIT_NOFILE, &files);
-	allowance_init(&c->allowance, files.rlim_cur);
+	user_quota_init(&c->quotas, files.rlim_cur);
 	c->handler = handler;
 	c->ctx = ctx;
 	c->own_uid = own_uid;
@@ -352,7 +350,7 @@ void control_check(struct control *c, uint64_t now_ns)
 	/* The loop reads these connections in its next turn. */
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
 		if (!i->has_ended && i->source == NULL && !i->is_deferred &&
-		    allowance_may_request(&c->allowance, i->allowance_uid, now_ns) &&
+		    user_quota_may_request(&c->quotas, i->quota_uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
 			end_connection(i);
 	free_ended(c);

@@ -1,15 +1,15 @@
 /*
- * The daemon's socket: accepts connections, limits their number and work (allowance.h), and reads
+ * The daemon's socket: accepts connections, limits their number and work (user_quota.h), and reads
  * and checks their messages. The caller's struct control_handler carries out the requests; this
  * module knows nothing of the broker and its targets.
  *
  * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or whose
- * socket is full because the peer reads no answers, is disconnected. While the allowance of a
+ * socket is full because the peer reads no answers, is disconnected. While the quota of a
  * user is used up, requests of that user stay in the queues of their connections.
  *
  * The handler may defer the answer to a request. Until the answer, the module does not read that
  * connection: so answers have the order of the requests, and a connection has at most one deferred
- * request, so that the limits of connections (allowance.h) are those of deferred requests, too. A
+ * request, so that the limits of connections (user_quota.h) are those of deferred requests, too. A
  * peer that disconnects meanwhile is noticed at the answer.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
@@ -38,7 +38,7 @@ struct control_peer {
 struct control_answer {
 	struct protocol_answer m; /* without the header, which control.c fills in */
 	int fd;			  /* sent with the answer and then closed; -1: none */
-	uint32_t work;		  /* the cost for allowance_use(); 1 for a small request */
+	uint32_t work;		  /* the cost for user_quota_use(); 1 for a small request */
 	bool is_deferred;	  /* not answered yet: again() is called at every turn */
 	uint64_t note;		  /* the handler's; kept between the calls for a deferred request */
 };
@@ -85,8 +85,8 @@ void control_free(struct control *c);
 
 /*
  * To be called at every turn: goes on with deferred requests, reads from a connection again when
- * the allowance of its user has grown, and frees the connections that have ended. now_ns:
- * CLOCK_MONOTONIC, by which allowances grow.
+ * the quota of its user has grown, and frees the connections that have ended. now_ns:
+ * CLOCK_MONOTONIC, by which quotas grow.
  */
 void control_check(struct control *c, uint64_t now_ns);
 

@@ -8,7 +8,7 @@
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 
-/* Costs in small messages (allowance.h): of a request, and of a look at a thread's status. */
+/* Costs in small messages (user_quota.h): of a request, and of a look at a thread's status. */
 #define WORK	    10
 #define WORK_THREAD 4
 

@@ -30,7 +30,7 @@
  */
 #define INSPECT_NS (90 * NS_PER_SEC)
 
-/* The cost of an inspection in the caller's allowance: a request to each server. */
+/* The cost of an inspection in the caller's quota: a request to each server. */
 #define INSPECT_WORK 200
 
 /* The process of an inspection: sentry-profctl doctor asks which section matches it. */

@@ -6,7 +6,7 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/control/attach_request.h"
-#include "daemon/broker/control/allowance.h"
+#include "daemon/broker/control/user_quota.h"
 #include "daemon/broker/control/reader.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/delivery/delivery.h"
@@ -29,7 +29,8 @@
 #define UNREAD_USER_MAX 8
 #define UNREAD_MAX	256
 
-/* The cost of a request, in small messages (allowance.h): it makes a socket that the peer keeps. */
+/* The cost of a request, in small messages (user_quota.h): it makes a socket that the peer keeps.
+ */
 #define WORK 20
 
 struct recording {
@@ -37,7 +38,7 @@ struct recording {
 	struct instance *instance; /* not valid if is_over */
 	/* The peer that requested the recording; NULL: the peer has disconnected. */
 	const struct control_peer *peer;
-	uint32_t user;		/* allowance_uid() of the peer */
+	uint32_t user;		/* user_quota_uid() of the peer */
 	bool is_operators;	/* an operator requested the recording */
 	uint64_t owner_changes; /* of the instance, at the time of the request */
 	bool is_denied;		/* the peer has lost the right to record this process */
@@ -170,7 +171,7 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	r->instance = i;
 	r->peer = peer;
 	r->owner_changes = i->owner_changes;
-	r->user = allowance_uid(&peer->identity);
+	r->user = user_quota_uid(&peer->identity);
 	r->number = ++rs->last_number;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
@@ -199,9 +200,9 @@ static bool has_left_unread(const struct recordings *rs, uint32_t user)
 
 	for (const struct recording *r = rs->first; r != NULL; r = r->next) {
 		own += r->is_over && r->user == user;
-		all += r->is_over && r->user != ALLOWANCE_OPERATORS;
+		all += r->is_over && r->user != USER_QUOTA_OPERATORS;
 	}
-	return own >= UNREAD_USER_MAX || (user != ALLOWANCE_OPERATORS && all >= UNREAD_MAX);
+	return own >= UNREAD_USER_MAX || (user != USER_QUOTA_OPERATORS && all >= UNREAD_MAX);
 }
 
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
@@ -219,7 +220,7 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			       "programs of its version only: update this program");
 		return;
 	}
-	if (has_left_unread(rs, allowance_uid(&peer->identity))) {
+	if (has_left_unread(rs, user_quota_uid(&peer->identity))) {
 		control_refuse(ret, PROTOCOL_BUSY,
 			       "programs of this user keep too many recordings open without "
 			       "reading them to their ends");

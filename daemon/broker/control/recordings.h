@@ -7,7 +7,7 @@
  * reads too slowly loses chunks; each message has the number of chunks lost so far. All chunks that
  * wait for the recordings of one user have at most PROTOCOL_CHUNK_MAX bytes of memory, together
  * with what the user's programs have not read from the sockets, also of recordings that have ended.
- * All operators count as one user (ALLOWANCE_OPERATORS).
+ * All operators count as one user (USER_QUOTA_OPERATORS).
  *
  * A recording belongs to an instance (targets/instance.h) and ends with the instance's process,
  * or, unless an operator requested it, when the key of the process changes (targets/owners.h).

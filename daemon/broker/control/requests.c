@@ -23,7 +23,7 @@
 #include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 
-/* Costs of requests, in small messages (allowance.h). */
+/* Costs of requests, in small messages (user_quota.h). */
 #define STATUS_WORK	 10
 #define STATUS_WORK_EACH 2
 #define RELOAD_WORK	 100

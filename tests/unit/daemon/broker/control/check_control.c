@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/broker/control/allowance.h"
+#include "daemon/broker/control/user_quota.h"
 #include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
@@ -47,7 +47,7 @@ static void ask(void *ctx, struct control_peer *peer, const struct protocol_requ
 	ret->m.result = PROTOCOL_NOT_SAMPLED;
 	if (m->h.type == PROTOCOL_STATUS) {
 		ret->fd = memfd_create("status", MFD_CLOEXEC);
-		ret->work = ALLOWANCE_AT_ONCE;
+		ret->work = USER_QUOTA_AT_ONCE;
 	}
 	ret->is_deferred = m->h.type == PROTOCOL_RELEASE && defers;
 	ret->note = 77;
@@ -319,7 +319,7 @@ TEST(a_peer_that_reads_no_answers_is_disconnected)
 	close(other);
 }
 
-TEST(a_request_above_the_allowance_is_handled_later)
+TEST(a_request_above_the_quota_is_handled_later)
 {
 	int fd = greeted();
 
@@ -407,29 +407,29 @@ TEST(freeing_closes_a_connection_whose_answer_is_deferred)
 }
 
 /* What a newer version asks for is refused, and costs as much as a small message. */
-TEST(unknown_requests_use_up_the_allowance)
+TEST(unknown_requests_use_up_the_quota)
 {
 	int fd = dial(), n = 0;
 
 	say_hello(fd, 77, 0);
 	(void)take(fd, 9, 0);
-	while (n < ALLOWANCE_AT_ONCE && request(fd, PROTOCOL_TYPE_END, 1) > 0) {
+	while (n < USER_QUOTA_AT_ONCE && request(fd, PROTOCOL_TYPE_END, 1) > 0) {
 		turn();
 		if (!is_readable(fd))
 			break;
 		(void)take(fd, 1, 0);
 		n++;
 	}
-	ck_assert_int_eq(n, ALLOWANCE_AT_ONCE - 1);
+	ck_assert_int_eq(n, USER_QUOTA_AT_ONCE - 1);
 	close(fd);
 }
 
 /* A user who connects and disconnects without end is served later. */
-TEST(connections_use_up_the_allowance)
+TEST(connections_use_up_the_quota)
 {
 	int fd;
 
-	for (int i = 0; i < ALLOWANCE_AT_ONCE; i++) {
+	for (int i = 0; i < USER_QUOTA_AT_ONCE; i++) {
 		fd = dial();
 		turn();
 		close(fd);
@@ -446,9 +446,9 @@ TEST(connections_use_up_the_allowance)
 
 TEST(a_process_with_too_many_connections_gets_no_more)
 {
-	int fds[ALLOWANCE_PROCESS_MAX], fd;
+	int fds[USER_QUOTA_PROCESS_MAX], fd;
 
-	for (size_t i = 0; i < ALLOWANCE_PROCESS_MAX; i++)
+	for (size_t i = 0; i < USER_QUOTA_PROCESS_MAX; i++)
 		fds[i] = greeted();
 	fd = dial();
 	turn();
@@ -457,10 +457,10 @@ TEST(a_process_with_too_many_connections_gets_no_more)
 	close(fds[0]);
 	turn();
 	fds[0] = greeted();
-	for (size_t i = 0; i < ALLOWANCE_PROCESS_MAX; i++)
+	for (size_t i = 0; i < USER_QUOTA_PROCESS_MAX; i++)
 		close(fds[i]);
 	turn();
-	ck_assert_uint_eq(gone, ALLOWANCE_PROCESS_MAX + 1);
+	ck_assert_uint_eq(gone, USER_QUOTA_PROCESS_MAX + 1);
 }
 
 TEST(freeing_closes_all_connections)

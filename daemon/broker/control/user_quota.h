@@ -5,13 +5,13 @@
  * of subordinate uids (daemon/config/subuid.h).
  *
  * A new connection costs as much as a small message. A request of a user who has used up the
- * allowance of work is not refused. control.h leaves it in the queue of the connection until the
- * allowance has grown.
+ * quota of work is not refused. control.h leaves it in the queue of the connection until the
+ * quota has grown.
  *
  * The functions make no system calls; now_ns is the time by CLOCK_MONOTONIC.
  */
-#ifndef DAEMON_BROKER_CONTROL_ALLOWANCE_H
-#define DAEMON_BROKER_CONTROL_ALLOWANCE_H
+#ifndef DAEMON_BROKER_CONTROL_USER_QUOTA_H
+#define DAEMON_BROKER_CONTROL_USER_QUOTA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,74 +24,74 @@
  * The number of connections of all users, and how many of these are reserved for operators
  * (rights.h).
  */
-#define ALLOWANCE_CONNECTIONS_MAX 4096
-#define ALLOWANCE_RESERVED	  64
+#define USER_QUOTA_CONNECTIONS_MAX 4096
+#define USER_QUOTA_RESERVED	   64
 /* Connections of one user: for example the workers of a large server, with one each. */
-#define ALLOWANCE_USER_MAX 1024
+#define USER_QUOTA_USER_MAX 1024
 /* Connections of one process. A process needs one; two libraries in a process may have one each. */
-#define ALLOWANCE_PROCESS_MAX 8
+#define USER_QUOTA_PROCESS_MAX 8
 /*
  * The number of users that can have connections at the same time. Operators are not among them: all
- * operators together have one allowance, whose uid is ALLOWANCE_OPERATORS. So a user with
+ * operators together have one quota, whose uid is USER_QUOTA_OPERATORS. So a user with
  * many uids (subuid(5)) cannot keep operators from the socket.
  */
-#define ALLOWANCE_USERS	    256
-#define ALLOWANCE_OPERATORS UINT32_MAX
+#define USER_QUOTA_USERS     256
+#define USER_QUOTA_OPERATORS UINT32_MAX
 
 /*
- * The allowance of work of a user: a token bucket that grows by ALLOWANCE_PER_SECOND and holds at
- * most ALLOWANCE_AT_ONCE. The unit of work is a small message, which costs some microseconds, so
- * the whole allowance of a user keeps the broker busy for less than 1 % of the time. It is enough
+ * The quota of work of a user: a token bucket that grows by USER_QUOTA_PER_SECOND and holds at
+ * most USER_QUOTA_AT_ONCE. The unit of work is a small message, which costs some microseconds, so
+ * the whole quota of a user keeps the broker busy for less than 1 % of the time. It is enough
  * for a program with 500 root spans a second, one after the other, and a message at the beginning
  * and the end of each.
  */
-#define ALLOWANCE_PER_SECOND 1000
-#define ALLOWANCE_AT_ONCE    1000
+#define USER_QUOTA_PER_SECOND 1000
+#define USER_QUOTA_AT_ONCE    1000
 
-/* Returns the uid whose allowance a peer uses. The limits of recordings use this uid, too. */
-static inline uint32_t allowance_uid(const struct peer *p)
+/* Returns the uid whose quota a peer uses. The limits of recordings use this uid, too. */
+static inline uint32_t user_quota_uid(const struct peer *p)
 {
-	return p->is_operator ? ALLOWANCE_OPERATORS : p->user;
+	return p->is_operator ? USER_QUOTA_OPERATORS : p->user;
 }
 
-struct allowance_user {
+struct user_quota {
 	uint32_t uid;
 	uint32_t connections; /* 0: another user may get the entry */
 	uint64_t full_ns; /* when the token bucket of the work will be full (lib/base/bucket.h) */
 };
 
-struct allowance {
-	struct allowance_user operators;
-	struct allowance_user users[ALLOWANCE_USERS];
+struct user_quotas {
+	struct user_quota operators;
+	struct user_quota users[USER_QUOTA_USERS];
 	size_t connections;	/* of all users and operators */
 	size_t connections_max; /* the limit of connections */
 };
 
 /*
- * Sets the limit of connections: ALLOWANCE_CONNECTIONS_MAX, or a quarter of the broker's
+ * Sets the limit of connections: USER_QUOTA_CONNECTIONS_MAX, or a quarter of the broker's
  * descriptors if that is less. descriptors: the broker's limit (RLIMIT_NOFILE).
  */
-void allowance_init(struct allowance *a, uint64_t descriptors);
+void user_quota_init(struct user_quotas *a, uint64_t descriptors);
 
 /*
  * Counts a new connection of uid. of_process: how many connections the peer's process already
  * has. Returns false, and counts nothing, if a limit is reached.
  */
-bool allowance_open(struct allowance *a, uint32_t uid, size_t of_process);
+bool user_quota_open(struct user_quotas *a, uint32_t uid, size_t of_process);
 /* Returns true if users without a connection can get none. */
-bool allowance_is_full(const struct allowance *a);
+bool user_quota_is_full(const struct user_quotas *a);
 /* Counts the end of a connection of uid. */
-void allowance_close(struct allowance *a, uint32_t uid);
+void user_quota_close(struct user_quotas *a, uint32_t uid);
 
 /*
- * Returns true if a request of uid may be served now: the allowance has at least one small
+ * Returns true if a request of uid may be served now: the quota has at least one small
  * message left. The user must have a connection.
  */
-bool allowance_may_request(struct allowance *a, uint32_t uid, uint64_t now_ns);
+bool user_quota_may_request(struct user_quotas *a, uint32_t uid, uint64_t now_ns);
 /*
- * Takes work, in small messages, from the allowance of uid, which may become negative. The user
+ * Takes work, in small messages, from the quota of uid, which may become negative. The user
  * must have a connection.
  */
-void allowance_use(struct allowance *a, uint32_t uid, uint32_t work, uint64_t now_ns);
+void user_quota_use(struct user_quotas *a, uint32_t uid, uint32_t work, uint64_t now_ns);
 
 #endif
