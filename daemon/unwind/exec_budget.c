@@ -1,13 +1,13 @@
 #include "daemon/unwind/exec_budget.h"
 
 #include "daemon/common/log.h"
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 
 bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 {
-	if (bucket_holds(b->full_ns, EXEC_BUDGET_BURST * EXEC_BUDGET_EVERY_NS, now_ns,
-			 EXEC_BUDGET_EVERY_NS)) {
-		bucket_take(&b->full_ns, now_ns, EXEC_BUDGET_EVERY_NS);
+	if (token_bucket_holds(b->full_ns, EXEC_BUDGET_BURST * EXEC_BUDGET_EVERY_NS, now_ns,
+			       EXEC_BUDGET_EVERY_NS)) {
+		token_bucket_take(&b->full_ns, now_ns, EXEC_BUDGET_EVERY_NS);
 		return true;
 	}
 	if (b->held_back++ == 0)

@@ -27,7 +27,7 @@
 
 /* Initialise to zeros: EXEC_BUDGET_BURST chunks are allowed at once. */
 struct exec_budget {
-	/* Token bucket (lib/base/bucket.h): when it is full again. A chunk takes
+	/* Token bucket (lib/base/token_bucket.h): when it is full again. A chunk takes
 	 * EXEC_BUDGET_EVERY_NS. */
 	uint64_t full_ns;
 	uint64_t began_ns; /* when the present program began */

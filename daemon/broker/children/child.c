@@ -12,7 +12,7 @@
 #include "daemon/common/drain.h"
 #include "daemon/common/resource_shortage.h"
 #include "daemon/common/log.h"
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
 
 /*
@@ -155,8 +155,8 @@ static bool may_read(struct child *child)
 {
 	const uint64_t now_ns = clock_mono_ns(), ns = message_ns(child);
 
-	if (bucket_holds(child->messages_full_ns, BURST_NS, now_ns, ns)) {
-		bucket_take(&child->messages_full_ns, now_ns, ns);
+	if (token_bucket_holds(child->messages_full_ns, BURST_NS, now_ns, ns)) {
+		token_bucket_take(&child->messages_full_ns, now_ns, ns);
 		return true;
 	}
 	if (!child->is_slowed)
@@ -171,7 +171,7 @@ static bool may_read(struct child *child)
 void child_check_slowed(struct child *child)
 {
 	if (!child->is_slowed ||
-	    !bucket_holds(child->messages_full_ns, BURST_NS, clock_mono_ns(), BURST_NS / 2))
+	    !token_bucket_holds(child->messages_full_ns, BURST_NS, clock_mono_ns(), BURST_NS / 2))
 		return;
 	child->is_slowed = false;
 	if (child->fd >= 0)

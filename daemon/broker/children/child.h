@@ -93,7 +93,7 @@ struct child {
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (child_failed) */
 	/*
-	 * The bucket of the rate limit of messages (child_on_readable, lib/base/bucket.h).
+	 * The bucket of the rate limit of messages (child_on_readable, lib/base/token_bucket.h).
 	 * is_slowed: the process has sent more than the limit, and its socket is paused.
 	 */
 	uint64_t messages_full_ns;
@@ -139,7 +139,7 @@ struct server_limit {
 	uint64_t since_ns;   /* the start of that pause, by state_now_ns() */
 	uint64_t paused_ns;  /* the length of the pauses that have ended */
 	uint64_t pauses;     /* the number of pauses, the present one included */
-	uint64_t full_ns;    /* of the bucket of pauses (lib/base/bucket.h), by state_now_ns() */
+	uint64_t full_ns; /* of the bucket of pauses (lib/base/token_bucket.h), by state_now_ns() */
 };
 
 /* The maximum number of ships, those of the options and of Spotlight included. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/common/log.h"
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"
 
@@ -66,7 +66,7 @@ static void begin_pause(const struct ship *s, struct server_limit *l, uint64_t n
 	l->stops_sampling = true;
 	l->since_ns = now_ns;
 	l->pauses++;
-	bucket_take(&l->full_ns, now_ns, PAUSE_EACH_NS);
+	token_bucket_take(&l->full_ns, now_ns, PAUSE_EACH_NS);
 	log_debug("%s: detaching from processes, because the server takes no profiles", s->label);
 }
 
@@ -91,7 +91,7 @@ void server_limit_check(struct children *c, bool has_files)
 		if (limited && !l->stops_sampling)
 			begin_pause(c->ships[i], l, now_ns);
 		else if (!limited && l->stops_sampling &&
-			 bucket_holds(l->full_ns, PAUSES_MAX * PAUSE_EACH_NS, now_ns, 0))
+			 token_bucket_holds(l->full_ns, PAUSES_MAX * PAUSE_EACH_NS, now_ns, 0))
 			end_pause(c->ships[i], l, now_ns);
 	}
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/delivery/delivery.h"
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
@@ -133,9 +133,9 @@ static bool take_budget(struct reader *r, uint32_t size, uint64_t now_ns)
 {
 	const uint64_t ns = size * NS_PER_SEC / CHUNK_BUDGET_BYTES;
 
-	if (!bucket_holds(r->budget_full_ns, CHUNK_BUDGET_LAG_NS, now_ns, ns))
+	if (!token_bucket_holds(r->budget_full_ns, CHUNK_BUDGET_LAG_NS, now_ns, ns))
 		return false;
-	bucket_take(&r->budget_full_ns, now_ns, ns);
+	token_bucket_take(&r->budget_full_ns, now_ns, ns);
 	return true;
 }
 

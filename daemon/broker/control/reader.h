@@ -54,7 +54,7 @@ struct reader {
 	 * the peer has last read something, or when the first chunk that waits was added.
 	 */
 	uint64_t unread, moved_ns;
-	uint64_t budget_full_ns; /* the bucket of bytes (lib/base/bucket.h) */
+	uint64_t budget_full_ns; /* the bucket of bytes (lib/base/token_bucket.h) */
 };
 
 /*

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 
 /*
  * The share of the process's descriptors for connections is one in this number; the others are
@@ -101,7 +101,7 @@ bool user_quota_may_request(struct user_quotas *a, uint32_t uid, uint64_t now_ns
 	const struct user_quota *u = find_user(a, uid);
 
 	assert(u != NULL);
-	return bucket_holds(u->full_ns, USER_QUOTA_AT_ONCE * PIECE_NS, now_ns, PIECE_NS);
+	return token_bucket_holds(u->full_ns, USER_QUOTA_AT_ONCE * PIECE_NS, now_ns, PIECE_NS);
 }
 
 void user_quota_use(struct user_quotas *a, uint32_t uid, uint32_t work, uint64_t now_ns)
@@ -109,5 +109,5 @@ void user_quota_use(struct user_quotas *a, uint32_t uid, uint32_t work, uint64_t
 	struct user_quota *u = find_user(a, uid);
 
 	assert(u != NULL);
-	bucket_take(&u->full_ns, now_ns, work * PIECE_NS);
+	token_bucket_take(&u->full_ns, now_ns, work * PIECE_NS);
 }

@@ -57,7 +57,8 @@ static inline uint32_t user_quota_uid(const struct peer *p)
 struct user_quota {
 	uint32_t uid;
 	uint32_t connections; /* 0: another user may get the entry */
-	uint64_t full_ns; /* when the token bucket of the work will be full (lib/base/bucket.h) */
+	uint64_t full_ns;     /* when the token bucket of the work will be full
+				 (lib/base/token_bucket.h) */
 };
 
 struct user_quotas {

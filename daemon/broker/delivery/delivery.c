@@ -11,7 +11,7 @@
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
@@ -450,10 +450,11 @@ static bool budget_take(const struct delivery *d, struct chunk_source *source, u
 	const uint64_t size_ns = CHUNK_BUDGET_HELD * chunk_ns + CHUNK_BUDGET_LAG_NS;
 	const uint64_t one_ns = chunk_ns / CHUNK_BUDGET_RATE, now_ns = clock_mono_ns();
 
-	if (bytes > WAITING_BYTES_MAX || !bucket_holds(source->full_ns, size_ns, now_ns, one_ns))
+	if (bytes > WAITING_BYTES_MAX ||
+	    !token_bucket_holds(source->full_ns, size_ns, now_ns, one_ns))
 		return false;
-	bucket_take(&source->full_ns, now_ns,
-		    max_u64(one_ns, bytes * NS_PER_SEC / CHUNK_BUDGET_BYTES));
+	token_bucket_take(&source->full_ns, now_ns,
+			  max_u64(one_ns, bytes * NS_PER_SEC / CHUNK_BUDGET_BYTES));
 	return true;
 }
 

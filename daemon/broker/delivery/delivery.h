@@ -62,7 +62,7 @@ struct chunk_source {
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that were taken for delivery */
 	uint64_t waiting_bytes; /* scratch value of delivery.c */
-	uint64_t full_ns;	/* of the bucket of the chunk budget (lib/base/bucket.h) */
+	uint64_t full_ns;	/* of the bucket of the chunk budget (lib/base/token_bucket.h) */
 	/* Envelopes that are not freed yet. The source must not be freed while this is not 0. */
 	size_t n_envelopes;
 };

@@ -1,4 +1,4 @@
-#include "lib/base/bucket.h"
+#include "lib/base/token_bucket.h"
 
 #include "tests/unit/suite.h"
 
@@ -9,7 +9,7 @@ static uint64_t full;
 
 static bool holds(uint64_t now_ns, uint64_t ns)
 {
-	return bucket_holds(full, SIZE, now_ns, ns);
+	return token_bucket_holds(full, SIZE, now_ns, ns);
 }
 
 static void set_up(void)
@@ -28,12 +28,12 @@ TEST(a_new_bucket_is_full)
 
 TEST(the_bucket_fills_again)
 {
-	bucket_take(&full, NOW, SIZE);
+	token_bucket_take(&full, NOW, SIZE);
 	ck_assert(holds(NOW, 0));
 	ck_assert(!holds(NOW, 1));
 	ck_assert(holds(NOW + 30, 30));
 	ck_assert(!holds(NOW + 30, 31));
-	bucket_take(&full, NOW + 30, 10);
+	token_bucket_take(&full, NOW + 30, 10);
 	ck_assert(holds(NOW + 30, 20));
 	ck_assert(!holds(NOW + 30, 21));
 	/* The bucket holds no more than its size. */
@@ -43,7 +43,7 @@ TEST(the_bucket_fills_again)
 
 TEST(a_debt_is_paid_first)
 {
-	bucket_take(&full, NOW, SIZE + 50);
+	token_bucket_take(&full, NOW, SIZE + 50);
 	ck_assert(!holds(NOW + 49, 0));
 	ck_assert(holds(NOW + 50, 0));
 	ck_assert(!holds(NOW + 50, 1));
@@ -52,10 +52,10 @@ TEST(a_debt_is_paid_first)
 
 TEST(a_clock_that_goes_back_gives_nothing)
 {
-	bucket_take(&full, NOW, SIZE);
+	token_bucket_take(&full, NOW, SIZE);
 	ck_assert(!holds(NOW - 1, 1));
 	ck_assert(!holds(0, 1));
-	bucket_take(&full, 0, 1);
+	token_bucket_take(&full, 0, 1);
 	ck_assert(!holds(NOW + 1, 1));
 	ck_assert(holds(NOW + 2, 1));
 }
