@@ -148,7 +148,7 @@ struct msg_spool {
 
 /*
  * MSG_LIMITED, with a time by CLOCK_BOOTTIME in ns: until then the server accepts no envelopes
- * of msg_dsn.kind. The time is at most RATELIMIT_MAX_S from now (proto/ratelimit.h). Sent when
+ * of msg_dsn.kind. The time is at most RATE_LIMIT_MAX_S from now (proto/rate_limit.h). Sent when
  * the time has changed.
  */
 

@@ -32,10 +32,10 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 	(void)snprintf(about, sizeof(about), "%s%s", d->is_spotlight ? "Spotlight at " : "",
 		       server);
 	log_set_subject(about);
-	ratelimit_init(&d->limits);
-	ratelimit_extend(&d->limits,
-			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE : RATELIMIT_PROFILE_CHUNK,
-			 limited_until_ns);
+	rate_limit_init(&d->limits);
+	rate_limit_extend(&d->limits,
+			  d->kind == ENVELOPE_V1 ? RATE_LIMIT_PROFILE : RATE_LIMIT_PROFILE_CHUNK,
+			  limited_until_ns);
 	retry_succeeded(&d->retry);
 	d->silence[0] = '\0';
 	d->denial = denial;
@@ -74,7 +74,7 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 
 static void handle_headers(struct destination *d, const struct transport_answer *a)
 {
-	const struct ratelimit_answer answer = {
+	const struct rate_limit_answer answer = {
 		.status = a->status,
 		.limits = a->rate_limits,
 		.retry_after = a->retry_after,
@@ -83,7 +83,7 @@ static void handle_headers(struct destination *d, const struct transport_answer 
 
 	if (a->sentry_error != NULL)
 		log_debug("the server answers with X-Sentry-Error: %s", a->sentry_error);
-	ratelimit_update(&d->limits, &answer, clock_boot_ns(), wall_s());
+	rate_limit_update(&d->limits, &answer, clock_boot_ns(), wall_s());
 	compare_clocks(d, a->date_s);
 }
 
@@ -222,16 +222,16 @@ const struct reports_item *destination_report(struct destination *d, uint64_t du
 
 uint64_t destination_limit_ns(const struct destination *d, enum envelope_kind kind)
 {
-	static const enum ratelimit_category of_v1[] = {
-		RATELIMIT_TRANSACTION,
-		RATELIMIT_SPAN,
-		RATELIMIT_PROFILE,
+	static const enum rate_limit_category of_v1[] = {
+		RATE_LIMIT_TRANSACTION,
+		RATE_LIMIT_SPAN,
+		RATE_LIMIT_PROFILE,
 	};
 	uint64_t until_ns = 0;
 
 	if (kind == ENVELOPE_CHUNK)
-		return ratelimit_until(&d->limits, RATELIMIT_PROFILE_CHUNK);
+		return rate_limit_until(&d->limits, RATE_LIMIT_PROFILE_CHUNK);
 	for (size_t i = 0; i < array_size(of_v1); i++)
-		until_ns = max_u64(until_ns, ratelimit_until(&d->limits, of_v1[i]));
+		until_ns = max_u64(until_ns, rate_limit_until(&d->limits, of_v1[i]));
 	return until_ns;
 }

@@ -21,7 +21,7 @@
 #include "lib/ship/retry.h"
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
-#include "proto/ratelimit.h"
+#include "proto/rate_limit.h"
 
 /* What the result of a request means for the envelope that it carried. */
 enum outcome {
@@ -45,7 +45,7 @@ struct destination {
 	enum compression compression;
 	enum envelope_kind kind; /* of the envelopes that the daemon makes now */
 	/* State of the server. */
-	struct ratelimit limits;
+	struct rate_limit limits;
 	int64_t request_start_s; /* Unix time at which the last request began */
 	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
 	struct retry retry;

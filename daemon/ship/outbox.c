@@ -237,7 +237,7 @@ static uint64_t trial_due_ns(const struct outbox *o)
 	if (!is_denied(o) || !o->destination.has_dsn || o->deadline_ns != 0)
 		return UINT64_MAX;
 	return max_u64(o->destination.retry.until_ns,
-		       ratelimit_until(&o->destination.limits, RATELIMIT_ALL));
+		       rate_limit_until(&o->destination.limits, RATE_LIMIT_ALL));
 }
 
 /*
@@ -249,7 +249,7 @@ static void send_probe(struct outbox *o)
 	static const struct client_report nothing;
 	struct reports_item report;
 
-	if (ratelimit_until(&o->destination.limits, RATELIMIT_ALL) > clock_boot_ns()) {
+	if (rate_limit_until(&o->destination.limits, RATE_LIMIT_ALL) > clock_boot_ns()) {
 		end_probe(o, &(struct transport_answer){.status = 429});
 		return;
 	}
@@ -409,7 +409,7 @@ static uint64_t report_due_ns(const struct outbox *o)
 		return UINT64_MAX;
 	if (o->last_report_due)
 		due_ns = reports_any(&d->reports) && d->retry.failures == 0 ? 0 : UINT64_MAX;
-	return max_u64(due_ns, ratelimit_until(&d->limits, RATELIMIT_ALL));
+	return max_u64(due_ns, rate_limit_until(&d->limits, RATE_LIMIT_ALL));
 }
 
 /* Returns whether a request for something that is not in the queue may start. */

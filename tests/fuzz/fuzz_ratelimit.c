@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "proto/ratelimit.h"
+#include "proto/rate_limit.h"
 
 /* libcurl takes no longer header. */
 #define TEXT_BYTES_MAX (100u * 1024)
@@ -17,73 +17,73 @@
 #define NOW_NS (1000 * NS_PER_SEC)
 #define UNIX_S INT64_C(1800000000)
 
-static void check_bounds(const struct ratelimit *before, const struct ratelimit *after)
+static void check_bounds(const struct rate_limit *before, const struct rate_limit *after)
 {
-	for (int i = 0; i < RATELIMIT_CATEGORY_N; i++) {
-		enum ratelimit_category c = (enum ratelimit_category)i;
-		uint64_t until = ratelimit_until(after, c);
+	for (int i = 0; i < RATE_LIMIT_CATEGORY_N; i++) {
+		enum rate_limit_category c = (enum rate_limit_category)i;
+		uint64_t until = rate_limit_until(after, c);
 
-		assert(until >= ratelimit_until(before, c));
-		assert(until <= NOW_NS + RATELIMIT_MAX_S * NS_PER_SEC);
-		assert(until >= ratelimit_until(after, RATELIMIT_ALL));
-		assert(ratelimit_active(after, c, NOW_NS) == (until > NOW_NS));
+		assert(until >= rate_limit_until(before, c));
+		assert(until <= NOW_NS + RATE_LIMIT_MAX_S * NS_PER_SEC);
+		assert(until >= rate_limit_until(after, RATE_LIMIT_ALL));
+		assert(rate_limit_active(after, c, NOW_NS) == (until > NOW_NS));
 	}
 }
 
 /* A list of limits says what its limits say one by one. */
-static void check_one_by_one(const char *limits, const struct ratelimit *whole)
+static void check_one_by_one(const char *limits, const struct rate_limit *whole)
 {
 	char *copy = strdup(limits), *rest = copy;
-	struct ratelimit parts;
+	struct rate_limit parts;
 
 	assert(copy != NULL);
-	ratelimit_init(&parts);
+	rate_limit_init(&parts);
 	while (rest != NULL) {
-		const struct ratelimit_answer one = {
+		const struct rate_limit_answer one = {
 			.status = 200,
 			.limits = strsep(&rest, ","),
 		};
 
-		ratelimit_update(&parts, &one, NOW_NS, UNIX_S);
+		rate_limit_update(&parts, &one, NOW_NS, UNIX_S);
 	}
 	assert(memcmp(&parts, whole, sizeof(parts)) == 0);
 	free(copy);
 }
 
-static void check_answer(const struct ratelimit_answer *a)
+static void check_answer(const struct rate_limit_answer *a)
 {
 	/* A 429 of before, that is half over. */
-	const struct ratelimit_answer bare = {.status = 429};
-	struct ratelimit fresh, held, again;
+	const struct rate_limit_answer bare = {.status = 429};
+	struct rate_limit fresh, held, again;
 
-	ratelimit_init(&fresh);
+	rate_limit_init(&fresh);
 	held = fresh;
 	check_bounds(&fresh, &held);
-	ratelimit_update(&fresh, a, NOW_NS, UNIX_S);
+	rate_limit_update(&fresh, a, NOW_NS, UNIX_S);
 	check_bounds(&held, &fresh);
 	again = fresh;
-	ratelimit_update(&again, a, NOW_NS, UNIX_S);
+	rate_limit_update(&again, a, NOW_NS, UNIX_S);
 	assert(memcmp(&again, &fresh, sizeof(again)) == 0);
 
-	ratelimit_update(&held, &bare, NOW_NS - 30 * NS_PER_SEC, UNIX_S - 30);
+	rate_limit_update(&held, &bare, NOW_NS - 30 * NS_PER_SEC, UNIX_S - 30);
 	again = held;
-	ratelimit_update(&again, a, NOW_NS, UNIX_S);
+	rate_limit_update(&again, a, NOW_NS, UNIX_S);
 	check_bounds(&held, &again);
 
 	if (a->status != 429) {
 		if (a->limits != NULL)
 			check_one_by_one(a->limits, &fresh);
 		else
-			assert(ratelimit_until(&fresh, RATELIMIT_SPAN) == 0);
+			assert(rate_limit_until(&fresh, RATE_LIMIT_SPAN) == 0);
 	} else if (a->limits == NULL && a->retry_after == NULL) {
-		assert(ratelimit_until(&fresh, RATELIMIT_PROFILE_CHUNK) ==
-		       NOW_NS + RATELIMIT_DEFAULT_S * NS_PER_SEC);
+		assert(rate_limit_until(&fresh, RATE_LIMIT_PROFILE_CHUNK) ==
+		       NOW_NS + RATE_LIMIT_DEFAULT_S * NS_PER_SEC);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct ratelimit_answer a = {0};
+	struct rate_limit_answer a = {0};
 	char *text, *rest, *status;
 
 	if (size > TEXT_BYTES_MAX)

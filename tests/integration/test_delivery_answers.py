@@ -181,7 +181,7 @@ def check_resource_limits(box, cases):
 
 
 def test_limits(box):
-    """Each way to a limit. tests/unit/proto/check_ratelimit has the grammar."""
+    """Each way to a limit. tests/unit/proto/check_rate_limit has the grammar."""
     check_resource_limits(box, [
         (header(['10:error', '20:profile_chunk:key', '30:span'], status=429), 20),
         # The limit is for other categories, so the 429 applies to chunks.

@@ -75,7 +75,7 @@ def test_sentry_dsn_stands_in(box):
 
 
 def test_a_limit(box):
-    """Nothing is sent after the first answer. tests/unit/proto/check_ratelimit has all limits."""
+    """Nothing is sent after the first answer. tests/unit/proto/check_rate_limit has all limits."""
     server = box.server(tls=False, script=[{'status': 429, 'headers': {
         'X-Sentry-Rate-Limits': '60:profile_chunk:organization'}}])
     profd = box.profd([box.napper()], '--chunk-seconds', '1', '--dsn',

@@ -5,10 +5,10 @@
 #include "daemon/common/log.h"
 #include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
-#include "proto/ratelimit.h"
+#include "proto/rate_limit.h"
 
 /* ship shortens limits to this; a longer one is an error of ship. */
-#define LIMIT_MAX_NS (RATELIMIT_MAX_S * NS_PER_SEC)
+#define LIMIT_MAX_NS (RATE_LIMIT_MAX_S * NS_PER_SEC)
 
 /*
  * The rate limit of pauses: PAUSES_MAX pauses in a row, and one more every PAUSE_EACH_NS. A pause

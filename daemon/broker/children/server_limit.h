@@ -21,7 +21,7 @@
 /*
  * Handles MSG_LIMITED: the ship's server takes no profiles until until_ns, by clock_boot_ns().
  * The time may be earlier than that of the message before. Returns 0, or -EPROTO if the limit is
- * longer than RATELIMIT_MAX_S.
+ * longer than RATE_LIMIT_MAX_S.
  */
 must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 

@@ -473,7 +473,7 @@ TEST(a_probe_ends_even_without_an_answer)
 	ck_assert_uint_eq(n_probed, 1);
 	ck_assert_int_eq(probed.status, 0);
 	ck_assert_int_eq(probed.fault, TRANSPORT_FAULT_CONNECT);
-	ratelimit_extend(&outbox.destination.limits, RATELIMIT_ALL, UINT64_MAX);
+	rate_limit_extend(&outbox.destination.limits, RATE_LIMIT_ALL, UINT64_MAX);
 	outbox_probe(&outbox, on_probed);
 	turn_until_idle();
 	ck_assert_uint_eq(n_probed, 2);

@@ -2,7 +2,7 @@
 #include "daemon/broker/children/server_limit.h"
 
 #include "lib/base/clock.h"
-#include "proto/ratelimit.h"
+#include "proto/rate_limit.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/suspended.h"
 #include "tests/unit/daemon/log_capture.h"
@@ -88,11 +88,11 @@ TEST(a_limit_does_not_stop_sampling_for_files)
 static void check_clock(void)
 {
 	OK(server_limit_set(&ships[0], in_s(-1), false));
-	OK(server_limit_set(&ships[1], in_s(RATELIMIT_MAX_S), false));
+	OK(server_limit_set(&ships[1], in_s(RATE_LIMIT_MAX_S), false));
 	server_limit_check(&b.parts.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]) &&
 		  server_limit_stops_sampling(&ships[1]));
-	ck_assert_int_eq(server_limit_set(&ships[0], in_s(RATELIMIT_MAX_S + 60), false), -EPROTO);
+	ck_assert_int_eq(server_limit_set(&ships[0], in_s(RATE_LIMIT_MAX_S + 60), false), -EPROTO);
 }
 
 TEST(a_suspend_counts_as_time_of_the_limit)

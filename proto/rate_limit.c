@@ -1,4 +1,4 @@
-#include "proto/ratelimit.h"
+#include "proto/rate_limit.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 
 static const struct {
 	const char *name;
-	enum ratelimit_category category;
+	enum rate_limit_category category;
 } categories[] = {
-	{"profile_chunk", RATELIMIT_PROFILE_CHUNK},
-	{"profile_duration", RATELIMIT_PROFILE_CHUNK},
-	{"profile", RATELIMIT_PROFILE},
-	{"transaction", RATELIMIT_TRANSACTION},
-	{"span", RATELIMIT_SPAN},
+	{"profile_chunk", RATE_LIMIT_PROFILE_CHUNK},
+	{"profile_duration", RATE_LIMIT_PROFILE_CHUNK},
+	{"profile", RATE_LIMIT_PROFILE},
+	{"transaction", RATE_LIMIT_TRANSACTION},
+	{"span", RATE_LIMIT_SPAN},
 };
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
@@ -58,8 +58,8 @@ static bool is_digit(char c)
 }
 
 /*
- * Parses digits with an optional fraction, rounded up and cut to RATELIMIT_MAX_S. strtod(3) depends
- * on the locale, and accepts "inf", "nan" and hexadecimal digits.
+ * Parses digits with an optional fraction, rounded up and cut to RATE_LIMIT_MAX_S. strtod(3)
+ * depends on the locale, and accepts "inf", "nan" and hexadecimal digits.
  */
 static bool parse_seconds(struct span s, uint32_t *ret)
 {
@@ -71,8 +71,8 @@ static bool parse_seconds(struct span s, uint32_t *ret)
 	for (i = 0; i < s.len && is_digit(s.at[i]); i++) {
 		n = n * 10 + (uint32_t)(s.at[i] - '0');
 		/* Keeps n small, so that 10 * n cannot overflow. */
-		if (n > RATELIMIT_MAX_S)
-			n = RATELIMIT_MAX_S + 1;
+		if (n > RATE_LIMIT_MAX_S)
+			n = RATE_LIMIT_MAX_S + 1;
 		digits = true;
 	}
 	if (i < s.len && s.at[i] == '.') {
@@ -85,20 +85,20 @@ static bool parse_seconds(struct span s, uint32_t *ret)
 		return false;
 	if (fraction)
 		n++;
-	*ret = n < RATELIMIT_MAX_S ? n : RATELIMIT_MAX_S;
+	*ret = n < RATE_LIMIT_MAX_S ? n : RATE_LIMIT_MAX_S;
 	return true;
 }
 
-void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category, uint64_t until_ns)
+void rate_limit_extend(struct rate_limit *r, enum rate_limit_category category, uint64_t until_ns)
 {
 	if (r->until_ns[category] < until_ns)
 		r->until_ns[category] = until_ns;
 }
 
-static void limit_categories(struct ratelimit *r, struct span list, uint64_t until_ns)
+static void limit_categories(struct rate_limit *r, struct span list, uint64_t until_ns)
 {
 	if (list.len == 0) {
-		ratelimit_extend(r, RATELIMIT_ALL, until_ns);
+		rate_limit_extend(r, RATE_LIMIT_ALL, until_ns);
 		return;
 	}
 	while (list.len > 0) {
@@ -108,13 +108,13 @@ static void limit_categories(struct ratelimit *r, struct span list, uint64_t unt
 		for (size_t c = 0; c < CATEGORIES; c++) {
 			if (strlen(categories[c].name) == name.len &&
 			    memcmp(categories[c].name, name.at, name.len) == 0)
-				ratelimit_extend(r, categories[c].category, until_ns);
+				rate_limit_extend(r, categories[c].category, until_ns);
 		}
 	}
 }
 
 /* Applies a header; returns whether it had a well-formed limit, of whatever category. */
-static bool apply_limits(struct ratelimit *r, const char *text, uint64_t now_ns)
+static bool apply_limits(struct rate_limit *r, const char *text, uint64_t now_ns)
 {
 	struct span header = {text, strlen(text)};
 	bool any = false;
@@ -135,7 +135,7 @@ static bool apply_limits(struct ratelimit *r, const char *text, uint64_t now_ns)
 }
 
 /* Returns the length of the limit of a 429 that has no X-Sentry-Rate-Limits. */
-static uint32_t retry_after_s(const struct ratelimit_answer *a, int64_t unix_s)
+static uint32_t retry_after_s(const struct rate_limit_answer *a, int64_t unix_s)
 {
 	const char *text = a->retry_after;
 	uint32_t n;
@@ -144,35 +144,36 @@ static uint32_t retry_after_s(const struct ratelimit_answer *a, int64_t unix_s)
 		return n;
 	/* The date has passed: this clock or the server's is wrong. */
 	if (a->retry_date_s <= unix_s)
-		return RATELIMIT_DEFAULT_S;
-	if (a->retry_date_s - unix_s > RATELIMIT_MAX_S)
-		return RATELIMIT_MAX_S;
+		return RATE_LIMIT_DEFAULT_S;
+	if (a->retry_date_s - unix_s > RATE_LIMIT_MAX_S)
+		return RATE_LIMIT_MAX_S;
 	return (uint32_t)(a->retry_date_s - unix_s);
 }
 
-void ratelimit_init(struct ratelimit *r)
+void rate_limit_init(struct rate_limit *r)
 {
-	*r = (struct ratelimit){0};
+	*r = (struct rate_limit){0};
 }
 
-void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a, uint64_t now_ns,
-		      int64_t unix_s)
+void rate_limit_update(struct rate_limit *r, const struct rate_limit_answer *a, uint64_t now_ns,
+		       int64_t unix_s)
 {
 	if (a->limits != NULL && apply_limits(r, a->limits, now_ns))
 		return;
 	if (a->status == 429)
-		ratelimit_extend(r, RATELIMIT_ALL, now_ns + retry_after_s(a, unix_s) * NS_PER_S);
+		rate_limit_extend(r, RATE_LIMIT_ALL, now_ns + retry_after_s(a, unix_s) * NS_PER_S);
 }
 
-uint64_t ratelimit_until(const struct ratelimit *r, enum ratelimit_category category)
+uint64_t rate_limit_until(const struct rate_limit *r, enum rate_limit_category category)
 {
-	uint64_t all = r->until_ns[RATELIMIT_ALL];
+	uint64_t all = r->until_ns[RATE_LIMIT_ALL];
 	uint64_t own = r->until_ns[category];
 
 	return own > all ? own : all;
 }
 
-bool ratelimit_active(const struct ratelimit *r, enum ratelimit_category category, uint64_t now_ns)
+bool rate_limit_active(const struct rate_limit *r, enum rate_limit_category category,
+		       uint64_t now_ns)
 {
-	return ratelimit_until(r, category) > now_ns;
+	return rate_limit_until(r, category) > now_ns;
 }

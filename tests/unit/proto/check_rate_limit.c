@@ -1,4 +1,4 @@
-#include "proto/ratelimit.h"
+#include "proto/rate_limit.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -86,9 +86,9 @@ static const struct {
 	{429, NULL, "", 60, 60, 60, 60},
 };
 
-static uint64_t seconds_left(const struct ratelimit *r, enum ratelimit_category category)
+static uint64_t seconds_left(const struct rate_limit *r, enum rate_limit_category category)
 {
-	uint64_t until = ratelimit_until(r, category);
+	uint64_t until = rate_limit_until(r, category);
 
 	if (until == 0)
 		return 0;
@@ -99,15 +99,15 @@ static uint64_t seconds_left(const struct ratelimit *r, enum ratelimit_category 
 
 TESTS(an_answer_sets_the_limits_of_its_categories, array_size(cases))
 {
-	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits, cases[_i].retry_after, 0};
-	struct ratelimit r;
+	struct rate_limit_answer a = {cases[_i].status, cases[_i].limits, cases[_i].retry_after, 0};
+	struct rate_limit r;
 
-	ratelimit_init(&r);
-	ratelimit_update(&r, &a, NOW, WALL);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), cases[_i].all);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK), cases[_i].chunk);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_TRANSACTION), cases[_i].transaction);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), cases[_i].span);
+	rate_limit_init(&r);
+	rate_limit_update(&r, &a, NOW, WALL);
+	ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_ALL), cases[_i].all);
+	ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_PROFILE_CHUNK), cases[_i].chunk);
+	ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_TRANSACTION), cases[_i].transaction);
+	ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_SPAN), cases[_i].span);
 }
 
 /* A date in the past is ignored. */
@@ -127,32 +127,32 @@ TEST(a_date_in_the_future_is_a_limit)
 	};
 
 	for (size_t i = 0; i < sizeof(dates_s) / sizeof(dates_s[0]); i++) {
-		struct ratelimit_answer a = {429, NULL, "a date", dates_s[i].date_s};
-		struct ratelimit r;
+		struct rate_limit_answer a = {429, NULL, "a date", dates_s[i].date_s};
+		struct rate_limit r;
 
-		ratelimit_init(&r);
-		ratelimit_update(&r, &a, NOW, WALL);
-		ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), dates_s[i].seconds);
+		rate_limit_init(&r);
+		rate_limit_update(&r, &a, NOW, WALL);
+		ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_ALL), dates_s[i].seconds);
 	}
 }
 
 TEST(the_later_deadline_stays)
 {
-	struct ratelimit_answer a = {200, "100:profile_chunk", NULL, 0};
-	struct ratelimit r;
+	struct rate_limit_answer a = {200, "100:profile_chunk", NULL, 0};
+	struct rate_limit r;
 
-	ratelimit_init(&r);
-	ck_assert(!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW));
-	ratelimit_update(&r, &a, NOW, WALL);
+	rate_limit_init(&r);
+	ck_assert(!rate_limit_active(&r, RATE_LIMIT_PROFILE_CHUNK, NOW));
+	rate_limit_update(&r, &a, NOW, WALL);
 	a.limits = "10:profile_chunk, 20::";
-	ratelimit_update(&r, &a, NOW + S, WALL);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK), 100);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), 21);
+	rate_limit_update(&r, &a, NOW + S, WALL);
+	ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_PROFILE_CHUNK), 100);
+	ck_assert_uint_eq(seconds_left(&r, RATE_LIMIT_SPAN), 21);
 	/* A later answer without limits does not end a limit. */
 	a.limits = NULL;
-	ratelimit_update(&r, &a, NOW + 2 * S, WALL);
-	ck_assert(ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S - 1));
-	ck_assert(!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S));
+	rate_limit_update(&r, &a, NOW + 2 * S, WALL);
+	ck_assert(rate_limit_active(&r, RATE_LIMIT_PROFILE_CHUNK, NOW + 100 * S - 1));
+	ck_assert(!rate_limit_active(&r, RATE_LIMIT_PROFILE_CHUNK, NOW + 100 * S));
 }
 
 TEST(changed_bytes_give_no_limit_above_the_maximum)
@@ -167,8 +167,8 @@ TEST(changed_bytes_give_no_limit_above_the_maximum)
 
 	for (int round = 0; round < 50000; round++) {
 		char text[sizeof(starts[0])];
-		struct ratelimit_answer a = {.status = 429};
-		struct ratelimit r;
+		struct rate_limit_answer a = {.status = 429};
+		struct rate_limit r;
 		size_t len;
 
 		memcpy(text, starts[random_next(&state) % 2], sizeof(text));
@@ -181,13 +181,13 @@ TEST(changed_bytes_give_no_limit_above_the_maximum)
 		else
 			a.retry_after = text;
 
-		ratelimit_init(&r);
-		ratelimit_update(&r, &a, NOW, WALL);
-		for (int c = 0; c < RATELIMIT_CATEGORY_N; c++) {
-			uint64_t s = seconds_left(&r, (enum ratelimit_category)c);
+		rate_limit_init(&r);
+		rate_limit_update(&r, &a, NOW, WALL);
+		for (int c = 0; c < RATE_LIMIT_CATEGORY_N; c++) {
+			uint64_t s = seconds_left(&r, (enum rate_limit_category)c);
 
-			ck_assert_uint_le(s, RATELIMIT_MAX_S);
-			limited += s != 0 && s != RATELIMIT_DEFAULT_S;
+			ck_assert_uint_le(s, RATE_LIMIT_MAX_S);
+			limited += s != 0 && s != RATE_LIMIT_DEFAULT_S;
 		}
 	}
 	ck_assert_uint_gt(limited, 1000);
