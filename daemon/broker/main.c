@@ -209,7 +209,7 @@ static void on_signals(void *ctx)
 		}
 		if (command_handle_signal(&b->command, &info))
 			continue;
-		b->parts.state.pause_requested = info.ssi_signo == SIGTSTP;
+		b->parts.state.suspend_requested = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
 		if (info.ssi_signo == SIGHUP && b->parts.discovery != NULL) {
@@ -293,7 +293,7 @@ static void run_until_end(struct broker *b)
 		if (state_now_ns(&b->parts.state) >= deadline)
 			break;
 		turn_run_once(b, turn_wait_ms(b, deadline));
-		shutdown_check_pause(b);
+		shutdown_check_suspend(b);
 		command_check(&b->command, &b->parts.targets);
 		check_times(b);
 	}

@@ -23,7 +23,7 @@
 /* Added to shutdown_timeout: for the writing of the last chunks and the answers of the ships. */
 #define DELIVER_NS (13 * NS_PER_SEC)
 #define TABLE_ROWS 20
-/* How often a pause checks whether capture has ended. */
+/* How often a suspended broker checks whether capture has ended. */
 #define POLL_MS 100
 
 /*
@@ -64,15 +64,15 @@ static void stop_self(void)
 	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
-static void pause_broker(struct broker *b)
+static void suspend_broker(struct broker *b)
 {
 	uint64_t since = clock_mono_ns(), now;
 
-	b->parts.state.is_paused = true;
+	b->parts.state.is_suspended = true;
 	end_capture(b);
 	/* Capture took samples until its last heartbeat. */
 	since = max_u64(since, watch_beat_ns(&b->parts.children));
-	if (b->parts.state.pause_requested) {
+	if (b->parts.state.suspend_requested) {
 		log_debug("SIGTSTP: detaching from all processes until SIGCONT");
 		stop_self();
 	}
@@ -81,21 +81,21 @@ static void pause_broker(struct broker *b)
 	totals_suspension_ended(&b->parts.targets, now);
 	b->parts.children.capture.failures = 0;
 	b->parts.children.capture.restart_ns = now;
-	b->parts.state.pause_requested = false;
-	b->parts.state.is_paused = false;
+	b->parts.state.suspend_requested = false;
+	b->parts.state.is_suspended = false;
 }
 
-void shutdown_check_pause(struct broker *b)
+void shutdown_check_suspend(struct broker *b)
 {
-	if (b->parts.state.pause_requested && !b->parts.state.is_paused)
-		pause_broker(b);
+	if (b->parts.state.suspend_requested && !b->parts.state.is_suspended)
+		suspend_broker(b);
 }
 
-/* Runs a turn, and then pauses the broker if SIGTSTP has come. */
+/* Runs a turn, and then suspends the broker if SIGTSTP has come. */
 static void run_turn(struct broker *b, int timeout_ms)
 {
 	turn_run_once(b, timeout_ms);
-	shutdown_check_pause(b);
+	shutdown_check_suspend(b);
 }
 
 static bool sampling_works(const struct broker *b)

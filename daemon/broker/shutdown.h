@@ -21,10 +21,10 @@
 /*
  * To be called after each turn: if SIGTSTP has come, ends capture, stops this process as SIGTSTP
  * would have, and has capture restarted after SIGCONT. Does not stop if
- * b->parts.state.pause_requested was cleared meanwhile. Runs the event loop while it waits for
+ * b->parts.state.suspend_requested was cleared meanwhile. Runs the event loop while it waits for
  * capture to end. The functions below call it themselves.
  */
-void shutdown_check_pause(struct broker *b);
+void shutdown_check_suspend(struct broker *b);
 
 /* Ends the sampling: capture detaches from the targets and ends; unwind makes the last chunks. */
 void shutdown_sampling(struct broker *b);

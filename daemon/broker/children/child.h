@@ -135,11 +135,11 @@ struct unwind {
 struct server_limit {
 	/* The server takes no profiles until then, by clock_boot_ns(); 0: no limit. */
 	uint64_t until_ns;
-	bool stops_sampling; /* nothing is sampled for this DSN: a pause of server_limit.h */
-	uint64_t since_ns;   /* the start of that pause, by state_now_ns() */
-	uint64_t paused_ns;  /* the length of the pauses that have ended */
-	uint64_t pauses;     /* the number of pauses, the present one included */
-	uint64_t full_ns; /* of the bucket of pauses (lib/base/token_bucket.h), by state_now_ns() */
+	bool stops_sampling; /* nothing is sampled for this DSN: a hold of server_limit.h */
+	uint64_t since_ns;   /* the start of that hold, by state_now_ns() */
+	uint64_t held_ns;    /* the length of the holds that have ended */
+	uint64_t holds;	     /* the number of holds, the present one included */
+	uint64_t full_ns; /* of the bucket of holds (lib/base/token_bucket.h), by state_now_ns() */
 };
 
 /* The maximum number of ships, those of the options and of Spotlight included. */
@@ -236,7 +236,7 @@ struct children {
 	 * each chunk and has no spool. NULL: Spotlight is off.
 	 */
 	struct ship *spotlight;
-	/* Sums of the ships that were freed. limits_gone: only pauses and paused_ns are set. */
+	/* Sums of the ships that were freed. limits_gone: only holds and held_ns are set. */
 	struct usage ships_gone;
 	struct spool_counts spool_gone;
 	struct server_limit limits_gone;

@@ -11,13 +11,13 @@
 #define LIMIT_MAX_NS (RATE_LIMIT_MAX_S * NS_PER_SEC)
 
 /*
- * The rate limit of pauses: PAUSES_MAX pauses in a row, and one more every PAUSE_EACH_NS. A pause
- * beyond this rate lasts until the rate allows it. Reason: a pause detaches from all targets of the
+ * The rate limit of holds: HOLDS_MAX holds in a row, and one more every HOLD_EACH_NS. A hold
+ * beyond this rate lasts until the rate allows it. Reason: a hold detaches from all targets of the
  * DSN, which costs time in the daemon's processes and the targets, and a ship that was taken over
- * could cause many pauses.
+ * could cause many holds.
  */
-#define PAUSES_MAX    6
-#define PAUSE_EACH_NS (10 * NS_PER_SEC)
+#define HOLDS_MAX    6
+#define HOLD_EACH_NS (10 * NS_PER_SEC)
 
 /* Returns true if chunks of the ship go to its server only. */
 static bool goes_to_server_only(const struct ship *s, bool has_files)
@@ -61,19 +61,19 @@ int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files
 	return 0;
 }
 
-static void begin_pause(const struct ship *s, struct server_limit *l, uint64_t now_ns)
+static void begin_hold(const struct ship *s, struct server_limit *l, uint64_t now_ns)
 {
 	l->stops_sampling = true;
 	l->since_ns = now_ns;
-	l->pauses++;
-	token_bucket_take(&l->full_ns, now_ns, PAUSE_EACH_NS);
+	l->holds++;
+	token_bucket_take(&l->full_ns, now_ns, HOLD_EACH_NS);
 	log_debug("%s: detaching from processes, because the server takes no profiles", s->label);
 }
 
-static void end_pause(const struct ship *s, struct server_limit *l, uint64_t now_ns)
+static void end_hold(const struct ship *s, struct server_limit *l, uint64_t now_ns)
 {
 	l->stops_sampling = false;
-	l->paused_ns += now_ns - l->since_ns;
+	l->held_ns += now_ns - l->since_ns;
 	log_debug("%s: the server takes profiles again", s->label);
 }
 
@@ -89,10 +89,10 @@ void server_limit_check(struct children *c, bool has_files)
 				     (boot_ns < l->until_ns || c->ships[i]->denial.status != 0);
 
 		if (limited && !l->stops_sampling)
-			begin_pause(c->ships[i], l, now_ns);
+			begin_hold(c->ships[i], l, now_ns);
 		else if (!limited && l->stops_sampling &&
-			 token_bucket_holds(l->full_ns, PAUSES_MAX * PAUSE_EACH_NS, now_ns, 0))
-			end_pause(c->ships[i], l, now_ns);
+			 token_bucket_holds(l->full_ns, HOLDS_MAX * HOLD_EACH_NS, now_ns, 0))
+			end_hold(c->ships[i], l, now_ns);
 	}
 }
 
@@ -103,13 +103,13 @@ bool server_limit_stops_sampling(const struct ship *s)
 
 static void add_limit(struct server_limit_sum *sum, const struct server_limit *l, uint64_t now_ns)
 {
-	sum->pauses += l->pauses;
-	sum->paused_ns += l->paused_ns;
+	sum->holds += l->holds;
+	sum->held_ns += l->held_ns;
 	if (!l->stops_sampling)
 		return;
-	sum->paused_ns += now_ns - l->since_ns;
+	sum->held_ns += now_ns - l->since_ns;
 	sum->until_ns = max_u64(sum->until_ns, l->until_ns);
-	sum->is_paused = true;
+	sum->is_held = true;
 }
 
 void server_limit_add_gone(struct children *c, const struct ship *s)
@@ -117,8 +117,8 @@ void server_limit_add_gone(struct children *c, const struct ship *s)
 	struct server_limit_sum sum = {0};
 
 	add_limit(&sum, &s->limit, state_now_ns(c->state));
-	c->limits_gone.pauses += sum.pauses;
-	c->limits_gone.paused_ns += sum.paused_ns;
+	c->limits_gone.holds += sum.holds;
+	c->limits_gone.held_ns += sum.held_ns;
 }
 
 static uint64_t sampling_end_ns(const struct children *c)

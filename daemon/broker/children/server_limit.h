@@ -2,10 +2,10 @@
  * The rate limits of servers, and their refusals of a DSN (MSG_DENIED), which act as a limit
  * without an end. While a server takes no profiles, no thread is stopped for samples that could not
  * be sent: the runs of the profiler for that DSN are stopped, and others are started when the limit
- * is over (instances_check). Such a time is called a pause here; shutdown.h is about SIGTSTP.
+ * is over (instances_check). Such a time is called a hold here; shutdown.h is about SIGTSTP.
  *
  * If chunks are also written to files (has_files: --output), sampling goes on, and there are no
- * pauses.
+ * holds.
  */
 #ifndef DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
 #define DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
@@ -33,10 +33,10 @@ must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_file
  */
 must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files);
 
-/* The ship is about to be freed: adds its pauses to c->limits_gone. */
+/* The ship is about to be freed: adds its holds to c->limits_gone. */
 void server_limit_add_gone(struct children *c, const struct ship *s);
 
-/* Begins and ends the pauses. Called at every turn. */
+/* Begins and ends the holds. Called at every turn. */
 void server_limit_check(struct children *c, bool has_files);
 
 /*
@@ -47,14 +47,14 @@ bool server_limit_stops_sampling(const struct ship *s);
 
 /* Totals since the broker started, of all DSNs. */
 struct server_limit_sum {
-	uint64_t pauses;
-	uint64_t paused_ns;
+	uint64_t holds;
+	uint64_t held_ns;
 	/* When the last of the present rate limits ends, by clock_boot_ns(); 0: none. */
 	uint64_t until_ns;
-	bool is_paused; /* at present, by a rate limit or a refusal */
+	bool is_held; /* at present, by a rate limit or a refusal */
 };
 /*
- * Sums the pauses of all DSNs, those of freed ships included. A pause that goes on counts up to
+ * Sums the holds of all DSNs, those of freed ships included. A hold that goes on counts up to
  * now, or up to the end of the sampling if that has passed.
  */
 void server_limit_sum(const struct children *c, struct server_limit_sum *ret);

@@ -385,9 +385,9 @@ void command_check_stopped(const struct command *c, struct state *s)
 		return;
 	/* The broker stops, too, so that a shell that waits for it notices. */
 	if (info.si_code == CLD_STOPPED && is_of_terminal(info.si_status))
-		s->pause_requested = true;
+		s->suspend_requested = true;
 	else if (info.si_code == CLD_CONTINUED)
-		s->pause_requested = false;
+		s->suspend_requested = false;
 }
 
 void command_ended(struct command *c, int status)

@@ -99,7 +99,7 @@ must_check bool command_handle_signal(const struct command *c, const struct sign
 
 /*
  * To be called after a SIGCHLD: if the terminal has stopped or continued the command, sets or
- * clears s->pause_requested.
+ * clears s->suspend_requested.
  */
 void command_check_stopped(const struct command *c, struct state *s);
 

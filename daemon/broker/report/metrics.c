@@ -358,12 +358,12 @@ static void put_limits(const struct text *t, const struct parts *parts)
 	       "Pauses of sampling because of the rate limit of a server.");
 	for (size_t i = 0; i < n; i++)
 		labeled(t, "rate_limit_pauses_total", "server", servers[i].name,
-			servers[i].sum.pauses);
+			servers[i].sum.holds);
 	family(t, "rate_limit_paused_seconds", COUNTER, "seconds",
 	       "Total time of the pauses because of the rate limit of a server.");
 	for (size_t i = 0; i < n; i++)
 		of_server(t, "rate_limit_paused_seconds_total", &servers[i],
-			  servers[i].sum.paused_ns);
+			  servers[i].sum.held_ns);
 }
 
 /* A server that has taken no chunk yet has no sample of the first metric. */

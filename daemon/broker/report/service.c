@@ -37,7 +37,7 @@ static bool is_limited(const struct parts *parts)
 	struct server_limit_sum sum;
 
 	server_limit_sum(&parts->children, &sum);
-	return sum.is_paused;
+	return sum.is_held;
 }
 
 /* Writes the gravest degraded state and the number of the others. */

@@ -207,7 +207,7 @@ static void put_limit(FILE *out, const struct parts *parts)
 
 	server_limit_sum(&parts->children, &sum);
 	fprintf(out, "  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
-		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
+		(unsigned long long)sum.holds, (double)sum.held_ns / 1e9);
 }
 
 static const char *scheduler_name(const struct heartbeat *heartbeat)

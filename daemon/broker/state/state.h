@@ -40,10 +40,10 @@ struct state {
 	uint32_t nice_steps; /* by how much the broker has lowered its nice value */
 
 	enum phase phase;
-	bool end_at_once;     /* a signal came after PHASE_PROFILING: do not wait for deliveries */
-	bool start_failed;    /* the broker ends because a child cannot be started */
-	bool pause_requested; /* SIGTSTP has come, and no SIGCONT since */
-	bool is_paused;	      /* capture has to end, and is not restarted before SIGCONT */
+	bool end_at_once;  /* a signal came after PHASE_PROFILING: do not wait for deliveries */
+	bool start_failed; /* the broker ends because a child cannot be started */
+	bool suspend_requested; /* SIGTSTP has come, and no SIGCONT since */
+	bool is_suspended;	/* capture has to end, and is not restarted before SIGCONT */
 
 	struct degraded degraded;
 	struct state_clocks clocks;
@@ -56,16 +56,16 @@ struct state {
 	uint64_t ended_ns;   /* when sampling ended; 0: not yet */
 };
 
-/* Returns true in PHASE_PROFILING, except in a pause. */
+/* Returns true in PHASE_PROFILING, except while suspended. */
 static inline bool state_is_profiling(const struct state *s)
 {
-	return s->phase == PHASE_PROFILING && !s->is_paused;
+	return s->phase == PHASE_PROFILING && !s->is_suspended;
 }
 
-/* Returns true before PHASE_DELIVERING, except in a pause: capture takes samples. */
+/* Returns true before PHASE_DELIVERING, except while suspended: capture takes samples. */
 static inline bool state_is_sampling(const struct state *s)
 {
-	return s->phase < PHASE_DELIVERING && !s->is_paused;
+	return s->phase < PHASE_DELIVERING && !s->is_suspended;
 }
 
 /* Sets the phase, unless the broker is in a later one. */

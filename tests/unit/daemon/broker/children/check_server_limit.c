@@ -32,16 +32,16 @@ TEST(a_limit_stops_sampling_for_its_dsn_only)
 	server_limit_check(&b.parts.children, false);
 	ck_assert(server_limit_stops_sampling(&ships[0]) &&
 		  !server_limit_stops_sampling(&ships[1]));
-	ck_assert_uint_eq(ships[0].limit.pauses, 1);
+	ck_assert_uint_eq(ships[0].limit.holds, 1);
 	/* The server may lift a limit early. */
 	OK(server_limit_set(&ships[0], in_s(0), false));
 	server_limit_check(&b.parts.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]));
-	ck_assert_uint_eq(ships[0].limit.pauses, 1);
+	ck_assert_uint_eq(ships[0].limit.holds, 1);
 }
 
-/* Limits as a ship that was taken over sends them: each one begins a pause and ends it. */
-TEST(pauses_in_a_row_last)
+/* Limits as a ship that was taken over sends them: each one begins a hold and ends it. */
+TEST(holds_in_a_row_last)
 {
 	for (int i = 0; i < 100; i++) {
 		OK(server_limit_set(&ships[0], in_s(3600), false));
@@ -50,8 +50,8 @@ TEST(pauses_in_a_row_last)
 		server_limit_check(&b.parts.children, false);
 	}
 	ck_assert(server_limit_stops_sampling(&ships[0]));
-	ck_assert_uint_le(ships[0].limit.pauses, 10);
-	/* After the time for each of them the pause ends. */
+	ck_assert_uint_le(ships[0].limit.holds, 10);
+	/* After the time for each of them the hold ends. */
 	ships[0].limit.full_ns = 0;
 	server_limit_check(&b.parts.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]));

@@ -263,14 +263,14 @@ TEST(the_end_of_capture_is_a_success)
 /* SIGTSTP: the run stays open, and goes on after SIGCONT unless it was detached. */
 TEST(a_suspension_of_the_broker_is_a_success)
 {
-	b.parts.state.is_paused = true;
+	b.parts.state.is_suspended = true;
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	instances_check(&b.parts.targets);
 	ck_assert(!is_answered(1));
 	i.run->in_capture = false;
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_OK);
-	b.parts.state.is_paused = false;
+	b.parts.state.is_suspended = false;
 	instances_check(&b.parts.targets);
 	ck_assert_int_eq(i.run->phase, RUN_CLOSED);
 }
