@@ -34,7 +34,7 @@
 #include "lib/capture/capture.h"
 #include "lib/capture/crash.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/reap.h"
 
 /* The longest wait for credits at the end. */
@@ -42,13 +42,13 @@
 
 /*
  * Detaching from one target costs some 5 us for each thread of the other targets: at most
- * 1/LEAVE_SHARE of the time is spent on that. On a machine that gives capture no processor, the 5
- * us become seconds; a leaving target waits LEAVE_MAX_NS at most.
+ * 1/DETACH_SHARE of the time is spent on that. On a machine that gives capture no processor, the 5
+ * us become seconds; a detaching target waits DETACH_MAX_NS at most.
  */
-#define LEAVE_SHARE  50
-#define LEAVE_MAX_NS (2 * NS_PER_SEC)
+#define DETACH_SHARE  50
+#define DETACH_MAX_NS (2 * NS_PER_SEC)
 /* How often capture_can_detach is called. */
-#define LEAVE_CHECK_NS (10 * NS_PER_MS)
+#define DETACH_CHECK_NS (10 * NS_PER_MS)
 
 /*
  * The most children that wait for a broker that does not read its messages. Further ones are not
@@ -72,7 +72,7 @@ static struct {
 	struct stops stops;
 	struct ticker ticker; /* runs while there are targets */
 	/* Capture detaches from no target before this time. */
-	uint64_t leave_ns;
+	uint64_t detach_ns;
 	bool finishing;
 	bool settling; /* this tracer gives no more ticks to capture */
 	struct realtime realtime;
@@ -383,7 +383,7 @@ static bool settle(void)
 	bool settled = false;
 
 	stops_by_signal(&me.stops);
-	while (!settled && !capture_leaves_at_once(me.capture) && clock_mono_ns() < deadline) {
+	while (!settled && !capture_detaches_at_once(me.capture) && clock_mono_ns() < deadline) {
 		/* Called before capture_settle, since a stop may begin a resumed call. */
 		(void)capture_reap(me.capture);
 		if (!me.finishing && !capture_can_detach(me.capture))
@@ -404,31 +404,31 @@ static bool settle(void)
 }
 
 /*
- * Sets leave_ns, so that targets leave seldom enough for LEAVE_SHARE: the targets that stay had no
- * ticks since since_ns.
+ * Sets detach_ns, so that targets leave seldom enough for DETACH_SHARE: the targets that stay had
+ * no ticks since since_ns.
  */
-static void put_off_leaving(uint64_t since_ns)
+static void put_off_detaching(uint64_t since_ns)
 {
 	const uint64_t now = clock_mono_ns();
 
-	me.leave_ns = now + min_u64(LEAVE_SHARE * (now - since_ns), LEAVE_MAX_NS);
+	me.detach_ns = now + min_u64(DETACH_SHARE * (now - since_ns), DETACH_MAX_NS);
 }
 
 static bool can_detach(void)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (now < me.leave_ns)
+	if (now < me.detach_ns)
 		return false;
-	me.leave_ns = now + LEAVE_CHECK_NS;
+	me.detach_ns = now + DETACH_CHECK_NS;
 	return capture_can_detach(me.capture);
 }
 
 /* Returns true if this tracer is to end. */
 static bool ends(void)
 {
-	return me.finishing || capture_leaves_at_once(me.capture) ||
-	       (capture_is_leaving(me.capture) && can_detach());
+	return me.finishing || capture_detaches_at_once(me.capture) ||
+	       (capture_is_detaching(me.capture) && can_detach());
 }
 
 /* Tries to end the tracer. Returns false if the tracer goes on. */
@@ -441,7 +441,7 @@ static bool finish(uint64_t *ret_since_ns)
 	settled = settle();
 	me.settling = false;
 	if (!settled)
-		put_off_leaving(*ret_since_ns);
+		put_off_detaching(*ret_since_ns);
 	return settled;
 }
 
@@ -464,7 +464,7 @@ static void check_quota(void)
 /*
  * The work of one tracer, in a thread at whose end the kernel detaches all tracees. ctx: the time
  * since which the targets have no tracer; 0: there was none before. Attaching again takes longer
- * the more threads there are, so capture detaches from several leaving targets together.
+ * the more threads there are, so capture detaches from several detaching targets together.
  */
 static void trace(void *ctx)
 {
@@ -476,7 +476,7 @@ static void trace(void *ctx)
 	me.heartbeat->scheduler = me.realtime.scheduler;
 	if (*since_ns != 0) {
 		capture_attach_again(me.capture);
-		put_off_leaving(*since_ns);
+		put_off_detaching(*since_ns);
 	} else {
 		check_quota();
 	}

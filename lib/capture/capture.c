@@ -106,7 +106,7 @@ static void run_tick(struct capture *c, struct traced_process *t)
 	if (t->exec.held)
 		return;
 	if (tick_begin(t, c->tick.number, c->tick.begin_ns))
-		while (tick_continue(t) && !c->leaving.at_once) {
+		while (tick_continue(t) && !c->detaching.at_once) {
 			reap_some(c);
 			/* stop_handle charges the target for its stops. */
 			c->charged_ns = c->options.now_ns();
@@ -119,14 +119,14 @@ static void run_tick(struct capture *c, struct traced_process *t)
 
 void capture_tick(struct capture *c, const struct tick *now)
 {
-	if (c->leaving.at_once)
+	if (c->detaching.at_once)
 		return;
 	c->tick = *now;
 	c->now_ns = c->options.now_ns();
 	slow_memory_note_switches(c, c->now_ns);
 	call_timeouts_end_due(c, c->now_ns);
 	c->charged_ns = c->now_ns;
-	for (size_t i = 0; i < c->n_targets && !c->leaving.at_once; i++)
+	for (size_t i = 0; i < c->n_targets && !c->detaching.at_once; i++)
 		if (c->targets[i].tick <= now->number)
 			run_tick(c, c->targets[i].target);
 	targets_free_ended(c);

@@ -7,13 +7,13 @@
  * Nothing is allocated while a thread is stopped.
  *
  * Order of use: capture_new; capture_add for each target; capture_tick at each tick; capture_reap
- * when SIGCHLD arrives (reap.h). leave.h has the functions that detach from targets. Capture does
+ * when SIGCHLD arrives (reap.h). detach.h has the functions that detach from targets. Capture does
  * not use PTRACE_DETACH, which needs a stop, except for a leader that is about to die. When the
  * calling thread ends, the kernel detaches all tracees without a stop.
  *
  * Limits: a process has at most one struct capture, because capture waits for any child.
  * The tracing thread makes all calls. After its end a new tracing thread takes its place, whose
- * first call is capture_attach_again (leave.h). SIGALRM and ITIMER_REAL are used within calls and
+ * first call is capture_attach_again (detach.h). SIGALRM and ITIMER_REAL are used within calls and
  * restored; all other threads of the process must block SIGALRM.
  *
  * A target can end at any moment, so the functions that return nothing ignore the number of a

@@ -283,7 +283,7 @@ static bool has_unknown(const struct traced_process *t)
 /* The process is left. capture_remove may have been called before: then it is not a crash. */
 static void end(struct traced_process *t)
 {
-	const bool leaves = t->phase == TRACED_LEAVES;
+	const bool leaves = t->phase == TRACED_DETACHING;
 	const uint64_t n_threads = t->threads.n;
 
 	tracees_give_up_samples(t, MISSED_NOT_STOPPED);

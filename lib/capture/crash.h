@@ -16,7 +16,7 @@
  * such a signal for the microseconds until the leader is detached from.
  *
  * If no thread stops for CRASH_STOP_NS (a parent in vfork(2), uninterruptible sleep), the rest is
- * left by the end of the tracing thread, with all others (leave.h). That detaches from other
+ * left by the end of the tracing thread, with all others (detach.h). That detaches from other
  * targets, too, for some milliseconds, so it happens only so often for the processes of one user.
  *
  * Nothing is allocated meanwhile, and of files only /proc/TID/status of the crashed thread is

@@ -38,7 +38,7 @@ bool held_exec_end(struct capture *c, int32_t pid);
 
 bool held_exec_is(const struct capture *c, int32_t pid);
 
-/* For leave.h: a new tracing thread has begun, in which no process is held. */
+/* For detach.h: a new tracing thread has begun, in which no process is held. */
 void held_exec_forget_all(struct capture *c);
 
 /* Returns a process that is held for HELD_EXEC_NS or longer; 0: there is none. */

@@ -6,7 +6,7 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/restart/repair.h"
@@ -332,7 +332,7 @@ static void settle_others(struct traced_process *t)
 	struct capture *c = t->capture;
 	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
 
-	while (!leave_others_are_settled(c, t) && c->options.now_ns() < end_ns) {
+	while (!detach_others_are_settled(c, t) && c->options.now_ns() < end_ns) {
 		unsigned int n = 0;
 
 		FOR_EACH_TARGET (other, c)
@@ -364,7 +364,7 @@ static void leave_in_crash(struct thread *th, int signal)
 		crash_detach(t);
 	} else if (crash_may_end_tracer(t)) {
 		settle_others(t);
-		c->leaving.at_once = true;
+		c->detaching.at_once = true;
 	} else {
 		crash_runs_traced(t);
 	}
@@ -425,7 +425,7 @@ static bool may_free_threads(const struct capture *c, int status)
 	const enum tracee_status kind = tracee_classify(status, &signal);
 
 	return kind == TRACEE_EXEC || (kind == TRACEE_SIGNAL && tracee_signal_crashes(signal) &&
-				       (c->crashing == NULL || c->leaving.at_once));
+				       (c->crashing == NULL || c->detaching.at_once));
 }
 
 /* Handles the stops of interrupted threads, with one wait for each thread. */
@@ -453,7 +453,7 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 	int status;
 	pid_t tid;
 
-	while (n < max && !c->leaving.at_once && (tid = tracee_wait(-1, false, &status)) > 0) {
+	while (n < max && !c->detaching.at_once && (tid = tracee_wait(-1, false, &status)) > 0) {
 		handle_status(c, (uint32_t)tid, status);
 		n++;
 	}
@@ -476,7 +476,7 @@ bool capture_reap(struct capture *c)
 {
 	bool more;
 
-	if (c->leaving.at_once)
+	if (c->detaching.at_once)
 		return false;
 	/* The tracer has slept to wait for stops, and not for a read of memory. */
 	slow_memory_note_switches(c, c->now_ns);

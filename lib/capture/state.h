@@ -53,8 +53,8 @@ enum traced_phase {
 	TRACED_NEW,	    /* in its first scan, or about to be freed; not in the capture's list */
 	TRACED_AWAITS_EXEC, /* capture_await_exec, or the program has other rights: exec.h */
 	TRACED_SAMPLED,
-	TRACED_LEAVES, /* capture_remove */
-	TRACED_ENDED,  /* no threads are left; RECORD_END is to be written */
+	TRACED_DETACHING, /* capture_remove */
+	TRACED_ENDED,	  /* no threads are left; RECORD_END is to be written */
 };
 
 /* tick.h: the ticks of one process, and the tick under way. */
@@ -160,7 +160,7 @@ struct traced_reader {
 	bool wants_thread_pointers; /* capture_want_thread_pointers */
 };
 
-/* leave.h: how long capture has waited for threads before it detaches. */
+/* detach.h: how long capture has waited for threads before it detaches. */
 struct settling {
 	uint64_t since_ns; /* when the wait began; 0: no wait */
 	/* When the awaited threads last moved, and their total run time then. */
@@ -208,7 +208,7 @@ struct traced_process {
 	 */
 	uint64_t slow_until_ns;
 	struct watch *watch;	  /* watch.h; NULL: no list */
-	struct settling settling; /* while phase is TRACED_LEAVES; crash.h sets cut, too */
+	struct settling settling; /* while phase is TRACED_DETACHING; crash.h sets cut, too */
 	struct traced_crash crash;
 };
 
@@ -254,17 +254,17 @@ struct realtime_threads {
 	int highest;
 };
 
-/* leave.h */
-struct leaving {
-	size_t n;		/* targets in TRACED_LEAVES. Counted down by targets.h */
+/* detach.h */
+struct detaching {
+	size_t n;		/* targets in TRACED_DETACHING. Counted down by targets.h */
 	struct settling all;	/* at the end */
 	struct settling others; /* of the targets that stay, before capture detaches from all */
 	/*
 	 * Begin of the last pause of ticks, in which resumed calls of the targets that stay can
 	 * end.
 	 */
-	uint64_t paused_ns;
-	/* The tracing thread ends without a further wait (capture_leaves_at_once). Set by reap.h.
+	uint64_t ticks_off_ns;
+	/* The tracing thread ends without a further wait (capture_detaches_at_once). Set by reap.h.
 	 */
 	bool at_once;
 };
@@ -326,7 +326,7 @@ struct capture {
 	struct switch_watch watch;
 	struct first_samples firsts;
 	struct realtime_threads realtime;
-	struct leaving leaving;
+	struct detaching detaching;
 	struct traced_process *crashing; /* crash.h: capture detaches from it; NULL: none */
 	struct crash_user crash_users[CRASH_USERS];
 	size_t n_crash_users;
@@ -362,7 +362,7 @@ static inline size_t state_threads(const struct capture *c)
 /* Returns true if system calls of the process's threads are not resumed any more. */
 static inline bool state_is_cut(const struct traced_process *t)
 {
-	return t->settling.cut || t->capture->leaving.all.cut;
+	return t->settling.cut || t->capture->detaching.all.cut;
 }
 
 /* Renews the heartbeat, for work that takes long but makes progress. */

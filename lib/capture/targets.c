@@ -126,7 +126,7 @@ void targets_end(struct traced_process *t)
 {
 	if (t->phase == TRACED_ENDED)
 		return;
-	t->capture->leaving.n -= t->phase == TRACED_LEAVES;
+	t->capture->detaching.n -= t->phase == TRACED_DETACHING;
 	t->phase = TRACED_ENDED;
 	t->counters->threads = 0;
 	plan_target(t);

@@ -225,7 +225,7 @@ SAMPLES_MEANWHILE = 50
 
 def test_others_are_sampled_meanwhile(box):
     """Other targets are sampled while capture waits two seconds for a resumed
-    call of the leaving target."""
+    call of the detaching target."""
     other = box.target('shares')
     harness.in_turns(lambda: while_one_leaves(box, other))
 

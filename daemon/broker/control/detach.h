@@ -22,8 +22,8 @@
 struct targets;
 
 /*
- * How long a request waits: longer than capture takes at most (lib/capture/leave.h: 20 s; and
- * LEAVE_MAX_NS in daemon/capture/main.c), unless capture gets no processor time.
+ * How long a request waits: longer than capture takes at most (lib/capture/detach.h: 20 s; and
+ * DETACH_MAX_NS in daemon/capture/main.c), unless capture gets no processor time.
  */
 #define DETACH_WAIT_NS (25 * NS_PER_SEC)
 

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/restart/partial.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"

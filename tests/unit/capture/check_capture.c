@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"

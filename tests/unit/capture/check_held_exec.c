@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/capture/held_exec.h"
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
@@ -94,7 +94,7 @@ TEST(a_decision_to_leave_a_process_that_is_not_held_removes_the_target)
 	capture_decide_exec(l.capture, l.pid, false);
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	capture_decide_exec(l.capture, l.pid, true);
-	ck_assert(capture_is_leaving(l.capture));
+	ck_assert(capture_is_detaching(l.capture));
 }
 
 /* A trusted program is executed again without a question. */

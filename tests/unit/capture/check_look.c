@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/record.h"
 #include "lib/capture/restart/resume.h"

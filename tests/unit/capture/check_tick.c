@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/sleepers.h"

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/restart/partial.h"
 #include "lib/capture/state.h"
@@ -340,7 +340,7 @@ TEST(capture_settle_leaves_no_resumed_call)
 }
 
 /*
- * Calls of the target are cut short, because it is leaving and has taken long. No further call is
+ * Calls of the target are cut short, because it is detaching and has taken long. No further call is
  * resumed.
  */
 TEST(no_call_is_resumed_while_calls_are_cut_short)

@@ -14,8 +14,8 @@
  *
  * To detach from all: capture_settle, capture_finish, the end of the tracing thread.
  */
-#ifndef LIB_CAPTURE_LEAVE_H
-#define LIB_CAPTURE_LEAVE_H
+#ifndef LIB_CAPTURE_DETACH_H
+#define LIB_CAPTURE_DETACH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,17 +33,17 @@ struct traced_process;
 must_check int capture_remove(struct capture *c, uint32_t target);
 
 /* Returns true if capture_remove() was called for a target that capture still traces. */
-bool capture_is_leaving(const struct capture *c);
+bool capture_is_detaching(const struct capture *c);
 
 /*
  * Returns true if the tracing thread can end, so that the kernel detaches its tracees. The caller
- * calls it several times a second while capture_is_leaving() is true, and after each capture_reap
+ * calls it several times a second while capture_is_detaching() is true, and after each capture_reap
  * while there are no ticks.
  *
- * The tracing thread can end when no thread of a leaving target has a stop or a resumed call under
- * way (capture_settle), and no thread of the other targets has a resumed call that may end soon.
- * Counted from the first call after capture_remove, the function returns true after 20 s at the
- * latest, and after 10 s if only calls of the other targets are still under way.
+ * The tracing thread can end when no thread of a detaching target has a stop or a resumed call
+ * under way (capture_settle), and no thread of the other targets has a resumed call that may end
+ * soon. Counted from the first call after capture_remove, the function returns true after 20 s at
+ * the latest, and after 10 s if only calls of the other targets are still under way.
  */
 must_check bool capture_can_detach(struct capture *c);
 
@@ -53,14 +53,14 @@ must_check bool capture_can_detach(struct capture *c);
  * and does not wait for a status of any tracee: the held stop of the crashed thread would be
  * returned again and again. Then step 4.
  */
-must_check bool capture_leaves_at_once(const struct capture *c);
+must_check bool capture_detaches_at_once(const struct capture *c);
 
 /*
  * For reap.h, before the tracing thread ends at once: cuts the resumed calls of all targets but
  * this one short. Returns true if no thread of these targets has a stop or a resumed call under
  * way.
  */
-must_check bool leave_others_are_settled(struct capture *c, const struct traced_process *but);
+must_check bool detach_others_are_settled(struct capture *c, const struct traced_process *but);
 
 /*
  * Returns true if no thread has an interrupt under way, and none is in a call that would fail or

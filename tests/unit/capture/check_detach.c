@@ -1,4 +1,4 @@
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static void tear_down(void)
 	 * again.
 	 */
 	FOR_EACH_TARGET (run, l.capture)
-		if (run->phase == TRACED_LEAVES)
+		if (run->phase == TRACED_DETACHING)
 			run->phase = TRACED_SAMPLED;
 	live_end(&l);
 }
@@ -220,9 +220,9 @@ static bool can_detach_later(uint64_t seconds)
 
 static void remove_it(void)
 {
-	ck_assert(!capture_is_leaving(l.capture));
+	ck_assert(!capture_is_detaching(l.capture));
 	OK(capture_remove(l.capture, LIVE_TARGET));
-	ck_assert(capture_is_leaving(l.capture));
+	ck_assert(capture_is_detaching(l.capture));
 }
 
 /* Ends the resumed call. Afterwards capture waits for nothing. */
@@ -241,7 +241,7 @@ TEST(capture_can_detach_from_an_idle_target_at_once)
 	ck_assert(capture_settle(l.capture));
 }
 
-/* The leaving target's call is cut short, while the others have ticks. */
+/* The detaching target's call is cut short, while the others have ticks. */
 TEST(a_partial_transfer_of_the_leaving_target_is_cut_short)
 {
 	const uint64_t stops = l.counters.event_stops;
@@ -253,7 +253,7 @@ TEST(a_partial_transfer_of_the_leaving_target_is_cut_short)
 	ck_assert(!can_detach_later(1));
 	ck_assert(!can_detach_later(1));
 	ck_assert(l.capture->targets->target->settling.cut);
-	ck_assert(!l.capture->leaving.all.cut);
+	ck_assert(!l.capture->detaching.all.cut);
 	live_known(&l, l.pid)->resumed.state = RESUME_NONE;
 	while (l.counters.event_stops == stops)
 		live_wait(&l);
@@ -268,7 +268,7 @@ TEST(a_leaving_target_that_ends_needs_no_detach)
 	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert(!capture_can_detach(l.capture));
 	targets_end(state_next(l.capture, NULL));
-	ck_assert(!capture_is_leaving(l.capture));
+	ck_assert(!capture_is_detaching(l.capture));
 	ck_assert(!capture_can_detach(l.capture));
 }
 
@@ -318,9 +318,9 @@ TEST(calls_of_other_targets_delay_the_detach_for_10_s_at_most)
 	ck_assert(can_detach_later(1));
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(8));
-	ck_assert(!l.capture->leaving.all.cut);
+	ck_assert(!l.capture->detaching.all.cut);
 	ck_assert(!is_settled_later(8));
-	ck_assert(l.capture->leaving.all.cut);
+	ck_assert(l.capture->detaching.all.cut);
 }
 
 /*
@@ -338,7 +338,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 	return th;
 }
 
-/* The other targets have ticks meanwhile, however long the first leaving target has waited. */
+/* The other targets have ticks meanwhile, however long the first detaching target has waited. */
 TEST(a_target_removed_later_has_its_own_wait)
 {
 	struct thread *th = remove_another_later(9);
@@ -368,9 +368,9 @@ TEST(a_call_of_another_target_without_progress_is_cut_short)
 
 	remove_it();
 	ck_assert(is_in_a_pause());
-	ck_assert(!l.capture->leaving.all.cut);
+	ck_assert(!l.capture->detaching.all.cut);
 	ck_assert(can_detach_later(2));
-	ck_assert(l.capture->leaving.all.cut);
+	ck_assert(l.capture->detaching.all.cut);
 	end_resumed_call(th);
 }
 
@@ -383,10 +383,10 @@ TEST(a_leaving_target_that_ends_stops_the_cutting_short)
 	ck_assert(is_in_a_pause());
 	ck_assert(can_detach_later(2));
 	FOR_EACH_TARGET (each, l.capture)
-		t = each->phase == TRACED_LEAVES ? each : t;
+		t = each->phase == TRACED_DETACHING ? each : t;
 	targets_end(t);
 	ck_assert(!capture_can_detach(l.capture));
-	ck_assert(!l.capture->leaving.all.cut);
+	ck_assert(!l.capture->detaching.all.cut);
 }
 
 /* A resumed call begins after capture_can_detach has returned true. Then there are ticks again. */
@@ -400,7 +400,7 @@ TEST(a_call_resumed_after_the_last_tick_puts_the_detach_off)
 	th->resumed.state = RESUME_INSIDE;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_in_a_pause());
-	ck_assert_uint_eq(l.capture->leaving.all.since_ns, 0);
+	ck_assert_uint_eq(l.capture->detaching.all.since_ns, 0);
 }
 
 /* Stops of other targets are not awaited: they come by themselves as long as there are ticks. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
@@ -75,7 +75,7 @@ static void *be_first_tracer(void *ctx)
 	if (first_part != NULL)
 		first_part();
 	live_settle(&l);
-	while (capture_is_leaving(l.capture) && !capture_can_detach(l.capture))
+	while (capture_is_detaching(l.capture) && !capture_can_detach(l.capture))
 		live_wait(&l);
 	while (!capture_settle(l.capture))
 		live_wait(&l);
@@ -163,7 +163,7 @@ TEST(the_removed_target_ends_and_its_process_lives_on)
 	ck_assert_uint_eq(l.gone, 1);
 	ck_assert(l.ended);
 	ck_assert_uint_eq(l.capture->n_targets, 0);
-	ck_assert(!capture_is_leaving(l.capture));
+	ck_assert(!capture_is_detaching(l.capture));
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), -ENOENT);
 	live_check_sum(&l);
 	/* The process lives on, unchanged. */

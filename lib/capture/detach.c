@@ -1,4 +1,4 @@
-#include "lib/capture/leave.h"
+#include "lib/capture/detach.h"
 
 #include <errno.h>
 #include <sys/ptrace.h>
@@ -17,19 +17,19 @@ int capture_remove(struct capture *c, uint32_t id)
 	FOR_EACH_TARGET (t, c) {
 		if (t->id != id || t->phase == TRACED_ENDED)
 			continue;
-		if (c->leaving.n == 0)
-			c->leaving.others = (struct settling){0};
-		c->leaving.n += t->phase != TRACED_LEAVES;
-		t->phase = TRACED_LEAVES;
+		if (c->detaching.n == 0)
+			c->detaching.others = (struct settling){0};
+		c->detaching.n += t->phase != TRACED_DETACHING;
+		t->phase = TRACED_DETACHING;
 		plan_target(t);
 		return 0;
 	}
 	return -ENOENT;
 }
 
-bool capture_is_leaving(const struct capture *c)
+bool capture_is_detaching(const struct capture *c)
 {
-	return c->leaving.n > 0;
+	return c->detaching.n > 0;
 }
 
 /*
@@ -55,8 +55,8 @@ static bool attach_again(struct traced_process *t)
 
 void capture_attach_again(struct capture *c)
 {
-	c->leaving.all = (struct settling){0};
-	c->leaving.at_once = false;
+	c->detaching.all = (struct settling){0};
+	c->detaching.at_once = false;
 	held_exec_forget_all(c);
 	for (size_t i = 0; i < c->n_targets;) {
 		struct traced_process *t = c->targets[i].target;
@@ -64,7 +64,7 @@ void capture_attach_again(struct capture *c)
 		c->options.beat->touching = t->id;
 		if (t->crash.now.tid != 0 && t->phase != TRACED_ENDED)
 			crash_tracer_ended(t);
-		if (t->phase == TRACED_LEAVES)
+		if (t->phase == TRACED_DETACHING)
 			targets_finish(t);
 		if (t->phase == TRACED_ENDED || attach_again(t)) {
 			i++;
@@ -93,10 +93,10 @@ void capture_attach_again(struct capture *c)
 
 /*
  * Among many threads, one is always in a resumed call as long as threads are interrupted. So ticks
- * pause for PAUSE_NS every PAUSE_EVERY_NS.
+ * pause for TICKS_OFF_NS every TICKS_OFF_EVERY_NS.
  */
-#define PAUSE_NS       (250 * NS_PER_MS)
-#define PAUSE_EVERY_NS (2 * NS_PER_SEC)
+#define TICKS_OFF_NS	   (250 * NS_PER_MS)
+#define TICKS_OFF_EVERY_NS (2 * NS_PER_SEC)
 
 /* The threads for which the end of the tracer must wait. */
 struct awaited {
@@ -193,24 +193,24 @@ static bool is_settled(struct traced_process *t, uint64_t now)
 bool capture_settle(struct capture *c)
 {
 	const uint64_t now = c->options.now_ns();
-	struct awaited awaited = {.with_stops = true, .cut = c->leaving.all.cut};
+	struct awaited awaited = {.with_stops = true, .cut = c->detaching.all.cut};
 	bool settled = true;
 
 	FOR_EACH_TARGET (t, c) {
-		if (t->phase == TRACED_LEAVES)
+		if (t->phase == TRACED_DETACHING)
 			settled &= is_settled(t, now);
 		else
 			check_awaited(t, &awaited);
 	}
-	return is_over(&c->leaving.all, &awaited, now) && settled;
+	return is_over(&c->detaching.all, &awaited, now) && settled;
 }
 
 /* Returns true while ticks are paused so that calls of the other targets can end. */
-static bool is_paused(struct capture *c, uint64_t now)
+static bool are_ticks_off(struct capture *c, uint64_t now)
 {
-	if (now - c->leaving.paused_ns >= PAUSE_EVERY_NS)
-		c->leaving.paused_ns = now;
-	return now - c->leaving.paused_ns < PAUSE_NS;
+	if (now - c->detaching.ticks_off_ns >= TICKS_OFF_EVERY_NS)
+		c->detaching.ticks_off_ns = now;
+	return now - c->detaching.ticks_off_ns < TICKS_OFF_NS;
 }
 
 /*
@@ -226,15 +226,15 @@ bool capture_can_detach(struct capture *c)
 	uint64_t longest = 0;
 	bool settled = true, late;
 
-	/* The leaving targets have ended by themselves, so calls are resumed again. */
-	if (c->leaving.n == 0) {
-		c->leaving.all = (struct settling){0};
+	/* The detaching targets have ended by themselves, so calls are resumed again. */
+	if (c->detaching.n == 0) {
+		c->detaching.all = (struct settling){0};
 		return false;
 	}
-	if (c->leaving.all.cut)
+	if (c->detaching.all.cut)
 		return true;
 	FOR_EACH_TARGET (t, c) {
-		if (t->phase != TRACED_LEAVES) {
+		if (t->phase != TRACED_DETACHING) {
 			check_awaited(t, &others);
 			continue;
 		}
@@ -244,23 +244,23 @@ bool capture_can_detach(struct capture *c)
 			longest = max_u64(longest, now - t->settling.since_ns);
 	}
 	late = longest >= (settled ? MOVING_NS : GIVE_UP * MOVING_NS);
-	c->leaving.all.cut = still_ns(&c->leaving.others, &others, now) >= STILL_NS && settled;
-	if (late || c->leaving.all.cut || (settled && (!others.found || is_paused(c, now))))
+	c->detaching.all.cut = still_ns(&c->detaching.others, &others, now) >= STILL_NS && settled;
+	if (late || c->detaching.all.cut || (settled && (!others.found || are_ticks_off(c, now))))
 		return true;
-	c->leaving.all = (struct settling){0};
+	c->detaching.all = (struct settling){0};
 	return false;
 }
 
-bool capture_leaves_at_once(const struct capture *c)
+bool capture_detaches_at_once(const struct capture *c)
 {
-	return c->leaving.at_once;
+	return c->detaching.at_once;
 }
 
-bool leave_others_are_settled(struct capture *c, const struct traced_process *but)
+bool detach_others_are_settled(struct capture *c, const struct traced_process *but)
 {
 	struct awaited awaited = {.with_stops = true, .cut = true, .at_once = true};
 
-	c->leaving.all.cut = true;
+	c->detaching.all.cut = true;
 	FOR_EACH_TARGET (t, c)
 		if (t != but)
 			check_awaited(t, &awaited);
