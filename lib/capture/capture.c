@@ -8,7 +8,7 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/thread_pointer.h"
 #include "lib/capture/proc/fuse.h"
 #include "lib/capture/proc/proc.h"
@@ -111,7 +111,7 @@ static void run_tick(struct capture *c, struct traced_process *t)
 			/* stop_handle charges the target for its stops. */
 			c->charged_ns = c->options.now_ns();
 		}
-	plan_target(t);
+	schedule_target(t);
 	/* Without a thread, no death will be reported. */
 	if (t->scan.held_up_ticks == 0)
 		targets_end_if_gone(t);
@@ -210,7 +210,7 @@ void capture_await_exec(struct capture *c, uint32_t target)
 	if (t == NULL || t->phase != TRACED_SAMPLED)
 		return;
 	t->phase = TRACED_AWAITS_EXEC;
-	plan_target(t);
+	schedule_target(t);
 }
 
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid)
@@ -239,10 +239,10 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t o
 	struct traced_process *t = find_target(c, target);
 
 	if (t != NULL) {
-		t->plan.rate_ticks = ticks;
-		t->plan.rate_of = of_ticks;
+		t->schedule.rate_ticks = ticks;
+		t->schedule.rate_of = of_ticks;
 	}
-	plan_all(c);
+	schedule_all(c);
 }
 
 void capture_withhold(struct capture *c, uint32_t target, bool is_withheld)

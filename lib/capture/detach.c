@@ -7,7 +7,7 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
 #include "lib/capture/targets.h"
@@ -21,7 +21,7 @@ int capture_remove(struct capture *c, uint32_t id)
 			c->detaching.others = (struct settling){0};
 		c->detaching.n += t->phase != TRACED_DETACHING;
 		t->phase = TRACED_DETACHING;
-		plan_target(t);
+		schedule_target(t);
 		return 0;
 	}
 	return -ENOENT;

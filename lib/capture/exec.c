@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/record.h"
@@ -151,7 +151,7 @@ bool exec_compare_rights(struct traced_process *t)
 	if (t->phase != TRACED_AWAITS_EXEC && t->phase != TRACED_SAMPLED)
 		return true;
 	t->phase = has_other_rights(t) ? TRACED_AWAITS_EXEC : TRACED_SAMPLED;
-	plan_target(t);
+	schedule_target(t);
 	return t->phase == TRACED_SAMPLED;
 }
 

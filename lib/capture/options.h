@@ -114,7 +114,7 @@ struct capture_options {
 struct tick {
 	uint64_t number;
 	uint64_t begin_ns, period_ns;
-	uint64_t due_ns; /* the time for which the tick was planned, within the period */
+	uint64_t due_ns; /* the time for which the tick was scheduled, within the period */
 };
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "lib/base/procfs.h"
 #include "lib/capture/balance.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/thread_pointer.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/proc/memory.h"
@@ -388,7 +388,7 @@ void record_drop_sample(struct thread *th)
 void record_request_reset(struct traced_process *t)
 {
 	t->reader.needs_reset = true;
-	plan_at_once(t);
+	schedule_at_once(t);
 }
 
 void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)

@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/state.h"
 
 /*
@@ -53,7 +53,7 @@ void sleepers_link(struct thread *th)
 	put_into(&th->target->threads.awake, th);
 	th->target->threads.n++;
 	th->target->threads.stirred = true;
-	plan_at_once(th->target);
+	schedule_at_once(th->target);
 }
 
 void sleepers_unlink(struct thread *th)
@@ -62,7 +62,7 @@ void sleepers_unlink(struct thread *th)
 	take_out(&th->target->threads.awake, th);
 	th->target->threads.n--;
 	th->target->threads.stirred = true;
-	plan_target(th->target);
+	schedule_target(th->target);
 }
 
 void sleepers_add(struct thread *th, const struct activity_mark *mark)
@@ -89,10 +89,10 @@ void sleepers_wake(struct thread *th)
 	t->threads.n_asleep--;
 	t->threads.asleep_ns -= th->sleep.mark.run_ns;
 	t->reader.names_tick = min_u64(t->reader.names_tick, th->reader.name_tick);
-	t->plan.awake_tick = t->ticks.span.last;
+	t->schedule.awake_tick = t->ticks.span.last;
 	th->asleep = false;
 	th->look.own_processor = false;
-	plan_at_once(t);
+	schedule_at_once(t);
 }
 
 /*

@@ -22,8 +22,8 @@
 #include "lib/capture/thread.h"
 
 /*
- * The ticks of a process from the one after its last look up to that of this look (plan.h). Ticks
- * in between had no look because all threads slept, or because the tracer was late.
+ * The ticks of a process from the one after its last look up to that of this look (schedule.h).
+ * Ticks in between had no look because all threads slept, or because the tracer was late.
  */
 struct tick_span {
 	uint64_t last, last_ns; /* the tick of this look: its number, the begin of its period */
@@ -31,7 +31,7 @@ struct tick_span {
 	uint64_t due;	    /* ticks of the process in the span, this one included; at least 1 */
 	uint64_t length_ns; /* from one of them to the next; 0 in the first span */
 	uint64_t left_out;  /* of them, those that were left out because all threads slept */
-	bool slept;	    /* all threads slept until the planned time of this look */
+	bool slept;	    /* all threads slept until the scheduled time of this look */
 };
 
 /*
@@ -66,8 +66,8 @@ struct traced_ticks {
 	bool checking;	    /* sleeping threads are still to be checked: have they run? */
 };
 
-/* plan.h: when the process is looked at next. */
-struct traced_plan {
+/* schedule.h: when the process is looked at next. */
+struct traced_schedule {
 	size_t place; /* index in the capture's list of targets; targets.h */
 	/* Looked at at rate_ticks of every rate_of ticks. Set by capture_rate. */
 	uint32_t rate_ticks, rate_of;
@@ -196,7 +196,7 @@ struct traced_process {
 	bool is_withheld; /* capture_withhold */
 
 	struct traced_ticks ticks;
-	struct traced_plan plan;
+	struct traced_schedule schedule;
 	struct traced_threads threads;
 	struct traced_scan scan;
 	struct traced_exec exec;
@@ -216,7 +216,7 @@ struct traced_process {
  * An entry of the capture's list of targets. A tick reads only this list, because most targets
  * sleep and their structs are not in the CPU's cache.
  */
-struct planned {
+struct scheduled {
 	uint64_t tick; /* of the next look; 0: the very next tick */
 	struct traced_process *target;
 };
@@ -311,11 +311,11 @@ struct capture {
 	uint64_t now_ns;     /* when the tracer began to work for it */
 	uint64_t charged_ns; /* up to this time targets are charged for the tracer's work */
 
-	struct planned *targets; /* targets.h */
+	struct scheduled *targets; /* targets.h */
 	size_t n_targets;
 	/*
-	 * plan.h: the highest rate of all targets: wake_ticks of every wake_of ticks. The ticks of
-	 * all other targets are among those of this rate.
+	 * schedule.h: the highest rate of all targets: wake_ticks of every wake_of ticks. The ticks
+	 * of all other targets are among those of this rate.
 	 */
 	uint64_t wake_ticks, wake_of;
 
@@ -343,7 +343,7 @@ struct capture {
 static inline struct traced_process *state_next(const struct capture *c,
 						const struct traced_process *t)
 {
-	const size_t place = t == NULL ? 0 : t->plan.place + 1;
+	const size_t place = t == NULL ? 0 : t->schedule.place + 1;
 
 	return place < c->n_targets ? c->targets[place].target : NULL;
 }

@@ -9,7 +9,7 @@
 
 #include "lib/capture/attach.h"
 #include "lib/capture/exec.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/record.h"
 #include "lib/capture/sample.h"
@@ -36,8 +36,8 @@ int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 				     .task_fd = -1,
 				     .pagemap_fd = -1,
 				     .ticks.span.last = tick,
-				     .plan.rate_ticks = 1,
-				     .plan.rate_of = 1};
+				     .schedule.rate_ticks = 1,
+				     .schedule.rate_of = 1};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
 	r = proc_error(proc_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, &t->proc_fd));
 	if (r < 0)
@@ -81,16 +81,16 @@ void targets_end_if_gone(struct traced_process *t)
 int targets_add(struct traced_process *t)
 {
 	struct capture *c = t->capture;
-	struct planned *targets;
+	struct scheduled *targets;
 
 	targets = reallocarray(c->targets, c->n_targets + 1, sizeof(*targets));
 	if (targets == NULL)
 		return -ENOMEM;
 	c->targets = targets;
-	t->plan.place = c->n_targets++;
-	c->targets[t->plan.place] = (struct planned){.target = t};
+	t->schedule.place = c->n_targets++;
+	c->targets[t->schedule.place] = (struct scheduled){.target = t};
 	t->phase = TRACED_SAMPLED;
-	plan_all(c);
+	schedule_all(c);
 	return 0;
 }
 
@@ -101,10 +101,10 @@ static void leave_place(struct traced_process *t)
 
 	if (t->phase == TRACED_NEW)
 		return;
-	c->targets[t->plan.place] = c->targets[--c->n_targets];
-	c->targets[t->plan.place].target->plan.place = t->plan.place;
+	c->targets[t->schedule.place] = c->targets[--c->n_targets];
+	c->targets[t->schedule.place].target->schedule.place = t->schedule.place;
 	t->phase = TRACED_NEW;
-	plan_all(c);
+	schedule_all(c);
 }
 
 void targets_free(struct traced_process *t)
@@ -129,7 +129,7 @@ void targets_end(struct traced_process *t)
 	t->capture->detaching.n -= t->phase == TRACED_DETACHING;
 	t->phase = TRACED_ENDED;
 	t->counters->threads = 0;
-	plan_target(t);
+	schedule_target(t);
 }
 
 /* A process that is left in a crash gets no RECORD_END: capture attaches to it again. */

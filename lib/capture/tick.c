@@ -6,7 +6,7 @@
 #include "lib/capture/balance.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/look.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/record.h"
 #include "lib/capture/sleepers.h"
@@ -126,7 +126,7 @@ static void end_tick(struct traced_process *t)
 		return;
 	(void)record_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
 	t->counters->threads = t->threads.n;
-	plan_after_tick(t, t->ticks.span.last);
+	schedule_after_tick(t, t->ticks.span.last);
 }
 
 /*
@@ -218,7 +218,7 @@ static void miss_tick(struct traced_process *t)
 /* Begins to look at the threads. Returns false if none has to be looked at: the tick is over. */
 static bool begin_looks(struct traced_process *t)
 {
-	const struct covered_ticks covered = plan_covered(&t->ticks.span, 0);
+	const struct covered_ticks covered = schedule_covered(&t->ticks.span, 0);
 	bool more;
 
 	record_rename_all(t, covered.tick, covered.time_ns);
@@ -241,16 +241,16 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	const uint64_t previous = t->ticks.span.last;
 
-	if (tick <= previous || tick < t->plan.next_tick)
+	if (tick <= previous || tick < t->schedule.next_tick)
 		return false;
 	if (t->phase == TRACED_AWAITS_EXEC) {
 		t->ticks.span.last = tick;
 		check_threads(t, previous, time_ns);
 		return false;
 	}
-	if (t->phase != TRACED_SAMPLED || plan_ticks_due(t, tick) == 0)
+	if (t->phase != TRACED_SAMPLED || schedule_ticks_due(t, tick) == 0)
 		return false;
-	t->ticks.span = plan_span(t, tick, time_ns);
+	t->ticks.span = schedule_span(t, tick, time_ns);
 	if (t->ticks.first_ns == 0)
 		t->ticks.first_ns = time_ns;
 	if (t->slow_until_ns < t->capture->charged_ns)
@@ -266,7 +266,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	return begin_looks(t);
 }
 
-/* awake_ns: as of plan_covered(). */
+/* awake_ns: as of schedule_covered(). */
 static void visit(struct thread *th, bool late, uint64_t awake_ns)
 {
 	struct traced_process *t = th->target;
@@ -280,7 +280,7 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	if (th->life == THREAD_DEAD || !has_its_turn(th, span->last_ns))
 		return;
 	if (th->life == THREAD_SEEN) {
-		covered = plan_covered(span, awake_ns);
+		covered = schedule_covered(span, awake_ns);
 		ticks = span->due;
 	}
 	/* record_rename_all may have skipped the thread while it slept. */

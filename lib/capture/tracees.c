@@ -8,7 +8,7 @@
 
 #include "lib/base/array.h"
 #include "lib/capture/options.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/record.h"
@@ -221,7 +221,7 @@ static void note_gone(struct traced_process *t, uint32_t tid)
 		return;
 	}
 	t->reader.gone[t->reader.n_gone++] = tid;
-	plan_at_once(t);
+	schedule_at_once(t);
 }
 
 void tracees_remove(struct thread *th, enum missed_reason reason)

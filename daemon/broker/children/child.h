@@ -84,7 +84,7 @@ struct child {
 	struct child_log *log; /* the pipe of child_log_open(); NULL: not running */
 	struct usage usage;
 	uint64_t started_ns; /* when the last process was started, or the start failed */
-	uint64_t restart_ns; /* when a restart is due; 0: none is planned */
+	uint64_t restart_ns; /* when a restart is due; 0: none is scheduled */
 	enum child_state state;
 	uint64_t killed_ns;
 	/* The process was told to end. children_sweep() frees the child when it has ended. */

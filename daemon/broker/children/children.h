@@ -23,7 +23,7 @@ void children_init(struct children *c);
 must_check int children_start(struct children *c);
 /*
  * Finds or starts the unwind process of an owner's key. If the process cannot be started now, *ret
- * is set all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if all
+ * is set all the same, and a restart is scheduled. Returns 0, -ENOMEM, or -EAGAIN if all
  * HEARTBEAT_SLOTS places are taken: then unwind processes without targets end within a second
  * (deadlines.h).
  */
@@ -31,7 +31,7 @@ must_check int children_get_unwind(struct children *c, const struct owner *owner
 				   struct unwind **ret);
 /*
  * Finds or starts the ship of a DSN. Two texts of the same DSN have one ship. If the process
- * cannot be started now, *ret is set all the same, and a restart is planned. Returns 0; -ENOSPC
+ * cannot be started now, *ret is set all the same, and a restart is scheduled. Returns 0; -ENOSPC
  * if there are SHIPS_MAX ships; -EAGAIN if the ship of this DSN, or one of SHIPS_MAX ships, was
  * told to end and has not ended yet; -ENOMEM.
  */

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
@@ -242,7 +242,7 @@ TEST(with_many_threads_looks_become_rare_sooner)
 	/* Waits until all threads have slept for 64 ticks. */
 	do
 		live_ticks(&l, 1);
-	while (l.tick <= l.capture->targets->target->plan.awake_tick + 8 * 8);
+	while (l.tick <= l.capture->targets->target->schedule.awake_tick + 8 * 8);
 	check_looks(80, 10);
 	live_check_sum(&l);
 }
@@ -366,13 +366,13 @@ static uint64_t marked_as_running(struct thread *th, uint64_t halves, uint64_t p
 /* Makes the process look as if it had slept long enough, so that its next look is n ticks later. */
 static void begin_skipping(struct traced_process *t, uint64_t n)
 {
-	t->plan.awake_tick = 0;
+	t->schedule.awake_tick = 0;
 	do {
-		plan_at_once(t);
+		schedule_at_once(t);
 		live_ticks(&l, 1);
 	} while ((l.tick + n) % 8 != 0);
 	ck_assert_ptr_null(t->threads.awake);
-	ck_assert_uint_eq(t->plan.next_tick, l.tick + n);
+	ck_assert_uint_eq(t->schedule.next_tick, l.tick + n);
 }
 
 /*
@@ -422,8 +422,8 @@ TEST(sleeping_processes_are_looked_at_at_common_ticks)
 		live_ticks(&l, 1100);
 		for (int i = 0; i < 20; i++) {
 			live_ticks(&l, 1);
-			ck_assert_uint_eq(t->plan.next_tick % 8, 0);
-			ck_assert_uint_le(t->plan.next_tick, l.tick + 8);
+			ck_assert_uint_eq(t->schedule.next_tick % 8, 0);
+			ck_assert_uint_le(t->schedule.next_tick, l.tick + 8);
 		}
 		capture_reset(l.capture, &l.sink);
 	}

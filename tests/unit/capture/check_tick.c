@@ -7,7 +7,7 @@
 
 #include "lib/capture/capture.h"
 #include "lib/capture/detach.h"
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
@@ -492,8 +492,8 @@ TEST(ticks_of_slower_targets_are_among_those_of_the_fastest)
 		before_other = counters.ticks;
 		for (l.tick = first; l.tick < first + 101; wakes++) {
 			/* No target skips ticks. */
-			plan_at_once(live_known(&l, l.pid)->target);
-			plan_at_once(live_known(&l, other)->target);
+			schedule_at_once(live_known(&l, l.pid)->target);
+			schedule_at_once(live_known(&l, other)->target);
 			l.tick = capture_next_tick(l.capture);
 			live_look(&l, l.tick);
 		}

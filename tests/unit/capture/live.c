@@ -267,7 +267,7 @@ struct traced_process *live_bare_target(struct capture *c)
 	ck_assert_ptr_nonnull(t);
 	t->capture = c;
 	t->proc_fd = t->task_fd = t->pagemap_fd = -1;
-	t->plan.rate_ticks = t->plan.rate_of = 1;
+	t->schedule.rate_ticks = t->schedule.rate_of = 1;
 	ck_assert_int_eq(targets_add(t), 0);
 	return t;
 }

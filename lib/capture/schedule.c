@@ -1,4 +1,4 @@
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 
 #include <assert.h>
 
@@ -19,8 +19,8 @@ static struct share share_of(const struct traced_process *t)
 	const struct capture *c = t->capture;
 
 	return (struct share){
-		.of_wakes = t->plan.rate_ticks * c->wake_of,
-		.wakes = t->plan.rate_of * c->wake_ticks,
+		.of_wakes = t->schedule.rate_ticks * c->wake_of,
+		.wakes = t->schedule.rate_of * c->wake_ticks,
 	};
 }
 
@@ -33,32 +33,32 @@ static uint64_t own_ticks(const struct traced_process *t, uint64_t tick)
 	return tick * c->wake_ticks / c->wake_of * share.of_wakes / share.wakes;
 }
 
-uint64_t plan_ticks_due(const struct traced_process *t, uint64_t tick)
+uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick)
 {
 	return own_ticks(t, tick) - own_ticks(t, t->ticks.span.last);
 }
 
-struct tick_span plan_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns)
+struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	const struct tick_span *before = &t->ticks.span;
-	const uint64_t due = plan_ticks_due(t, tick);
-	/* An event may have brought the look forward (plan_at_once). */
-	const uint64_t planned = min_u64(t->plan.slept_tick, tick);
+	const uint64_t due = schedule_ticks_due(t, tick);
+	/* An event may have brought the look forward (schedule_at_once). */
+	const uint64_t scheduled = min_u64(t->schedule.slept_tick, tick);
 	struct tick_span span = {
 		.last = tick,
 		.last_ns = time_ns,
 		.previous = before->last,
 		.due = due,
 		.length_ns = before->last_ns == 0 ? 0 : (time_ns - before->last_ns) / due,
-		.slept = t->plan.next_tick > before->last,
+		.slept = t->schedule.next_tick > before->last,
 	};
 
-	if (t->plan.slept_tick > before->last)
-		span.left_out = min_u64(plan_ticks_due(t, planned - 1), due - 1);
+	if (t->schedule.slept_tick > before->last)
+		span.left_out = min_u64(schedule_ticks_due(t, scheduled - 1), due - 1);
 	return span;
 }
 
-struct covered_ticks plan_covered(const struct tick_span *span, uint64_t awake_ns)
+struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns)
 {
 	uint64_t back = 0;
 
@@ -92,38 +92,38 @@ static uint64_t next_tick(const struct traced_process *t)
 
 	if (t->threads.n == 0 || t->phase != TRACED_SAMPLED)
 		return 0;
-	return max_u64(due, t->plan.next_tick);
+	return max_u64(due, t->schedule.next_tick);
 }
 
-void plan_target(struct traced_process *t)
+void schedule_target(struct traced_process *t)
 {
-	struct planned *planned = t->capture->targets + t->plan.place;
+	struct scheduled *scheduled = t->capture->targets + t->schedule.place;
 
 	if (t->phase != TRACED_NEW)
-		planned->tick = next_tick(t);
+		scheduled->tick = next_tick(t);
 }
 
-void plan_all(struct capture *c)
+void schedule_all(struct capture *c)
 {
 	c->wake_ticks = 0;
 	c->wake_of = 1;
 	FOR_EACH_TARGET (t, c) {
-		assert(t->plan.rate_ticks > 0);
-		if (t->plan.rate_ticks * c->wake_of <= c->wake_ticks * t->plan.rate_of)
+		assert(t->schedule.rate_ticks > 0);
+		if (t->schedule.rate_ticks * c->wake_of <= c->wake_ticks * t->schedule.rate_of)
 			continue;
-		c->wake_ticks = t->plan.rate_ticks;
-		c->wake_of = t->plan.rate_of;
+		c->wake_ticks = t->schedule.rate_ticks;
+		c->wake_of = t->schedule.rate_of;
 	}
 	if (c->wake_ticks == 0)
 		c->wake_ticks = 1;
 	FOR_EACH_TARGET (t, c)
-		plan_target(t);
+		schedule_target(t);
 }
 
-void plan_at_once(struct traced_process *t)
+void schedule_at_once(struct traced_process *t)
 {
-	t->plan.next_tick = 0;
-	plan_target(t);
+	t->schedule.next_tick = 0;
+	schedule_target(t);
 }
 
 /*
@@ -144,17 +144,17 @@ void plan_at_once(struct traced_process *t)
 #define SLEEP_THREADS	(1 << 12) /* divided by the number of threads */
 #define SLEEP_TICKS_MAX 8
 
-void plan_after_tick(struct traced_process *t, uint64_t tick)
+void schedule_after_tick(struct traced_process *t, uint64_t tick)
 {
 	uint64_t after, every;
 
 	if (t->threads.asleep == NULL || t->threads.awake != NULL || t->reader.needs_reset) {
-		t->plan.awake_tick = tick;
+		t->schedule.awake_tick = tick;
 		return;
 	}
 	after = SLEEP_THREADS / state_threads(t->capture);
 	after = max_u64(min_u64(after, SLEEP_AFTER_MAX), SLEEP_AFTER_MIN);
-	every = min_u64(1 + (tick - t->plan.awake_tick) / after, SLEEP_TICKS_MAX);
-	t->plan.next_tick = (tick / every + 1) * every;
-	t->plan.slept_tick = t->plan.next_tick;
+	every = min_u64(1 + (tick - t->schedule.awake_tick) / after, SLEEP_TICKS_MAX);
+	t->schedule.next_tick = (tick / every + 1) * every;
+	t->schedule.slept_tick = t->schedule.next_tick;
 }

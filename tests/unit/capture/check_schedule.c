@@ -1,5 +1,5 @@
 /* The ticks of a look, and those that the look covers for one thread. */
-#include "lib/capture/plan.h"
+#include "lib/capture/schedule.h"
 
 #include "lib/capture/state.h"
 #include "tests/unit/suite.h"
@@ -15,7 +15,7 @@ static void set_up(void)
 	capture = (struct capture){.wake_ticks = 1, .wake_of = 1};
 	process = (struct traced_process){
 		.capture = &capture,
-		.plan = {.rate_ticks = 1, .rate_of = 1},
+		.schedule = {.rate_ticks = 1, .rate_of = 1},
 	};
 }
 
@@ -24,7 +24,7 @@ FIXTURE(set_up, NULL)
 static const struct {
 	uint32_t rate_of;		/* a tick of the process is every so many */
 	uint64_t previous;		/* the look before */
-	uint64_t next_tick, slept_tick; /* as planned then */
+	uint64_t next_tick, slept_tick; /* as scheduled then */
 	uint64_t tick;			/* the look */
 	uint64_t due, length, left_out; /* length: in ticks of capture */
 	bool slept;
@@ -34,7 +34,8 @@ static const struct {
 	/* The next tick, and one that comes late. */
 	{1, 80, 0, 0, 81, 1, 1, 0, false},
 	{1, 80, 0, 0, 83, 3, 1, 0, false},
-	/* A planned look, one that comes two ticks late, and one that an event has brought forward.
+	/* A scheduled look, one that comes two ticks late, and one that an event has brought
+	 * forward.
 	 */
 	{1, 80, 88, 88, 88, 8, 1, 7, true},
 	{1, 80, 88, 88, 90, 10, 1, 7, true},
@@ -49,12 +50,12 @@ TESTS(the_span_of_a_look, array_size(spans))
 	const uint64_t tick = spans[_i].tick, previous = spans[_i].previous;
 	struct tick_span span;
 
-	process.plan.rate_of = spans[_i].rate_of;
-	process.plan.next_tick = spans[_i].next_tick;
-	process.plan.slept_tick = spans[_i].slept_tick;
-	plan_all(&capture);
+	process.schedule.rate_of = spans[_i].rate_of;
+	process.schedule.next_tick = spans[_i].next_tick;
+	process.schedule.slept_tick = spans[_i].slept_tick;
+	schedule_all(&capture);
 	process.ticks.span = (struct tick_span){.last = previous, .last_ns = previous * TICK_NS};
-	span = plan_span(&process, tick, tick * TICK_NS);
+	span = schedule_span(&process, tick, tick * TICK_NS);
 	ck_assert_uint_eq(span.last, tick);
 	ck_assert_uint_eq(span.last_ns, tick * TICK_NS);
 	ck_assert_uint_eq(span.previous, previous);
@@ -70,7 +71,7 @@ static const struct {
 	uint64_t awake_ns;
 	uint64_t first, ticks, before; /* first: of the covered ticks */
 } covered[] = {
-	/* The example of plan.h, and its limits. */
+	/* The example of schedule.h, and its limits. */
 	{8, 7, true, 25 * NS_PER_MS, 83, 6, 2},
 	{8, 7, true, 0, 81, 8, 0},
 	{8, 7, true, TICK_NS - 1, 81, 8, 0},
@@ -95,7 +96,7 @@ TESTS(the_ticks_that_a_look_covers, array_size(covered))
 		.left_out = covered[_i].left_out,
 		.slept = covered[_i].slept,
 	};
-	const struct covered_ticks c = plan_covered(&span, covered[_i].awake_ns);
+	const struct covered_ticks c = schedule_covered(&span, covered[_i].awake_ns);
 
 	ck_assert_uint_eq(c.tick, covered[_i].first);
 	ck_assert_uint_eq(c.time_ns, covered[_i].first * TICK_NS);

@@ -1,0 +1,60 @@
+/*
+ * Decides at which tick each process is looked at next.
+ *
+ * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep, looks
+ * are left out: schedule_after_tick makes the distance longer step by step, up to 8 ticks. Any sign
+ * of life ends that (schedule_at_once). The capture's list of targets (struct scheduled) has, for
+ * each process, the number of the tick of its next look; capture_next_tick finds the earliest
+ * there.
+ */
+#ifndef LIB_CAPTURE_SCHEDULE_H
+#define LIB_CAPTURE_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "lib/capture/state.h"
+
+/*
+ * Computes the rate at which capture wakes, which is the highest of all targets, and enters the
+ * next look of each target into the list. Call this after a target was added or removed, or has got
+ * another rate.
+ */
+void schedule_all(struct capture *c);
+
+/*
+ * Enters the next look of a process into the list: at the next tick of its rate, but not before
+ * tick t->schedule.next_tick, which schedule_after_tick and schedule_at_once set. A process without
+ * threads, or whose phase is not TRACED_SAMPLED, is looked at by the very next tick. Call this
+ * after a change of phase, threads.n or ticks.span.last.
+ */
+void schedule_target(struct traced_process *t);
+
+/* Makes the next look happen at the next tick of the process, even if all of its threads sleep. */
+void schedule_at_once(struct traced_process *t);
+
+/* Returns the number of ticks of the process since its last look, up to and including tick. */
+uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
+
+/*
+ * Returns the span of a look at this tick, at which schedule_ticks_due() is above 0. Reads t, and
+ * changes nothing. time_ns: the begin of the tick's period.
+ */
+struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/*
+ * Returns the ticks of a span that the look covers for a thread that has been awake for awake_ns
+ * since it slept; UINT64_MAX: it was awake at the look before. If the look was not scheduled for
+ * this tick, an event has caused it; then the thread is awake because of that event, and the look
+ * covers no tick that was left out.
+ *
+ * Example: a process has ticks of 10 ms and has slept for long, so it is looked at at tick 80, and
+ * next at 88; 81 to 87 are left out. The look at 88 finds that a thread has been awake for 25 ms,
+ * two whole ticks. So it covers five of the seven ticks that were left out, and its own: 83 to 88.
+ * At 81 and 82, `before`, the thread counts as asleep. That is right on average (schedule.c).
+ */
+struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
+
+/* Call this at the end of a tick: decides how many looks are left out if all threads sleep. */
+void schedule_after_tick(struct traced_process *t, uint64_t tick);
+
+#endif
