@@ -356,7 +356,7 @@ int config_resolve(struct config *c, config_env_fn get, struct config_faults *fa
 	return faults->n_errors != before ? -EINVAL : 0;
 }
 
-void config_implicit_target(const struct config *c, const char *name, struct section_config *ret)
+void config_implicit_section(const struct config *c, const char *name, struct section_config *ret)
 {
 	*ret = c->implicit;
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);

@@ -25,6 +25,6 @@ must_check int config_resolve(struct config *c, config_env_fn get, struct config
  * Makes a section for a process that no section matches (--pid, attach): *ret is a copy of
  * c->implicit with this name. c must be resolved.
  */
-void config_implicit_target(const struct config *c, const char *name, struct section_config *ret);
+void config_implicit_section(const struct config *c, const char *name, struct section_config *ret);
 
 #endif

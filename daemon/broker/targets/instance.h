@@ -37,9 +37,10 @@ enum instance_origin {
 /* What users have requested for the process since it became an instance. */
 enum instance_wish {
 	INSTANCE_WISH_NONE,
-	INSTANCE_WISH_START_OR_STOP, /* the last request was a start, or a stop: is_started */
-	INSTANCE_WISH_ATTACHED,	     /* attached: profiled whatever its section says */
-	INSTANCE_WISH_DETACHED,	     /* detached: not to be profiled */
+	INSTANCE_WISH_STARTED,	/* start was requested last */
+	INSTANCE_WISH_STOPPED,	/* stop was requested last */
+	INSTANCE_WISH_ATTACHED, /* attached: profiled whatever its section says */
+	INSTANCE_WISH_DETACHED, /* detached: not to be profiled */
 };
 
 /*

@@ -116,7 +116,8 @@ static void configure(struct instance *i, const struct section_config *section)
 		i->is_sampled = true;
 		c->lifecycle = LIFECYCLE_MANUAL;
 		break;
-	case INSTANCE_WISH_START_OR_STOP:
+	case INSTANCE_WISH_STARTED:
+	case INSTANCE_WISH_STOPPED:
 		break;
 	}
 	instance_forget_error(i);
@@ -145,7 +146,7 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 /* The command line or a user named the process: it is profiled whatever sections say. */
 static void configure_named(struct instance *i)
 {
-	config_implicit_target(&i->targets->state->options.config, "pid", &i->config);
+	config_implicit_section(&i->targets->state->options.config, "pid", &i->config);
 	i->is_sampled = true;
 	i->is_started = true;
 }

@@ -35,8 +35,8 @@ bool lifecycle_wants(const struct instance *i)
 
 static void set_started(struct instance *i, bool starts)
 {
-	if (i->wish == INSTANCE_WISH_NONE)
-		i->wish = INSTANCE_WISH_START_OR_STOP;
+	if (i->wish != INSTANCE_WISH_ATTACHED && i->wish != INSTANCE_WISH_DETACHED)
+		i->wish = starts ? INSTANCE_WISH_STARTED : INSTANCE_WISH_STOPPED;
 	i->is_started = starts;
 }
 

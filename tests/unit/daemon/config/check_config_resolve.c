@@ -152,7 +152,7 @@ TEST(a_process_without_a_section_is_profiled_by_default)
 
 	read_main("[sentry]\ndsn = " DSN "\n");
 	resolve();
-	config_implicit_target(&config, "pid", &section);
+	config_implicit_section(&config, "pid", &section);
 	ck_assert_str_eq(section.name, "pid");
 	ck_assert_str_eq(section.dsn, DSN);
 	ck_assert_str_eq(section.platform, "rust");
