@@ -137,10 +137,10 @@ static void longest_idle_leaves(const struct children *c)
 
 static bool is_configured(const struct config *c, const struct ship *s)
 {
-	if (ship_is_for(s, c->implicit.dsn))
+	if (children_ship_is_for(s, c->implicit.dsn))
 		return true;
 	for (size_t k = 0; k < c->n_sections; k++)
-		if (ship_is_for(s, c->sections[k].dsn))
+		if (children_ship_is_for(s, c->sections[k].dsn))
 			return true;
 	return false;
 }

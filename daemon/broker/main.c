@@ -393,7 +393,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = open_output(b);
 	if (r == 0)
-		r = ships_open_files(&b->parts.children);
+		r = ship_open_files(&b->parts.children);
 	if (r == 0)
 		r = requests_open(&b->requests);
 	if (r < 0)
@@ -445,7 +445,7 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	if (r == 0)
 		r = files_new(b->parts.state.loop, &b->parts.files);
 	if (r == 0 && faults->n_errors == 0)
-		r = ships_open_files(&b->parts.children);
+		r = ship_open_files(&b->parts.children);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r == 0)

@@ -55,7 +55,7 @@ static enum file_verdict why_refused(int fd)
 {
 	uint8_t ident[EI_NIDENT];
 
-	if (pread_all(fd, ident, sizeof(ident), 0) < 0 || memcmp(ident, ELFMAG, SELFMAG) != 0)
+	if (elf_file_pread(fd, ident, sizeof(ident), 0) < 0 || memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return FILE_NO_ELF;
 	return ident[EI_CLASS] == ELFCLASS32 ? FILE_32_BIT : FILE_DAMAGED;
 }

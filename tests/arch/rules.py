@@ -77,6 +77,32 @@ def project_files(root):
     return sorted(found)
 
 
+# Names
+
+def exported_functions(text):
+    """The functions that a header declares, but those that stand in it whole."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S).replace("\n\t", " ")
+    return re.findall(r"^(?!static|extern|typedef|#)\w[\w *]*?\b(\w+)\([^;{]*\);", text, re.M)
+
+
+def check_names(root):
+    """The name of an exported function begins with the name of its file or its folder (also in
+    the singular), of the first word of the file's name, or of a struct or enum that the file has."""
+    bad = []
+    for path in project_files(root):
+        if not re.match(r"(daemon|lib|proto)/.*\.h$", path):
+            continue
+        text = read(os.path.join(root, path))
+        parts = path[:-2].split("/")
+        prefixes = {parts[-1].split("_")[0]} | set(re.findall(r"^(?:struct|enum) (\w+)[ ;]", text, re.M))
+        for part in parts:
+            prefixes |= {part, part.rstrip("s")}
+        for name in exported_functions(text):
+            if not any(name == p or name.startswith(p + "_") for p in prefixes):
+                bad.append(f"{path}: {name}() has another prefix than its file, folder or struct")
+    return bad
+
+
 # The include rule
 
 def include_rules(document):

@@ -40,6 +40,21 @@ class Case(unittest.TestCase):
         return output
 
 
+class Names(Case):
+    def test_prefixes_of_file_folder_and_struct(self):
+        self.write("lib/base/ring_list.h", "struct node {\n};\n"
+                   "int ring_list_open(void);\nint ring_close(void);\nint base_init(void);\n"
+                   "must_check int node_free(struct node *n,\n\t\tint x);\n"
+                   "static inline int any(void)\n{\n\treturn 0;\n}\n")
+        self.assertEqual(rules.check_names(self.root), [])
+
+    def test_another_prefix(self):
+        self.write("lib/base/rings.h", "/* int comment(void); */\nint ring_open(void);\n"
+                   "struct node *other_open(void);\n")
+        self.assertEqual(rules.check_names(self.root), [
+            "lib/base/rings.h: other_open() has another prefix than its file, folder or struct"])
+
+
 class Includes(Case):
     def check(self):
         return rules.check_includes(self.root, rules.include_rules(DOCUMENT))

@@ -23,6 +23,7 @@ def main():
 
     bad += rules.check_includes(ROOT, includes)
     bad += rules.check_calls(ROOT)
+    bad += rules.check_names(ROOT)
     bad += rules.check_top_level(ROOT)
     bad += circles.check_circles(circles.module_edges(ROOT, BUILD), most=3)
     # In two parts, so that this file does not break its own rule. A checkout

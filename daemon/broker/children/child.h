@@ -91,7 +91,7 @@ struct child {
 	bool is_leaving;
 	/* Checks of deadlines.c at which the end of the process, or its MSG_READY, was due. */
 	uint32_t overdue_checks;
-	uint32_t failures; /* failures in a row (child_failed) */
+	uint32_t failures; /* failures in a row (reap_child_failed) */
 	/*
 	 * The bucket of the rate limit of messages (child_on_readable, lib/base/token_bucket.h).
 	 * is_slowed: the process has sent more than the limit, and its socket is paused.

@@ -109,7 +109,7 @@ static int start_unwind(struct child *child)
 	return r;
 }
 
-int unwind_make_ring(struct children *c, struct unwind *u)
+int children_make_ring(struct children *c, struct unwind *u)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MAKE), .id = u->id};
 	int pair[2], r;
@@ -241,7 +241,7 @@ static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 	       (strcmp(s->dsn, dsn) == 0 || (number != 0 && s->spool_dsn == number));
 }
 
-bool ship_is_for(const struct ship *s, const char *dsn)
+bool children_ship_is_for(const struct ship *s, const char *dsn)
 {
 	return is_for(s, dsn, dsn_hash_of_text(dsn));
 }
@@ -271,7 +271,7 @@ static int start_child(struct child *child)
 {
 	int r;
 
-	/* Also if the start fails: child_failed() counts failures in a row by this time. */
+	/* Also if the start fails: reap_child_failed() counts failures in a row by this time. */
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
 	r = child->type->start(child);
@@ -288,7 +288,7 @@ static void start_or_retry(struct child *child)
 	if (r < 0 && resource_shortage_is(-r))
 		resource_shortage_note(-r, child->type->name);
 	if (r < 0 && child->pid == 0)
-		child_failed(child, "cannot be started");
+		reap_child_failed(child, "cannot be started");
 }
 
 int children_get_ship(struct children *c, const char *dsn, struct ship **ret)
@@ -410,7 +410,7 @@ void children_check(struct children *c)
 	}
 }
 
-void usage_add(struct usage *sum, const struct usage *more)
+void children_add_usage(struct usage *sum, const struct usage *more)
 {
 	sum->cpu_s += more->cpu_s;
 	sum->rss_bytes = max_u64(sum->rss_bytes, more->rss_bytes);
@@ -418,7 +418,7 @@ void usage_add(struct usage *sum, const struct usage *more)
 
 static void free_unwind(struct children *c, struct unwind *u)
 {
-	usage_add(&c->unwinds_gone, &u->child.usage);
+	children_add_usage(&c->unwinds_gone, &u->child.usage);
 	quarantine_page_free(&u->reading);
 	close_fd(&u->link_fd);
 	free(u);
@@ -426,7 +426,7 @@ static void free_unwind(struct children *c, struct unwind *u)
 
 static void free_ship(struct children *c, struct ship *s)
 {
-	usage_add(&c->ships_gone, &s->child.usage);
+	children_add_usage(&c->ships_gone, &s->child.usage);
 	ship_add_gone(c, s);
 	server_limit_add_gone(c, s);
 	explicit_bzero(s, sizeof(*s));

@@ -18,7 +18,7 @@
 void children_init(struct children *c);
 /*
  * Starts the ship of the options, that of Spotlight if it is on, and capture. The caller has set
- * has_dsn, dsn, spotlight_url and ship_fds (ships_open_files) before. Returns 0 or -errno.
+ * has_dsn, dsn, spotlight_url and ship_fds (ship_open_files) before. Returns 0 or -errno.
  */
 must_check int children_start(struct children *c);
 /*
@@ -37,12 +37,12 @@ must_check int children_get_unwind(struct children *c, const struct owner *owner
  */
 must_check int children_get_ship(struct children *c, const char *dsn, struct ship **ret);
 /* Returns true if children_get_ship() would find s for this DSN. */
-bool ship_is_for(const struct ship *s, const char *dsn);
+bool children_ship_is_for(const struct ship *s, const char *dsn);
 /*
  * Asks capture to make the ring of u. u gets the ring when it is made. Returns 0 or the negative
  * errno of socketpair(2).
  */
-must_check int unwind_make_ring(struct children *c, struct unwind *u);
+must_check int children_make_ring(struct children *c, struct unwind *u);
 /*
  * Frees the unwinds and ships that were told to leave and have ended. Called at the end of a
  * turn, after instances_sweep(). No other function removes an entry from these lists.
@@ -53,6 +53,6 @@ void children_sweep(struct children *c);
 void children_check(struct children *c);
 
 /* Adds the processor time of *more to *sum; sum->rss_bytes becomes the larger of both. */
-void usage_add(struct usage *sum, const struct usage *more);
+void children_add_usage(struct usage *sum, const struct usage *more);
 
 #endif

@@ -39,7 +39,7 @@
  */
 #define KILLED_MS 2000
 
-void child_failed(struct child *child, const char *what)
+void reap_child_failed(struct child *child, const char *what)
 {
 	const uint64_t now = clock_mono_ns();
 
@@ -56,7 +56,7 @@ void child_failed(struct child *child, const char *what)
 			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC), child->type->loss);
 }
 
-const char *restart_reason_name(enum restart_reason reason)
+const char *reap_reason_name(enum restart_reason reason)
 {
 	static const char *const names[RESTART_REASON_N] = {
 		[RESTART_SIGNAL] = "signal",
@@ -68,7 +68,7 @@ const char *restart_reason_name(enum restart_reason reason)
 	return reason < RESTART_REASON_N ? names[reason] : "";
 }
 
-void restarts_count(struct restarts *r, const struct child *child, int status)
+void reap_count_restarts(struct restarts *r, const struct child *child, int status)
 {
 	enum restart_reason reason = RESTART_STATUS;
 
@@ -128,9 +128,9 @@ static void restart_or_end(struct child *child, int status)
 		end_broker(child, what);
 		return;
 	}
-	restarts_count(&child->children->restarts, child, status);
+	reap_count_restarts(&child->children->restarts, child, status);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != CHILD_OTHER_VERSION) {
-		child_failed(child, what);
+		reap_child_failed(child, what);
 		return;
 	}
 	child->restart_ns = 0; /* another process would say the same */

@@ -20,7 +20,7 @@
  * a row and the eighth. what: what happened, after the child's name in the log line ("cannot
  * be started").
  */
-void child_failed(struct child *child, const char *what);
+void reap_child_failed(struct child *child, const char *what);
 /*
  * SIGCHLD: reaps all processes that have ended, and handles their ends. The end of a process that
  * is no child of child_at(), such as a helper, is left to the callback other_ended (struct
@@ -34,9 +34,9 @@ void children_reap(struct children *c);
 void children_check_killed(struct children *c);
 
 /* Returns the name of a reason, as in metrics and JSON: a string literal. */
-const char *restart_reason_name(enum restart_reason reason);
+const char *reap_reason_name(enum restart_reason reason);
 /* Counts a restart of a child that has ended with this status of wait4(2). For children_reap(). */
-void restarts_count(struct restarts *r, const struct child *child, int status);
+void reap_count_restarts(struct restarts *r, const struct child *child, int status);
 
 /*
  * The next three functions are for the end of the broker.

@@ -80,7 +80,7 @@ static int open_certificates(const struct children *c, bool is_start, int ret_fd
 	return 0;
 }
 
-int ships_open_files(struct children *c)
+int ship_open_files(struct children *c)
 {
 	int r = open_spool(c);
 
@@ -111,7 +111,7 @@ static void send_certificates(const struct children *c, struct ship *s)
 	child_send(&s->child, &m, sizeof(m), fds, n);
 }
 
-void ships_renew_files(struct children *c)
+void ship_renew_files(struct children *c)
 {
 	int renewed[INIT_FILE_N] = {-1, -1, -1, -1};
 
@@ -169,7 +169,7 @@ static void add_spool(struct spool_counts *sum, const struct spool_counts *more)
 	counts_add(sum, more, sizeof(*sum));
 }
 
-void ships_sum_spool(const struct children *c, struct spool_counts *ret)
+void ship_sum_spool(const struct children *c, struct spool_counts *ret)
 {
 	*ret = c->spool_gone;
 	for (size_t i = 0; i < c->n_ships; i++) {

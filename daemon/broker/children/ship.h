@@ -20,12 +20,12 @@
  * Opens the files that the options name into c->ship_fds. On an error prints one line. Returns 0
  * or -errno.
  */
-must_check int ships_open_files(struct children *c);
+must_check int ship_open_files(struct children *c);
 /*
  * For a reload: opens certificates and keys again and sends them to all ships. If one cannot be
  * opened, logs a line, and all files stay as they were.
  */
-void ships_renew_files(struct children *c);
+void ship_renew_files(struct children *c);
 /*
  * Returns true if the options name this file (an enum init_file), and the process of the ship gets
  * its descriptor at the start: a spool is not for Spotlight, for example.
@@ -41,7 +41,7 @@ void ship_report_lost(struct ship *s);
  * Sums the spool statistics of all ships: outcomes since the broker started, and what the spools
  * hold now.
  */
-void ships_sum_spool(const struct children *c, struct spool_counts *ret);
+void ship_sum_spool(const struct children *c, struct spool_counts *ret);
 /* The ship's process has ended: adds its statistics to s->spool_past. */
 void ship_died(struct ship *s);
 /* The ship is about to be freed: adds its statistics to c->spool_gone. */

@@ -109,7 +109,7 @@ static struct ship *find_ship(const struct parts *parts, const char *dsn)
 {
 	for (size_t k = 0; k < parts->children.n_ships; k++)
 		if (!parts->children.ships[k]->child.is_leaving &&
-		    ship_is_for(parts->children.ships[k], dsn))
+		    children_ship_is_for(parts->children.ships[k], dsn))
 			return parts->children.ships[k];
 	return NULL;
 }

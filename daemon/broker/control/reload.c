@@ -129,7 +129,7 @@ static int replace_config(struct parts *parts, int lines_fd)
 	options_replace(&parts->state.options, &c);
 	attach_request_config_changed(&parts->targets);
 	discovery_config_changed(parts->discovery);
-	ships_renew_files(&parts->children);
+	ship_renew_files(&parts->children);
 	/* The user may have replaced faulty files: they are tried again. */
 	quarantine_clear(&parts->quarantine);
 	log_debug("the configuration has been reloaded");

@@ -256,7 +256,7 @@ static void put_chunks(const struct text *t, const struct parts *parts, const st
 				c->discarded[i]);
 	family(t, "payload_bytes", COUNTER, "bytes", "Bytes of the chunks before compression.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
-	ships_sum_spool(&parts->children, &spool);
+	ship_sum_spool(&parts->children, &spool);
 	family(t, "spool_chunks", GAUGE, NULL, "Chunks in the spool, waiting for their server.");
 	plain(t, "spool_chunks", spool.count);
 	family(t, "spool_bytes", GAUGE, "bytes", "Bytes of the chunks in the spool.");
@@ -334,7 +334,7 @@ static void put_restarts(const struct text *t, const struct parts *parts)
 			fprintf(t->out,
 				"sentry_profd_restarts_total{process=\"%s\","
 				"reason=\"%s\"} %llu\n",
-				child_types[of].label, restart_reason_name((enum restart_reason)r),
+				child_types[of].label, reap_reason_name((enum restart_reason)r),
 				(unsigned long long)parts->children.restarts.n[of][r]);
 }
 

@@ -179,7 +179,7 @@ static void put_spool(FILE *out, const struct parts *parts)
 {
 	struct spool_counts s;
 
-	ships_sum_spool(&parts->children, &s);
+	ship_sum_spool(&parts->children, &s);
 	fprintf(out,
 		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
 		"\"sent\": %llu, \"send_error\": %llu, "

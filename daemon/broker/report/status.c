@@ -207,7 +207,7 @@ static void put_restarts(FILE *out, const struct parts *parts)
 		fprintf(out, "%s\"%s\": {", of == 0 ? "" : ", ", child_types[of].label);
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
-				restart_reason_name((enum restart_reason)r),
+				reap_reason_name((enum restart_reason)r),
 				(unsigned long long)parts->children.restarts.n[of][r]);
 		fprintf(out, "}");
 	}
@@ -332,7 +332,7 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 
 	FOR_EACH_RUN (run, &parts->targets)
 		profiling += run->phase == RUN_PROFILED;
-	ships_sum_spool(&parts->children, &spool);
+	ship_sum_spool(&parts->children, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "

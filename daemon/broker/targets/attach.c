@@ -284,7 +284,7 @@ static void make_ring_if_due(struct targets *ts, struct unwind *u)
 
 	if (!u->ring_due || ts->children->capture.fd < 0 || !has_opened_all_sessions(ts, u))
 		return;
-	r = unwind_make_ring(ts->children, u);
+	r = children_make_ring(ts->children, u);
 	u->ring_due = r < 0;
 	if (r < 0)
 		resource_shortage_note(-r, "the ring of sentry-profd-unwind");

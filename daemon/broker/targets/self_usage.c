@@ -44,7 +44,7 @@ static struct usage of_ships(const struct targets *ts)
 	struct usage sum = ts->children->ships_gone;
 
 	for (size_t i = 0; i < ts->children->n_ships; i++)
-		usage_add(&sum, &ts->children->ships[i]->child.usage);
+		children_add_usage(&sum, &ts->children->ships[i]->child.usage);
 	return sum;
 }
 
@@ -55,7 +55,7 @@ void self_usage_of_all(const struct targets *ts, struct usage own, struct usage 
 	ret[SELF_USAGE_UNWIND] = ts->children->unwinds_gone;
 	ret[SELF_USAGE_SHIP] = of_ships(ts);
 	for (size_t i = 0; i < ts->children->n_unwinds; i++)
-		usage_add(&ret[SELF_USAGE_UNWIND], &ts->children->unwinds[i]->child.usage);
+		children_add_usage(&ret[SELF_USAGE_UNWIND], &ts->children->unwinds[i]->child.usage);
 }
 
 void self_usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,

@@ -18,8 +18,8 @@
 
 static int name_paths(struct private_daemon *d)
 {
-	const int n =
-		snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX", temporary_directory());
+	const int n = snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX",
+			       spawn_temporary_directory());
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(d->dir))

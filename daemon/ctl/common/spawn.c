@@ -138,7 +138,7 @@ void helper_kill(struct helper *h)
 	h->pid = 0;
 }
 
-const char *temporary_directory(void)
+const char *spawn_temporary_directory(void)
 {
 	static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
 

@@ -90,6 +90,6 @@ void helper_kill(struct helper *h);
  * $TMPDIR, else "/tmp". A variable counts if it is an absolute path that the user may write to.
  * The string is static or of the environment; the caller does not free it.
  */
-const char *temporary_directory(void);
+const char *spawn_temporary_directory(void);
 
 #endif

@@ -313,7 +313,7 @@ static int eh_frame_by_phdr(struct cfi_source *s, const struct elf_file *f)
 	uint64_t skip;
 
 	if (!elf_file_phdr(f, PT_GNU_EH_FRAME, &phdr) || phdr.p_filesz < sizeof(head) ||
-	    pread_all(f->fd, &head, sizeof(head), phdr.p_offset) ||
+	    elf_file_pread(f->fd, &head, sizeof(head), phdr.p_offset) ||
 	    memcmp(&head, &usual_head, offsetof(struct table_head, count)) != 0)
 		return -ENODATA;
 	s->vaddr = phdr.p_vaddr + offsetof(struct table_head, to_section) +

@@ -15,7 +15,7 @@
 /* Before the contents of a .zdebug_ section: "ZLIB" and the size. */
 #define GNU_COMPRESSED_HEADER 12
 
-int pread_all(int fd, void *bytes, size_t n, uint64_t offset)
+int elf_file_pread(int fd, void *bytes, size_t n, uint64_t offset)
 {
 	uint8_t *p = bytes;
 
@@ -43,8 +43,9 @@ static bool headers_bounded(int fd)
 	Elf64_Ehdr ehdr;
 	Elf64_Shdr first;
 
-	if (pread_all(fd, &ehdr, sizeof(ehdr), 0) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
+	if (elf_file_pread(fd, &ehdr, sizeof(ehdr), 0) ||
+	    memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
 		return false;
 	if (ehdr.e_phnum == 0 || ehdr.e_phnum > ELF_PHDRS_MAX ||
@@ -52,7 +53,7 @@ static bool headers_bounded(int fd)
 		return false;
 	if (ehdr.e_shoff == 0 || ehdr.e_shnum != 0)
 		return true;
-	return pread_all(fd, &first, sizeof(first), ehdr.e_shoff) == 0 &&
+	return elf_file_pread(fd, &first, sizeof(first), ehdr.e_shoff) == 0 &&
 	       first.sh_size <= ELF_SECTIONS_MAX;
 }
 
@@ -168,7 +169,7 @@ int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size
 	bytes = malloc(size);
 	if (!bytes)
 		return -ENOMEM;
-	r = pread_all(f->fd, bytes, size, offset);
+	r = elf_file_pread(f->fd, bytes, size, offset);
 	if (r) {
 		free(bytes);
 		return r;
@@ -237,7 +238,7 @@ static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn, const GElf_Shd
 	uint64_t size = 0;
 
 	if (shdr->sh_size <= sizeof(header) ||
-	    pread_all(f->fd, header, sizeof(header), shdr->sh_offset) ||
+	    elf_file_pread(f->fd, header, sizeof(header), shdr->sh_offset) ||
 	    memcmp(header, "ZLIB", 4) != 0)
 		return -ENODATA;
 	for (size_t i = 4; i < sizeof(header); i++)

@@ -74,6 +74,6 @@ must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const G
  * Reads exactly n bytes at offset. Returns 0, -ENODATA if the file ends before,
  * or the error of pread(2).
  */
-must_check int pread_all(int fd, void *bytes, size_t n, uint64_t offset);
+must_check int elf_file_pread(int fd, void *bytes, size_t n, uint64_t offset);
 
 #endif

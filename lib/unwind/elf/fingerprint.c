@@ -29,7 +29,7 @@ static void add_part(const struct elf_file *f, uint64_t offset, uint64_t size,
 
 	part->size = (uint32_t)min_u64(size, sizeof(bytes));
 	if (part->size == 0 || !find_vaddr(f, offset, part->size, &part->vaddr) ||
-	    pread_all(f->fd, bytes, part->size, offset))
+	    elf_file_pread(f->fd, bytes, part->size, offset))
 		return;
 	part->hash = watch_part_hash(bytes, part->size);
 	ret->n++;

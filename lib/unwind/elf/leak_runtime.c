@@ -151,9 +151,10 @@ static enum leak_runtime find_needed(const struct elf_file *f)
 		memcpy(&entry, bytes + i, sizeof(entry));
 		if (entry.d_tag == DT_NEEDED && entry.d_un.d_val < strings.sh_size &&
 		    !__builtin_add_overflow(strings.sh_offset, entry.d_un.d_val, &at) &&
-		    pread_all(f->fd, name,
-			      (size_t)min_u64(sizeof(name) - 1, strings.sh_size - entry.d_un.d_val),
-			      at) == 0)
+		    elf_file_pread(
+			    f->fd, name,
+			    (size_t)min_u64(sizeof(name) - 1, strings.sh_size - entry.d_un.d_val),
+			    at) == 0)
 			found = runtime_of_library(name);
 	}
 	free(bytes);
@@ -171,7 +172,7 @@ static bool has_message(const struct elf_file *f, const GElf_Shdr *section)
 
 		if (!find_bytes(f, section, at, message_begin, n, &at))
 			return false;
-		if (pread_all(f->fd, text, rest, section->sh_offset + at + n) == 0 &&
+		if (elf_file_pread(f->fd, text, rest, section->sh_offset + at + n) == 0 &&
 		    memcmp(text, message_end, rest) == 0)
 			return true;
 		at++;

@@ -200,7 +200,7 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 	     fp += 8) {
 		uint64_t ra;
 
-		if (has_offset && (stack_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
+		if (has_offset && (stack_bytes_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
 				   !unwind_space_covers(w->space, cpu_return_address(ra) - 1)))
 			continue;
 		rate_candidate(&s, fp);

@@ -90,7 +90,7 @@ static bool has_crc(int fd, uint32_t crc)
 	for (uint64_t pos = 0; pos < (uint64_t)st.st_size;) {
 		size_t n = (size_t)min_u64((uint64_t)st.st_size - pos, sizeof(block));
 
-		if (pread_all(fd, block, n, pos))
+		if (elf_file_pread(fd, block, n, pos))
 			return false;
 		its = lzma_crc32(block, n, its);
 		pos += n;

@@ -20,7 +20,7 @@ static int hash_contents(int fd, uint64_t size, uint64_t seed, uint64_t ret[2])
 	ret[0] = ret[1] = 0;
 	for (uint64_t pos = 0; pos < size;) {
 		size_t n = (size_t)min_u64(size - pos, sizeof(bytes));
-		int r = pread_all(fd, bytes, n, pos);
+		int r = elf_file_pread(fd, bytes, n, pos);
 
 		if (r)
 			return r;

@@ -223,7 +223,7 @@ int perf_map_update(struct perf_map *m)
 		size_t n = (size_t)min_u64(size - m->read_to, sizeof(block));
 		size_t used;
 
-		if (pread_all(m->fd, block, n, m->read_to))
+		if (elf_file_pread(m->fd, block, n, m->read_to))
 			break;
 		r = add_lines(m, block, n, &used);
 		/*

@@ -6,8 +6,8 @@
 /* Entries of the stack. DWARF has no limit; real CFI needs 3. */
 #define DEPTH_MAX 32
 
-enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
-			    uint64_t *ret)
+enum expr_result stack_bytes_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
+				  uint64_t *ret)
 {
 	const uint8_t *from;
 	uint64_t value = 0;
@@ -170,7 +170,7 @@ enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct fra
 		case DW_OP_deref_size:
 			if (o->value < 1 || o->value > 8)
 				return EXPR_INVALID;
-			if (stack_read(stack, s[depth], (size_t)o->value, &t)) {
+			if (stack_bytes_read(stack, s[depth], (size_t)o->value, &t)) {
 				*ret_missing = s[depth];
 				return EXPR_UNREADABLE;
 			}

@@ -71,8 +71,8 @@ int expr_op_known(uint8_t op);
  * Reads size bytes (at most 8) at addr as a little-endian number. Returns
  * EXPR_OK or EXPR_UNREADABLE.
  */
-enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
-			    uint64_t *ret);
+enum expr_result stack_bytes_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
+				  uint64_t *ret);
 
 /*
  * Evaluates n operations; *ret is the result if EXPR_OK is returned. The stack is empty at the

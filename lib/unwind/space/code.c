@@ -72,7 +72,7 @@ static size_t code_read(const struct code_query *c, uint64_t vaddr, uint8_t *byt
 		return 0;
 	n = (size_t)min_u64(n, left);
 	fd = cache_fd(cache, image, &source);
-	if (fd >= 0 && pread_all(fd, bytes, n, offset) == 0)
+	if (fd >= 0 && elf_file_pread(fd, bytes, n, offset) == 0)
 		return n;
 	image->unread_at = cache->clock;
 	cache->unread_at = cache->clock;

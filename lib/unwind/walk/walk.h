@@ -84,7 +84,7 @@ static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 	uint64_t size = w->stack.hi - w->stack.lo;
 
 	if (addr < w->stack.lo || size < 8 || at > size - 8)
-		return stack_read(&w->stack, addr, 8, ret) == EXPR_OK;
+		return stack_bytes_read(&w->stack, addr, 8, ret) == EXPR_OK;
 	memcpy(ret, w->stack.bytes + at, 8);
 	if (addr + 8 > w->top)
 		w->top = addr + 8;

@@ -187,7 +187,7 @@ TEST(sections_above_the_limit_are_not_read)
 	ck_assert(source.too_large);
 	lines_source_close(&source);
 	/* A file without sections is not incomplete. */
-	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
+	OK(elf_file_pread(fd, &ehdr, sizeof(ehdr), 0));
 	ehdr.e_phoff = sizeof(ehdr);
 	ehdr.e_phnum = 1;
 	ehdr.e_shoff = 0;
@@ -211,7 +211,7 @@ static uint8_t *read_whole(size_t *ret_size)
 	*ret_size = (size_t)st.st_size;
 	bytes = malloc(*ret_size);
 	ck_assert_ptr_nonnull(bytes);
-	OK(pread_all(fd, bytes, *ret_size, 0));
+	OK(elf_file_pread(fd, bytes, *ret_size, 0));
 	return bytes;
 }
 

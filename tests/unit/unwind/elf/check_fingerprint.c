@@ -27,13 +27,13 @@ static void read_library(const char *name, bool with_id, struct fingerprint *ret
 		uint8_t bytes[WATCH_BYTES];
 
 		ck_assert_uint_le(ret->parts[i].size, WATCH_BYTES);
-		OK(pread_all(fd, bytes, ret->parts[i].size, ret->parts[i].vaddr));
+		OK(elf_file_pread(fd, bytes, ret->parts[i].size, ret->parts[i].vaddr));
 		ck_assert_uint_eq(ret->parts[i].hash, watch_part_hash(bytes, ret->parts[i].size));
 	}
 	if (with_id) {
 		uint8_t bytes[BUILD_ID_MAX];
 
-		OK(pread_all(fd, bytes, id.size, ret->parts[0].vaddr));
+		OK(elf_file_pread(fd, bytes, id.size, ret->parts[0].vaddr));
 		ck_assert_mem_eq(bytes, id.bytes, id.size);
 	}
 	elf_file_close(&f);

@@ -72,7 +72,7 @@ static int with_other_text(const char *name, const char *text, const char *other
 	uint8_t *bytes = malloc(size), *at = bytes;
 
 	ck_assert_ptr_nonnull(bytes);
-	OK(pread_all(fd, bytes, size, 0));
+	OK(elf_file_pread(fd, bytes, size, 0));
 	close_fd(&fd);
 	while ((at = memmem(at, size - (size_t)(at - bytes), text, n)) != NULL)
 		memcpy(at, other, n);

@@ -171,8 +171,8 @@ static int make_file(const Elf64_Sym *v, const size_t *at, size_t n, uint64_t si
 	memset(names + 1, 'x', LONG_NAME);
 	fd = fuzz_elf(sections, array_size(sections));
 	/* The table is a hole behind the other parts of the file. */
-	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
-	OK(pread_all(fd, &shdr, sizeof(shdr), ehdr.e_shoff + 2 * sizeof(shdr)));
+	OK(elf_file_pread(fd, &ehdr, sizeof(ehdr), 0));
+	OK(elf_file_pread(fd, &shdr, sizeof(shdr), ehdr.e_shoff + 2 * sizeof(shdr)));
 	end = (uint64_t)lseek(fd, 0, SEEK_END);
 	shdr.sh_offset = end;
 	shdr.sh_size = size;

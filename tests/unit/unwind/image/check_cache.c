@@ -497,7 +497,7 @@ static void copy_bytes(int from, int to)
 
 	OK(fstat(from, &st));
 	bytes = malloc((size_t)st.st_size);
-	OK(pread_all(from, bytes, (size_t)st.st_size, 0));
+	OK(elf_file_pread(from, bytes, (size_t)st.st_size, 0));
 	OK(write_all(to, bytes, (size_t)st.st_size));
 	free(bytes);
 }
@@ -523,9 +523,9 @@ static void find_code(int fd)
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr p;
 
-	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
+	OK(elf_file_pread(fd, &ehdr, sizeof(ehdr), 0));
 	for (unsigned int i = 0; i < ehdr.e_phnum; i++) {
-		OK(pread_all(fd, &p, sizeof(p), ehdr.e_phoff + i * sizeof(p)));
+		OK(elf_file_pread(fd, &p, sizeof(p), ehdr.e_phoff + i * sizeof(p)));
 		if (p.p_type == PT_LOAD && (p.p_flags & PF_X) != 0)
 			break;
 	}
@@ -749,7 +749,7 @@ static off_t find_build_id(const struct image *image)
 	ck_assert(image->id.is_real);
 	OK(fstat(copies.fds[0], &st));
 	bytes = malloc((size_t)st.st_size);
-	OK(pread_all(copies.fds[0], bytes, (size_t)st.st_size, 0));
+	OK(elf_file_pread(copies.fds[0], bytes, (size_t)st.st_size, 0));
 	found = memmem(bytes, (size_t)st.st_size, image->id.bytes, image->id.size);
 	ck_assert_ptr_nonnull(found);
 	at = found - bytes;
@@ -822,7 +822,7 @@ TEST(without_a_build_id_section_headers_and_modification_time_count)
 	ck_assert_int_eq(open_again(space), -ESTALE);
 	OK(futimens(copies.fds[0], times));
 	ck_assert_int_ge(open_again(space), 0);
-	OK(pread_all(copies.fds[0], &ehdr, sizeof(ehdr), 0));
+	OK(elf_file_pread(copies.fds[0], &ehdr, sizeof(ehdr), 0));
 	/* The flags of the second section. */
 	write_word((off_t)(ehdr.e_shoff + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_flags)),
 		   0x7ff);
@@ -837,12 +837,12 @@ static void strip_copy(void)
 {
 	Elf64_Ehdr ehdr;
 
-	OK(pread_all(copies.fds[0], &ehdr, sizeof(ehdr), 0));
+	OK(elf_file_pread(copies.fds[0], &ehdr, sizeof(ehdr), 0));
 	for (unsigned int i = 0; i < ehdr.e_shnum; i++) {
 		const uint64_t at = ehdr.e_shoff + i * sizeof(Elf64_Shdr);
 		Elf64_Shdr shdr;
 
-		OK(pread_all(copies.fds[0], &shdr, sizeof(shdr), at));
+		OK(elf_file_pread(copies.fds[0], &shdr, sizeof(shdr), at));
 		if (shdr.sh_type == SHT_SYMTAB ||
 		    (shdr.sh_type == SHT_PROGBITS && (shdr.sh_flags & SHF_ALLOC) == 0))
 			write_word((off_t)(at + offsetof(Elf64_Shdr, sh_type)), SHT_NOBITS);

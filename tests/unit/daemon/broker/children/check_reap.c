@@ -31,16 +31,16 @@ TEST(each_restart_is_counted_by_its_reason)
 {
 	const uint64_t *n = c.restarts.n[CHILD_CAPTURE];
 
-	restarts_count(&c.restarts, &c.capture, SIGSEGV);
+	reap_count_restarts(&c.restarts, &c.capture, SIGSEGV);
 	ck_assert_uint_eq(n[RESTART_SIGNAL], 1);
-	restarts_count(&c.restarts, &c.capture, W_EXITCODE(1, 0));
+	reap_count_restarts(&c.restarts, &c.capture, W_EXITCODE(1, 0));
 	ck_assert_uint_eq(n[RESTART_STATUS], 1);
 	/* Killed by the broker, so the status does not matter. */
 	c.capture.state = CHILD_KILLED;
-	restarts_count(&c.restarts, &c.capture, SIGKILL);
+	reap_count_restarts(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_MISBEHAVED], 1);
 	c.capture.state = CHILD_HUNG;
-	restarts_count(&c.restarts, &c.capture, SIGKILL);
+	reap_count_restarts(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
 	ck_assert_uint_eq(sum(), 4);
 }
@@ -50,9 +50,9 @@ TEST(each_restart_is_counted_by_its_child)
 	const struct child ship = {.type = &child_types[CHILD_SHIP]};
 	const struct child unwind = {.type = &child_types[CHILD_UNWIND]};
 
-	restarts_count(&c.restarts, &ship, SIGKILL);
+	reap_count_restarts(&c.restarts, &ship, SIGKILL);
 	ck_assert_uint_eq(c.restarts.n[CHILD_SHIP][RESTART_SIGNAL], 1);
-	restarts_count(&c.restarts, &unwind, SIGKILL);
+	reap_count_restarts(&c.restarts, &unwind, SIGKILL);
 	ck_assert_uint_eq(c.restarts.n[CHILD_UNWIND][RESTART_SIGNAL], 1);
 	ck_assert_uint_eq(sum(), 2);
 }
@@ -61,6 +61,6 @@ TEST(each_reason_has_a_name_of_its_own)
 {
 	for (int i = 0; i < RESTART_REASON_N; i++)
 		for (int j = 0; j <= i; j++)
-			ck_assert((strcmp(restart_reason_name(i), restart_reason_name(j)) == 0) ==
+			ck_assert((strcmp(reap_reason_name(i), reap_reason_name(j)) == 0) ==
 				  (i == j));
 }
