@@ -224,7 +224,7 @@ AARCH64_CC = clang --target=aarch64-linux-gnu -Qunused-arguments \
 	-isystem /usr/aarch64-linux-gnu/include -idirafter /usr/include \
 	-idirafter /usr/include/x86_64-linux-gnu
 AARCH64_CHECKS = $(addprefix $(B)/tests/unwind/, \
-	aarch64/check_cpu_aarch64 check_recorded dwarf/check_rule elf/check_plt)
+	cpu/check_cpu_aarch64 check_recorded dwarf/check_rule elf/check_plt)
 
 executables: $(BINS)
 	@:

@@ -3,7 +3,7 @@
  * its machine code. It is the processor that this is compiled for. With UNWIND_FOR_AARCH64 it
  * is aarch64 on any machine, so that the tests can unwind samples recorded there.
  *
- * x86_64/cpu_x86_64.c or aarch64/cpu_aarch64.c implements the functions. They are pure: code
+ * cpu/cpu_x86_64.c or cpu/cpu_aarch64.c implements the functions. They are pure: code
  * is passed as bytes, n of which are valid.
  */
 #ifndef LIB_UNWIND_CPU_H

@@ -14,7 +14,7 @@
 
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/unwind.h"
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/rule_step.h"
 
 #define IMAGE	 UINT64_C(0x400000)
 #define STACK	 UINT64_C(0x7fff00000000)

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "lib/unwind/x86_64/x86_64_insn.h"
-#include "lib/unwind/x86_64/x86_64_path.h"
+#include "lib/unwind/cpu/x86_64_insn.h"
+#include "lib/unwind/cpu/x86_64_path.h"
 #include "tests/unit/unwind/code_text.h"
 
 #define STEPS_MAX 4096

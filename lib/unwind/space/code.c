@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/x86_64/x86_64_path.h"
+#include "lib/unwind/cpu/x86_64_path.h"
 
 /* Answers kept for one image. Above that all of them are forgotten. */
 #define ANSWERS_MAX (256u * 1024)

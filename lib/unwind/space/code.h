@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "lib/unwind/space/space.h"
-#include "lib/unwind/x86_64/x86_64_path.h"
+#include "lib/unwind/cpu/x86_64_path.h"
 
 enum code_call {
 	CODE_CALL_NONE, /* no call ends at addr: it is no return address */
@@ -111,7 +111,7 @@ bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, ui
 			  struct code_path *ret);
 
 /*
- * x86_64_installs_handler() (x86_64/x86_64_path.h) of the code at addr, in a function whose rule
+ * x86_64_installs_handler() (cpu/x86_64_path.h) of the code at addr, in a function whose rule
  * has may_install_handler (rules/rows.h). Returns false if the code cannot be read.
  */
 bool code_installs_handler(struct unwind_space *s, uint64_t addr);

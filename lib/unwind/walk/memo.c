@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
+#include "lib/unwind/walk/rule_step.h"
 
 #define SP CPU_SP
 #define FP CPU_FP

@@ -19,7 +19,7 @@
 
 #include "lib/unwind/space/memos.h"
 #include "lib/unwind/unwind.h"
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/walk_state.h"
 
 /* A walk in progress: the frames so far that a memo could keep, innermost first. */
 struct memo_walk {

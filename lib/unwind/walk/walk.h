@@ -1,134 +1,21 @@
 /*
- * Exact steps: from a frame to its caller by an unwind rule, on a copied stack. Also
- * declares the state of a walk. step_to_caller() (guess/step.h) uses this module if the frame's
- * address has a rule.
- *
- * A walk reads registers and stack bytes of the sample, and nothing else of the target.
+ * The loop of a walk: from the innermost frame of a copied stack to the root, step by step.
  */
 #ifndef LIB_UNWIND_WALK_WALK_H
 #define LIB_UNWIND_WALK_WALK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "lib/unwind/rules/expr.h"
-#include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/unwind.h"
+#include "lib/unwind/walk/walk_state.h"
 
 /*
- * The limit of walk.guess_cost, in units of about 5 ns: about 0.7 ms for all guesses and
- * searches of a walk. One long search takes half of the limit. A target can arrange its memory so
- * that each frame needs a search; such a walk ends when the limit is reached.
+ * Walks from f, the innermost frame, to the end of the stack, or for max_frames frames. w has the
+ * sample's stack; the frames go to ret. tid: the thread whose last walk can be reused, unless
+ * w->all_saved is set. Adds w->guess_cost to ret->guess_cost.
  */
-#define WALK_GUESS_COST_MAX (1u << 17)
-
-/* A frame of the walk, and the state from which the next step finds its caller. */
-struct walk_frame {
-	struct frame_regs regs;
-	uint64_t addr;		       /* as in unwind_frame */
-	bool is_leaf;		       /* as in unwind_frame */
-	bool by_heuristic;	       /* as in unwind_frame */
-	bool interrupted;	       /* by a signal; the frame below is a trampoline */
-	bool not_called;	       /* the last step found that no call led to addr */
-	bool sp_is_minimum;	       /* the real stack pointer may be above regs' */
-	uint32_t signals;	       /* number of signal frames so far */
-	const struct pc_info *pc_info; /* the pc_info of walk_lookup() if known, or NULL */
-};
-
-/* How the last step found the caller; memo.h keeps simple steps. */
-struct walk_step {
-	/*
-	 * The step was made by a simple rule. So it depended only on the frame's address, sp
-	 * and fp, and on the stack words at ra_at and, if fp_read is set, fp_at.
-	 */
-	bool is_simple;
-	bool fp_read;
-	int32_t ra_at; /* offsets of these words from the caller's sp */
-	int32_t fp_at;
-	struct image *image; /* the image that has the rule; may be NULL */
-};
-
-struct walk {
-	struct unwind_space *space;
-	struct stack_bytes stack;
-	bool capped;	    /* the stack continues above the copied bytes */
-	bool second_capped; /* the same for the second range of the stack */
-	/*
-	 * Restore all callee-saved registers, not only the frame pointer. A walk that
-	 * ends with an unknown register is repeated so.
-	 */
-	bool all_saved;
-	bool confirming;       /* this walk only confirms a path (guess/step.c) */
-	uint64_t top;	       /* as unwind_stack.stack_top */
-	uint64_t missing;      /* as unwind_stack.missing */
-	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most WALK_GUESS_COST_MAX */
-	uint64_t second;       /* as unwind_stack.second */
-	struct walk_step step; /* the last one */
-};
-
-/* The result of a step that found a caller. Other results say why there is none. */
-#define WALK_ON UNWIND_END_N
-
-/* Returns the address by which a frame is looked up: within the call, if it has called. */
-static inline uint64_t walk_lookup(const struct walk_frame *f)
-{
-	return f->is_leaf ? f->addr : f->addr - 1;
-}
-
-/* Reads 8 bytes of the stack, and raises w->top. Returns false if they were not copied. */
-static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
-{
-	uint64_t at = addr - w->stack.lo;
-	uint64_t size = w->stack.hi - w->stack.lo;
-
-	if (addr < w->stack.lo || size < 8 || at > size - 8)
-		return stack_bytes_read(&w->stack, addr, 8, ret) == EXPR_OK;
-	memcpy(ret, w->stack.bytes + at, 8);
-	if (addr + 8 > w->top)
-		w->top = addr + 8;
-	return true;
-}
-
-/* Returns the address of the instruction that the frame executes next. */
-static inline uint64_t walk_next_pc(const struct walk_frame *f)
-{
-	return f->is_leaf || f->interrupted ? walk_lookup(f) : f->addr;
-}
-
-/*
- * Returns the reason for the end of a walk that cannot read n bytes at addr: UNWIND_END_UNREADABLE,
- * UNWIND_END_CAPPED or UNWIND_END_BAD_CFA. Sets w->missing or w->second.
- */
-enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
-				size_t n);
-
-/*
- * The functions below move f to its caller and return WALK_ON, or return why there is no caller:
- * then addr and is_leaf of f are unchanged, but its registers may have changed.
- */
-
-/* Moves f to the caller with the return address ra. f has the caller's registers already. */
-enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
-
-/* Moves f to the frame that a signal interrupted. f has that frame's registers already. */
-enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
-
-/* Moves f by a simple rule. image is the image that has the rule; may be NULL. */
-enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
-				    struct image *image);
-
-/* Moves f by the full rule of p. */
-enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p);
-
-/* Moves f by the rule of p, which must not be RULE_CFA_NONE. */
-static inline enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
-					   const struct pc_info *p)
-{
-	if (p->rule->cfa != RULE_CFA_FULL)
-		return walk_by_simple_rule(w, f, p->rule, p->image);
-	return walk_by_full_rule(w, f, p);
-}
+void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
+		 struct unwind_stack *ret);
 
 #endif

@@ -2,7 +2,7 @@
  * Compares walks of real programs, frame by frame, with the stacks that the programs print, with
  * libunwind-ptrace at the same stop, and with walks that know only sp and pc.
  */
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/rule_step.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "lib/unwind/x86_64/x86_64_path.h"
+#include "lib/unwind/cpu/x86_64_path.h"
 
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/unwind/x86_64/x86_64_insn.h"
+#include "lib/unwind/cpu/x86_64_insn.h"
 
 /* Branches that were not followed yet. */
 #define PENDING_MAX 64

@@ -6,8 +6,8 @@
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter
  * 2 (formats) and appendix A (opcode maps).
  */
-#ifndef LIB_UNWIND_X86_64_X86_64_INSN_H
-#define LIB_UNWIND_X86_64_X86_64_INSN_H
+#ifndef LIB_UNWIND_CPU_X86_64_INSN_H
+#define LIB_UNWIND_CPU_X86_64_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
-#include "lib/unwind/guess/search.h"
+#include "lib/unwind/walk/search.h"
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/guess/step.h"
 #include "lib/unwind/space/code.h"
+#include "lib/unwind/walk/rule_step.h"
+#include "lib/unwind/walk/step.h"
 
 #define SP CPU_SP
 #define FP CPU_FP

@@ -1,4 +1,4 @@
-#include "lib/unwind/x86_64/x86_64_insn.h"
+#include "lib/unwind/cpu/x86_64_insn.h"
 
 #include <string.h>
 

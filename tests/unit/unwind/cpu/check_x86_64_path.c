@@ -1,9 +1,9 @@
 /* Tests of the decoder and of paths, with instructions and code given as bytes. */
-#include "lib/unwind/x86_64/x86_64_path.h"
+#include "lib/unwind/cpu/x86_64_path.h"
 #include "tests/unit/unwind/code_text.h"
 
 #include "lib/base/util.h"
-#include "lib/unwind/x86_64/x86_64_insn.h"
+#include "lib/unwind/cpu/x86_64_insn.h"
 #include "tests/unit/suite.h"
 
 static const struct {

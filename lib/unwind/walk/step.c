@@ -1,8 +1,9 @@
-#include "lib/unwind/guess/step.h"
+#include "lib/unwind/walk/step.h"
 
 #include "lib/unwind/cpu.h"
+#include "lib/unwind/cpu/x86_64_path.h"
 #include "lib/unwind/space/code.h"
-#include "lib/unwind/x86_64/x86_64_path.h"
+#include "lib/unwind/walk/rule_step.h"
 
 #define SP CPU_SP
 #define FP CPU_FP

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/util.h"
-#include "lib/unwind/x86_64/x86_64_insn.h"
+#include "lib/unwind/cpu/x86_64_insn.h"
 
 #if CPU_ELF_MACHINE == EM_X86_64
 

@@ -3,8 +3,8 @@
  * along the paths that it can take from an instruction to a ret, or from the start of a
  * function to an instruction.
  */
-#ifndef LIB_UNWIND_X86_64_X86_64_PATH_H
-#define LIB_UNWIND_X86_64_X86_64_PATH_H
+#ifndef LIB_UNWIND_CPU_X86_64_PATH_H
+#define LIB_UNWIND_CPU_X86_64_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,11 +2,11 @@
  * Tests of the search for a frame pointer, on made-up stacks with code of this program: which
  * candidate is chosen, and the limit of the cost for a whole stack.
  */
-#include "lib/unwind/guess/search.h"
+#include "lib/unwind/walk/search.h"
 
 #include <sys/mman.h>
 
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/rule_step.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
 

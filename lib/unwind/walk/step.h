@@ -1,6 +1,6 @@
 /*
  * One step of a walk, from a frame to its caller: by the rule of its address if there is one
- * (walk/walk.h), otherwise by a guess.
+ * (walk/rule_step.h), otherwise by a guess.
  *
  * A guess uses the machine code at the address (space/code.h), or the frame pointer. It is made if
  * the address has no rule.
@@ -11,10 +11,10 @@
  * was found by a rule, with one exception: the stack pointer was known as a lower bound only
  * (sp_is_minimum), and the rule counts from the stack pointer.
  */
-#ifndef LIB_UNWIND_GUESS_STEP_H
-#define LIB_UNWIND_GUESS_STEP_H
+#ifndef LIB_UNWIND_WALK_STEP_H
+#define LIB_UNWIND_WALK_STEP_H
 
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/walk_state.h"
 
 /*
  * Moves f to its caller and returns WALK_ON, or returns why there is no caller: then addr and

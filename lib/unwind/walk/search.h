@@ -8,12 +8,12 @@
  * - Is the frame as large as the code of the function says?
  * - Does the walk from there reach the root, or the end of the copy?
  */
-#ifndef LIB_UNWIND_GUESS_SEARCH_H
-#define LIB_UNWIND_GUESS_SEARCH_H
+#ifndef LIB_UNWIND_WALK_SEARCH_H
+#define LIB_UNWIND_WALK_SEARCH_H
 
 #include <stdbool.h>
 
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/walk_state.h"
 
 /*
  * Sets the frame pointer of f, whose step ended with an unknown register. Returns false, and

@@ -1,0 +1,44 @@
+/*
+ * Exact steps: from a frame to its caller by an unwind rule, on a copied stack. step.h uses this
+ * module if the frame's address has a rule.
+ */
+#ifndef LIB_UNWIND_WALK_RULE_STEP_H
+#define LIB_UNWIND_WALK_RULE_STEP_H
+
+#include "lib/unwind/walk/walk_state.h"
+
+/*
+ * Returns the reason for the end of a walk that cannot read n bytes at addr: UNWIND_END_UNREADABLE,
+ * UNWIND_END_CAPPED or UNWIND_END_BAD_CFA. Sets w->missing or w->second.
+ */
+enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
+				size_t n);
+
+/*
+ * The functions below move f to its caller and return WALK_ON, or return why there is no caller:
+ * then addr and is_leaf of f are unchanged, but its registers may have changed.
+ */
+
+/* Moves f to the caller with the return address ra. f has the caller's registers already. */
+enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
+
+/* Moves f to the frame that a signal interrupted. f has that frame's registers already. */
+enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
+
+/* Moves f by a simple rule. image is the image that has the rule; may be NULL. */
+enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
+				    struct image *image);
+
+/* Moves f by the full rule of p. */
+enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p);
+
+/* Moves f by the rule of p, which must not be RULE_CFA_NONE. */
+static inline enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
+					   const struct pc_info *p)
+{
+	if (p->rule->cfa != RULE_CFA_FULL)
+		return walk_by_simple_rule(w, f, p->rule, p->image);
+	return walk_by_full_rule(w, f, p);
+}
+
+#endif

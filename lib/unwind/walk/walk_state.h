@@ -1,0 +1,104 @@
+/*
+ * The state of a walk from the innermost frame of a copied stack to the root. The modules of this
+ * folder share it:
+ *
+ *     walk.h       the loop: step by step to the end
+ *     step.h       one step: by the rule of the frame's address, otherwise by a guess
+ *     rule_step.h  exact steps, by rules
+ *     search.h     finds a frame pointer that a rule needs and the walk does not know
+ *     memo.h       reuses the last walk of the thread
+ *
+ * A walk reads registers and stack bytes of the sample, and nothing else of the target.
+ */
+#ifndef LIB_UNWIND_WALK_WALK_STATE_H
+#define LIB_UNWIND_WALK_WALK_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "lib/unwind/rules/expr.h"
+#include "lib/unwind/space/pc_info.h"
+#include "lib/unwind/unwind.h"
+
+/*
+ * The limit of walk.guess_cost, in units of about 5 ns: about 0.7 ms for all guesses and
+ * searches of a walk. One long search takes half of the limit. A target can arrange its memory so
+ * that each frame needs a search; such a walk ends when the limit is reached.
+ */
+#define WALK_GUESS_COST_MAX (1u << 17)
+
+/* A frame of the walk, and the state from which the next step finds its caller. */
+struct walk_frame {
+	struct frame_regs regs;
+	uint64_t addr;		       /* as in unwind_frame */
+	bool is_leaf;		       /* as in unwind_frame */
+	bool by_heuristic;	       /* as in unwind_frame */
+	bool interrupted;	       /* by a signal; the frame below is a trampoline */
+	bool not_called;	       /* the last step found that no call led to addr */
+	bool sp_is_minimum;	       /* the real stack pointer may be above regs' */
+	uint32_t signals;	       /* number of signal frames so far */
+	const struct pc_info *pc_info; /* the pc_info of walk_lookup() if known, or NULL */
+};
+
+/* How the last step found the caller; memo.h keeps simple steps. */
+struct walk_step {
+	/*
+	 * The step was made by a simple rule. So it depended only on the frame's address, sp
+	 * and fp, and on the stack words at ra_at and, if fp_read is set, fp_at.
+	 */
+	bool is_simple;
+	bool fp_read;
+	int32_t ra_at; /* offsets of these words from the caller's sp */
+	int32_t fp_at;
+	struct image *image; /* the image that has the rule; may be NULL */
+};
+
+struct walk {
+	struct unwind_space *space;
+	struct stack_bytes stack;
+	bool capped;	    /* the stack continues above the copied bytes */
+	bool second_capped; /* the same for the second range of the stack */
+	/*
+	 * Restore all callee-saved registers, not only the frame pointer. A walk that
+	 * ends with an unknown register is repeated so.
+	 */
+	bool all_saved;
+	bool confirming;       /* this walk only confirms a path (walk/step.c) */
+	uint64_t top;	       /* as unwind_stack.stack_top */
+	uint64_t missing;      /* as unwind_stack.missing */
+	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most WALK_GUESS_COST_MAX */
+	uint64_t second;       /* as unwind_stack.second */
+	struct walk_step step; /* the last one */
+};
+
+/* The result of a step that found a caller. Other results say why there is none. */
+#define WALK_ON UNWIND_END_N
+
+/* Returns the address by which a frame is looked up: within the call, if it has called. */
+static inline uint64_t walk_lookup(const struct walk_frame *f)
+{
+	return f->is_leaf ? f->addr : f->addr - 1;
+}
+
+/* Reads 8 bytes of the stack, and raises w->top. Returns false if they were not copied. */
+static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
+{
+	uint64_t at = addr - w->stack.lo;
+	uint64_t size = w->stack.hi - w->stack.lo;
+
+	if (addr < w->stack.lo || size < 8 || at > size - 8)
+		return stack_bytes_read(&w->stack, addr, 8, ret) == EXPR_OK;
+	memcpy(ret, w->stack.bytes + at, 8);
+	if (addr + 8 > w->top)
+		w->top = addr + 8;
+	return true;
+}
+
+/* Returns the address of the instruction that the frame executes next. */
+static inline uint64_t walk_next_pc(const struct walk_frame *f)
+{
+	return f->is_leaf || f->interrupted ? walk_lookup(f) : f->addr;
+}
+
+#endif
