@@ -1,4 +1,4 @@
-"""A control group with 60 % of a core."""
+"""A control group with a quota."""
 
 import contextlib
 import os
@@ -15,11 +15,11 @@ def inside(group):
 
 
 @contextlib.contextmanager
-def made():
-    """Gives a directory of the group, in which no process may be left at the end."""
-    top, files = TOP, {'cpu.max': '60000 100000'}
+def made(percent=60):
+    """Gives a directory of a group with so much of a core, in which no process may be left at the end."""
+    top, files = TOP, {'cpu.max': f'{percent * 1000} 100000'}
     if (TOP / 'cpu' / 'cpu.cfs_quota_us').exists():
-        top, files = TOP / 'cpu', {'cpu.cfs_period_us': 100000, 'cpu.cfs_quota_us': 60000}
+        top, files = TOP / 'cpu', {'cpu.cfs_period_us': 100000, 'cpu.cfs_quota_us': percent * 1000}
         # If real-time tasks also have quotas, a new group may have none.
         if (top / 'cpu.rt_runtime_us').exists():
             files['cpu.rt_runtime_us'] = 10000

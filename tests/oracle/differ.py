@@ -328,12 +328,12 @@ def place(stack):
            f'{os.path.basename(last.module) or "memory without a file"}'
 
 
-def is_alive(pid):
+def has_memory(pid):
+    """False for a process that ends: it may have no memory any more and not be a zombie yet."""
     try:
-        stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
-    except FileNotFoundError:
+        return pathlib.Path(f'/proc/{pid}/maps').read_text() != ''
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return stat.rpartition(')')[2].split()[0] != 'Z'
 
 
 def differ(pid, stops, seed, steps):
@@ -341,7 +341,7 @@ def differ(pid, stops, seed, steps):
     done = subprocess.run(
         [BUILD / 'oracle/differ', str(pid), str(stops), str(seed), str(steps)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    if is_alive(pid):
+    if has_memory(pid):
         done.check_returncode()
     return [json.loads(line) for line in done.stdout.splitlines()]
 
