@@ -10,10 +10,10 @@
 
 #include "daemon/broker/state/options.h"
 #include "daemon/common/landlock.h"
-#include "daemon/common/output_format.h"
-#include "daemon/common/random.h"
 #include "daemon/common/log.h"
+#include "daemon/common/output_format.h"
 #include "daemon/common/privileges.h"
+#include "daemon/common/random.h"
 #include "daemon/common/spawn.h"
 #include "daemon/msg/msg.h"
 #include "lib/base/shell_word.h"

@@ -33,8 +33,8 @@
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 #include "lib/capture/crash.h"
-#include "lib/capture/held_exec.h"
 #include "lib/capture/detach.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/reap.h"
 
 /* The longest wait for credits at the end. */

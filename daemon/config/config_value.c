@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "daemon/config/accounts.h"
-#include "daemon/process/process_facts.h"
 #include "daemon/process/process.h"
+#include "daemon/process/process_facts.h"
 #include "lib/base/digits.h"
 #include "proto/dsn.h"
 #include "proto/profile.h"

@@ -5,11 +5,11 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/memory.h"
+#include "lib/capture/proc/status.h"
+#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/restart/repair.h"
 #include "lib/capture/snapshot.h"
-#include "lib/capture/proc/status.h"
 
 /* Pause between two calls of tracee_wait(); with timer slack about 70 us. */
 #define STOP_POLL_NS (10 * NS_PER_US)

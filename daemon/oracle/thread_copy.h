@@ -16,9 +16,9 @@
 
 #include "daemon/oracle/live.h"
 #include "lib/base/util.h"
+#include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/snapshot.h"
-#include "lib/capture/ptrace/tracee.h"
 
 struct thread_stop {
 	int32_t tid;

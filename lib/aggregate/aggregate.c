@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "lib/aggregate/cut.h"
-#include "lib/aggregate/expand.h"
 #include "lib/aggregate/dedup.h"
+#include "lib/aggregate/expand.h"
 #include "lib/aggregate/functions.h"
 #include "lib/aggregate/lookup.h"
 #include "lib/aggregate/names.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/aggregate/names.h"
 #include "lib/base/array.h"
 #include "lib/base/escape.h"
-#include "lib/aggregate/names.h"
 #include "lib/base/utf8.h"
 
 /* Width of the name column. A longer name moves its module to the right. */

@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 #include "lib/aggregate/stacks.h"
-#include "lib/base/text.h"
 #include "lib/base/table.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "proto/profile.h"
 

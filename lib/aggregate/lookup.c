@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "lib/aggregate/names.h"
+#include "lib/base/array.h"
 #include "lib/base/utf8.h"
 
 void lookup_init(struct lookup *l, uint64_t hash_seed)

@@ -16,8 +16,8 @@
 
 #include "lib/aggregate/in_app.h"
 #include "lib/aggregate/stacks.h"
-#include "lib/base/text.h"
 #include "lib/base/table.h"
+#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 #include "proto/profile.h"

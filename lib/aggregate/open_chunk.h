@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "lib/aggregate/names.h"
-#include "lib/aggregate/window.h"
 #include "lib/aggregate/stacks.h"
+#include "lib/aggregate/window.h"
 #include "lib/base/table.h"
 #include "lib/base/util.h"
 #include "proto/profile.h"

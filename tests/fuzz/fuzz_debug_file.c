@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/image/debug_file.h"
 #include "lib/unwind/elf/unpack.h"
+#include "lib/unwind/image/debug_file.h"
 
 enum { LINK, PACKED, UNPACKED, ZSTD, KINDS };
 

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/msg/msg_io.h"
 #include "daemon/common/drain.h"
-#include "daemon/common/resource_shortage.h"
 #include "daemon/common/log.h"
-#include "lib/base/token_bucket.h"
+#include "daemon/common/resource_shortage.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
+#include "lib/base/token_bucket.h"
 
 /*
  * The last of the pauses before child_send() tries again, each twice as long as the one before.

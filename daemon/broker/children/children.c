@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/reap.h"
+#include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/files/quarantine.h"
 #include "daemon/common/log.h"

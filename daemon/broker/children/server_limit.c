@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "daemon/common/log.h"
-#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
+#include "lib/base/token_bucket.h"
 #include "proto/rate_limit.h"
 
 /* ship shortens limits to this; a longer one is an error of ship. */

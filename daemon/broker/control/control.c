@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "daemon/broker/control/user_quota.h"
 #include "daemon/broker/control/control_message.h"
 #include "daemon/broker/control/control_socket.h"
+#include "daemon/broker/control/user_quota.h"
 #include "daemon/common/drain.h"
 #include "daemon/common/log.h"
 #include "daemon/common/resource_shortage.h"

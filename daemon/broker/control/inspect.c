@@ -5,18 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/report/parts.h"
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/discovery/identify.h"
+#include "daemon/broker/report/parts.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/match.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/process/process_facts.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
+#include "daemon/process/process_facts.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"

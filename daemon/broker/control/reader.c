@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "daemon/broker/delivery/delivery.h"
-#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
+#include "lib/base/token_bucket.h"
 
 /*
  * Bytes of the socket's buffer. The kernel doubles the number and counts its own overhead: the

@@ -6,9 +6,9 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/control/attach_request.h"
-#include "daemon/broker/control/user_quota.h"
 #include "daemon/broker/control/reader.h"
 #include "daemon/broker/control/rights.h"
+#include "daemon/broker/control/user_quota.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/owners.h"

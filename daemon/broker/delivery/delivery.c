@@ -11,10 +11,10 @@
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
-#include "lib/base/token_bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
+#include "lib/base/token_bucket.h"
 #include "proto/chunk_v2.h"
 
 /*

@@ -6,9 +6,9 @@
 
 #include "daemon/broker/discovery/connector.h"
 #include "daemon/broker/discovery/identify.h"
-#include "daemon/broker/discovery/scan_cache.h"
 #include "daemon/broker/discovery/pid_files.h"
 #include "daemon/broker/discovery/recheck_queue.h"
+#include "daemon/broker/discovery/scan_cache.h"
 #include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/owners.h"

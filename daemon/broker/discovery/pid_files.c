@@ -6,8 +6,8 @@
 
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/process/process_facts.h"
 #include "daemon/process/open.h"
+#include "daemon/process/process_facts.h"
 
 _Static_assert(CONFIG_TEXT_MAX <= MSG_NAME_MAX, "a path is a name there");
 

@@ -5,8 +5,8 @@
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/state/counts.h"
 #include "daemon/broker/targets/instance.h"
-#include "daemon/msg/discard.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/discard.h"
 
 void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now)
 {

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/unwind/space/space.h"
 #include "lib/unwind/cpu/x86_64_path.h"
+#include "lib/unwind/space/space.h"
 
 enum code_call {
 	CODE_CALL_NONE, /* no call ends at addr: it is no return address */

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "tests/unit/suite.h"
 #include "tests/unit/random.h"
+#include "tests/unit/suite.h"
 
 TEST(an_empty_table_has_no_key)
 {

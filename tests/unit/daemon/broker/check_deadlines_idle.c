@@ -1,6 +1,6 @@
-#include "daemon/config/config.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/deadlines.h"
+#include "daemon/config/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The behaviour of the broker when descriptors are short. */
-#include "daemon/broker/children/children.h"
-#include "lib/base/ipc.h"
 #include "daemon/broker/children/child.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/common/resource_shortage.h"
+#include "lib/base/ipc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lib/unwind/dwarf/cfi_source.h"
 #include "lib/unwind/cpu.h"
+#include "lib/unwind/dwarf/cfi_source.h"
 #include "tests/unit/suite.h"
 
 #define ADDRESSES     20000

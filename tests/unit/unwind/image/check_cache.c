@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/unwind/space/space.h"
 #include "lib/unwind/space/pc_info.h"
+#include "lib/unwind/space/space.h"
 #include "tests/unit/map_files.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/record.h"

@@ -1,6 +1,6 @@
 /* Tests of when files are requested, with a real program. The test can refuse the requests. */
-#include "lib/unwind/space/space.h"
 #include "lib/unwind/space/pc_info.h"
+#include "lib/unwind/space/space.h"
 
 #include <inttypes.h>
 #include <stdio.h>

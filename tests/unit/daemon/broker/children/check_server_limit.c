@@ -4,8 +4,8 @@
 #include "lib/base/clock.h"
 #include "proto/rate_limit.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
-#include "tests/unit/daemon/suspended.h"
 #include "tests/unit/daemon/log_capture.h"
+#include "tests/unit/daemon/suspended.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;

@@ -9,8 +9,8 @@
 #include "daemon/broker/targets/targets.h"
 #include "daemon/msg/msg_capture.h"
 #include "lib/base/clock.h"
-#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;

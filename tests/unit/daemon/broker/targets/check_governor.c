@@ -6,8 +6,8 @@
 
 #include "daemon/broker/targets/rates.h"
 #include "daemon/config/config.h"
-#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 #define FULL 101

@@ -1,7 +1,7 @@
 #include "daemon/broker/children/children.h"
-#include "daemon/msg/msg_unwind.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/target_usage.h"
+#include "daemon/msg/msg_unwind.h"
 
 #include <fcntl.h>
 #include <signal.h>
