@@ -10,7 +10,9 @@
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/seize.h"
+#include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
+#include "lib/capture/stop.h"
 #include "lib/capture/tracees.h"
 
 /* The most passes over the task directory while threads keep coming. */
@@ -111,7 +113,7 @@ static enum seize_end attach(struct traced_process *t, uint32_t tid)
 		return SEIZE_GONE;
 	if (r < 0)
 		return fail_with(t, SEIZE_LACK, r);
-	tracees_find(t->capture, tid)->may_dump = true;
+	stop_is_seized(tracees_find(t->capture, tid));
 	/* A thread of a forked child may have the ptrace options of its parent. */
 	tracees_find(t->capture, tid)->options_due = t->capture->options.born != NULL;
 	return SEIZE_DONE;
@@ -290,6 +292,48 @@ int attach_scan(struct traced_process *t)
 	return error;
 }
 
+/* The number of threads is compared with the last scan after so many ticks. */
+#define SCAN_TICKS 16
+
+/* If more than a few threads are refused, capture tries them again after so many ticks. */
+#define REFUSED_FEW   256
+#define REFUSED_TICKS 128
+
+/*
+ * Returns true if the number of threads is that of the last scan. If no thread has run, no thread
+ * was made or has ended.
+ */
+static bool has_as_many(struct traced_process *t)
+{
+	struct stat st;
+
+	if (!t->threads.stirred || fstat(t->task_fd, &st) < 0)
+		return true;
+	/* The directory has a link for each thread and two of its own. */
+	if (st.st_nlink >= 2 &&
+	    st.st_nlink - 2 != t->threads.n + t->scan.n_refused + t->scan.n_left_out)
+		return false;
+	sleepers_are_counted(t);
+	return true;
+}
+
+void attach_check(struct traced_process *t, uint64_t tick, uint64_t time_ns)
+{
+	const bool retry = t->scan.n_refused > 0 && tick >= t->scan.retry_tick;
+
+	if (tick < t->scan.tick)
+		return;
+	t->scan.tick = tick + SCAN_TICKS;
+	if (t->scan.pass.dir != NULL && time_ns < t->scan.not_before) {
+		t->scan.tick = tick + 1;
+		return;
+	}
+	if (t->scan.held_up_ticks == 0 && !retry && has_as_many(t))
+		return;
+	t->scan.retry_tick = tick + (t->scan.n_refused > REFUSED_FEW ? REFUSED_TICKS : SCAN_TICKS);
+	(void)!attach_scan(t);
+}
+
 /*
  * PTRACE_SEIZE is repeated, because the time limit may pass while the tracer waits for a processor.
  * After so many tries the thread is left to the next scan.
@@ -308,6 +352,7 @@ static void seize_again(struct traced_process *t, struct thread *th)
 	switch (end) {
 	case SEIZE_DONE:
 		tracees_begin_again(th);
+		stop_is_seized(th);
 		return;
 	case SEIZE_GONE:
 	case SEIZE_LEFT_OUT:

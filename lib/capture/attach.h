@@ -27,6 +27,13 @@
 must_check int attach_scan(struct traced_process *t);
 
 /*
+ * Called at each tick: scans if it is time to, and the number of threads in /proc is another than
+ * after the last scan, or refused threads are to be tried again. So it finds threads to which the
+ * kernel has not attached capture: those that are made with CLONE_UNTRACED.
+ */
+void attach_check(struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/*
  * Ends a scan that waits to go on: closes the directory of its pass over /proc/PID/task (struct
  * scan_pass, state.h). The next attach_scan() begins anew.
  */

@@ -5,6 +5,7 @@
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 
 /*
  * Returns true if the thread is still in the wait in which a tick found it blocked. If a signal has
@@ -54,8 +55,7 @@ static void end_waits(struct capture *c, struct thread *list, uint64_t now_ns)
 		 * not stop at once, the next tick interrupts it again, which has no further effect.
 		 */
 		(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
-		if (th->due == DUE_NOTHING)
-			th->due = DUE_STOP;
+		tracees_expect_stop(th);
 		c->timeout_ns = 0;
 	}
 }

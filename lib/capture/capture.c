@@ -8,17 +8,17 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/schedule.h"
-#include "lib/capture/thread_pointer.h"
 #include "lib/capture/proc/fuse.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/reap.h"
 #include "lib/capture/record.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/slow_memory.h"
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
 #include "lib/capture/targets.h"
+#include "lib/capture/thread_pointer.h"
 #include "lib/capture/tick.h"
 #include "lib/capture/tracees.h"
 #include "lib/capture/watch.h"
@@ -97,7 +97,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 	}
 	counters->threads = t->threads.n;
 	/* A followed child that becomes a target while it is held. */
-	t->exec.held = held_exec_is(c, pid);
+	held_exec_is_target(t);
 	return 0;
 }
 
@@ -181,7 +181,7 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 	if (top > th->stack.copied_top ||
 	    (second != 0 && (th->stack.copied_second == 0 || th->stack.copied_second > second))) {
 		sleepers_wake(th);
-		th->stop.known = false;
+		record_forget_sample(th);
 	}
 }
 

@@ -78,8 +78,8 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
-#include "lib/capture/counters.h"
 #include "lib/base/watch_part.h"
+#include "lib/capture/counters.h"
 #include "lib/capture/options.h"
 
 struct capture;

@@ -145,7 +145,7 @@ static bool interrupt_list(struct thread *list)
 			continue;
 		if (th->due == DUE_NOTHING) {
 			if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0)
-				th->due = DUE_STOP;
+				tracees_expect_stop(th);
 			/* A dead leader is there as long as its threads. Others are reaped. */
 			else if (th->tid == (uint32_t)th->target->pid)
 				continue;
@@ -185,7 +185,7 @@ bool crash_is_in_handler(struct traced_process *t)
 		tracees_remove(th, MISSED_EXITED);
 		return true;
 	}
-	th->held = (struct thread_held){.is = true, .status = kind, .signal = signal};
+	stop_hold(th, kind, signal);
 	t->crash.now.blocks_signal = status_blocks(th->tid, t->crash.now.signal);
 	return true;
 }
@@ -291,11 +291,10 @@ static void end(struct traced_process *t)
 	/* All samples are written, so the reader can end its chunk here. */
 	(void)record_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
 	(void)record_event(t, RECORD_RESET, 0, t->ticks.span.last, record_time(t));
-	targets_end(t);
+	targets_end(t, leaves ? TRACED_END_GONE : TRACED_END_CRASH);
 	if (leaves)
 		return;
 	note_left(t->capture, &(struct left_process){.pid = t->pid});
-	t->end = TRACED_END_CRASH;
 	t->crash.now.left = true;
 	/* The number of threads that have no samples from now on. */
 	t->counters->threads = n_threads;

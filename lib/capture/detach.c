@@ -7,8 +7,8 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/schedule.h"
 #include "lib/capture/restart/resume.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/state.h"
 #include "lib/capture/targets.h"
 
@@ -49,7 +49,7 @@ static bool attach_again(struct traced_process *t)
 		return true;
 	if (r == -EPERM || r == -EBUSY)
 		return false;
-	targets_end(t);
+	targets_end(t, TRACED_END_GONE);
 	return true;
 }
 
@@ -249,6 +249,11 @@ bool capture_can_detach(struct capture *c)
 		return true;
 	c->detaching.all = (struct settling){0};
 	return false;
+}
+
+void detach_at_once(struct capture *c)
+{
+	c->detaching.at_once = true;
 }
 
 bool capture_detaches_at_once(const struct capture *c)

@@ -55,6 +55,9 @@ must_check bool capture_can_detach(struct capture *c);
  */
 must_check bool capture_detaches_at_once(const struct capture *c);
 
+/* Makes capture_detaches_at_once() true, until capture has attached again. */
+void detach_at_once(struct capture *c);
+
 /*
  * For reap.h, before the tracing thread ends at once: cuts the resumed calls of all targets but
  * this one short. Returns true if no thread of these targets has a stop or a resumed call under

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/capture/schedule.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/record.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
 #include "lib/capture/watch.h"
@@ -98,6 +98,22 @@ void exec_check(struct traced_process *t)
 	}
 }
 
+/* Nearly every exec leaves a sign. Without one, capture checks for an exec after so many ticks. */
+#define DOUBT_TICKS 512
+
+void exec_check_tick(struct traced_process *t, uint64_t tick, uint64_t previous)
+{
+	if (!t->exec.doubt && tick / DOUBT_TICKS == previous / DOUBT_TICKS)
+		return;
+	t->exec.doubt = false;
+	exec_check(t);
+}
+
+void exec_leader_begins_to_die(struct traced_process *t)
+{
+	t->exec.leader_dies = true;
+}
+
 bool exec_leader_dies(struct traced_process *t)
 {
 	t->exec.leader_dies = t->exec.leader_dies && runs_another_program(t) != PROC_YES;
@@ -170,7 +186,7 @@ void exec_happened(struct traced_process *t)
 	if (t->exec.user_known && t->exec.uid != t->exec.files_uid)
 		t->exec.files_uid = NO_USER;
 	has_rights = exec_compare_rights(t);
-	t->reader.n_gone = 0;
+	record_forget_exits(t);
 	watch_clear(t);
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;

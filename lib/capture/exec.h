@@ -26,6 +26,9 @@ must_check int exec_read_first(struct traced_process *t);
  */
 void exec_check(struct traced_process *t);
 
+/* Calls exec_check() at each tick while the last check had no answer, and else every 512 ticks. */
+void exec_check_tick(struct traced_process *t, uint64_t tick, uint64_t previous);
+
 /*
  * Compares the rights of the process with those that capture_set_user() has set, and decides by
  * them whether samples are taken. Returns false if not.
@@ -46,6 +49,9 @@ void exec_happened(struct traced_process *t);
  * Returns true if capture has detached from the leader at its PTRACE_EVENT_EXIT, and no exec has
  * replaced the leader since.
  */
+/* Capture has detached from the leader, which dies. */
+void exec_leader_begins_to_die(struct traced_process *t);
+
 bool exec_leader_dies(struct traced_process *t);
 
 #endif

@@ -77,6 +77,11 @@ static size_t place_of(const struct capture *c, int32_t pid)
 	return i;
 }
 
+void held_exec_is_target(struct traced_process *t)
+{
+	t->exec.held = held_exec_is(t->capture, t->pid);
+}
+
 bool held_exec_is(const struct capture *c, int32_t pid)
 {
 	return place_of(c, pid) < c->n_held_execs;

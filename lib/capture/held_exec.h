@@ -18,6 +18,7 @@
 #include "lib/base/util.h"
 
 struct capture;
+struct traced_process;
 
 /* The longest time for which a process is held: then capture leaves it. */
 #define HELD_EXEC_NS NS_PER_SEC
@@ -37,6 +38,9 @@ must_check bool held_exec_begin(struct capture *c, int32_t pid);
 bool held_exec_end(struct capture *c, int32_t pid);
 
 bool held_exec_is(const struct capture *c, int32_t pid);
+
+/* A followed child becomes a target: t->exec.held is true if it is held. */
+void held_exec_is_target(struct traced_process *t);
 
 /* For detach.h: a new tracing thread has begun, in which no process is held. */
 void held_exec_forget_all(struct capture *c);

@@ -13,6 +13,7 @@
 #include "lib/capture/sleepers.h"
 #include "lib/capture/slow_memory.h"
 #include "lib/capture/state.h"
+#include "lib/capture/stop.h"
 #include "lib/capture/tracees.h"
 
 /*
@@ -75,13 +76,9 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		record_drop_sample(th);
 		return -EAGAIN;
 	}
-	record_commit_sample(th, size);
-	th->reader.ready = false;
-	if (mark != NULL) {
-		sleepers_add(th, mark);
-		th->sleep.place = *place;
-		th->sleep.since_ns = th->target->capture->options.now_ns();
-	}
+	record_commit_sample(th, size, false);
+	if (mark != NULL)
+		sleepers_add(th, mark, place);
 	return 0;
 }
 
@@ -115,7 +112,7 @@ static enum proc_answer leader_is_dead(const struct thread *th)
  */
 static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
-	th->life = THREAD_DEAD;
+	tracees_set_life(th, THREAD_DEAD);
 	if (th->reader.announced)
 		(void)record_event(th->target, RECORD_EXIT, th->tid, tick, time_ns);
 }
@@ -214,8 +211,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 		 */
 		t->counters->expected -= th->pending.unaccounted - 1;
 		t->counters->missed[MISSED_EXITED]++;
-		tracees_clear_pending(th);
-		th->due = DUE_NOTHING;
+		tracees_stop_came(th, false);
 		leader_died(th, tick, time_ns);
 		return;
 	}
@@ -287,8 +283,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	int r;
 
 	/* One tick later the thread has left the call that the group-stop interrupted. */
-	if (th->group_stop == GROUP_STOP_AFTER)
-		th->group_stop = GROUP_STOP_NONE;
+	stop_is_left(th);
 	if (th->target->reader.needs_reset ||
 	    !record_announce(th, covered->tick, covered->time_ns, &reason)) {
 		counters->missed[reason] += ticks;

@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include "lib/capture/crash.h"
+#include "lib/capture/detach.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
-#include "lib/capture/detach.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/restart/repair.h"
@@ -14,6 +14,7 @@
 #include "lib/capture/state.h"
 #include "lib/capture/stop.h"
 #include "lib/capture/targets.h"
+#include "lib/capture/thread_pointer.h"
 #include "lib/capture/tracees.h"
 
 /*
@@ -94,7 +95,7 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 	(void)!tracees_adopt(t, tid);
 	th = tracees_find(c, tid);
 	if (th != NULL)
-		th->pointer = pointer;
+		thread_pointer_set(th, pointer);
 }
 
 /*
@@ -119,8 +120,7 @@ static void go_on_after_exec(struct capture *c, uint32_t tid)
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		if (t != NULL) {
 			tracees_forget_all(t);
-			t->end = TRACED_END_FOREIGN;
-			targets_end(t);
+			targets_end(t, TRACED_END_FOREIGN);
 		}
 		return;
 	}
@@ -141,7 +141,7 @@ static void leave_after_exec(struct capture *c, uint32_t tid)
 	if (t == NULL)
 		return;
 	tracees_forget_all(t);
-	targets_end(t);
+	targets_end(t, TRACED_END_GONE);
 }
 
 static void handle_exec(struct capture *c, uint32_t tid)
@@ -208,7 +208,7 @@ static void handle_exit(struct capture *c, uint32_t tid)
 	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) < 0 || t == NULL)
 		return;
 	t->counters->event_stops++;
-	t->exec.leader_dies = true;
+	exec_leader_begins_to_die(t);
 	if (th != NULL)
 		tracees_remove(th, MISSED_EXITED);
 	targets_end_if_gone(t);
@@ -364,7 +364,7 @@ static void leave_in_crash(struct thread *th, int signal)
 		crash_detach(t);
 	} else if (crash_may_end_tracer(t)) {
 		settle_others(t);
-		c->detaching.at_once = true;
+		detach_at_once(c);
 	} else {
 		crash_runs_traced(t);
 	}

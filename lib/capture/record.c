@@ -3,20 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/procfs.h"
 #include "lib/capture/balance.h"
-#include "lib/capture/schedule.h"
-#include "lib/capture/thread_pointer.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/slow_memory.h"
 #include "lib/capture/snapshot.h"
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
+#include "lib/capture/thread_pointer.h"
 #include "lib/capture/watch.h"
 
 /*
@@ -138,7 +139,7 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 	outcome = read_file(th, "stat", text, sizeof(text));
 	start = procfs_stat_number(text, 28);
 	if (start != 0)
-		th->stack.hints.own_end = start + START_FRAME;
+		stack_hints_set_own_end(&th->stack.hints, start + START_FRAME);
 	return outcome;
 }
 
@@ -189,6 +190,30 @@ static void wait_for_name(struct thread *th, uint64_t tick, uint64_t ticks)
 	th->reader.name_tick = tick + ticks + th->tid % ticks;
 }
 
+/* The bytes of the ring that are reserved for a thread's first sample. */
+#define FIRST_SAMPLE_BYTES 32768
+
+void record_begin_thread(struct thread *th)
+{
+	th->stack.last_size = FIRST_SAMPLE_BYTES;
+}
+
+void record_exit_later(struct traced_process *t, uint32_t tid)
+{
+	if (array_grow(t->reader.gone, t->reader.n_gone, t->reader.cap_gone) < 0) {
+		/* If memory cannot be allocated, all threads are announced anew instead. */
+		record_request_reset(t);
+		return;
+	}
+	t->reader.gone[t->reader.n_gone++] = tid;
+	schedule_at_once(t);
+}
+
+void record_forget_exits(struct traced_process *t)
+{
+	t->reader.n_gone = 0;
+}
+
 bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 		     enum missed_reason *ret_reason)
 {
@@ -215,8 +240,7 @@ void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t
 {
 	char comm[COMM_SIZE];
 
-	if (pointer != 0)
-		th->pointer = pointer;
+	thread_pointer_set(th, pointer);
 	if (!th->target->reader.wants_thread_pointers || th->pointer == th->reader.pointer)
 		return;
 	memcpy(comm, th->reader.comm, sizeof(comm));
@@ -278,13 +302,18 @@ bool record_knows(const struct thread *th)
 	return th->reader.announced && !th->target->reader.needs_reset;
 }
 
+void record_forget_sample(struct thread *th)
+{
+	th->stop.known = false;
+}
+
 void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
 		   uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
 	balance_forget(th);
 	th->reader.ready = false;
-	th->stop.known = false;
+	record_forget_sample(th);
 	if (record_knows(th) && !th->reader.unknown)
 		th->reader.unknown =
 			record_event(th->target, RECORD_MISSED, th->tid, tick, time_ns);
@@ -372,12 +401,13 @@ enum missed_reason record_missed_reason(const struct traced_process *t, int erro
 	}
 }
 
-void record_commit_sample(struct thread *th, size_t size)
+void record_commit_sample(struct thread *th, size_t size, bool is_ready)
 {
 	th->target->counters->stack_bytes += size - sizeof(struct record_sample);
 	ring_commit(&th->target->sink->ring, RECORD_SAMPLE, size);
 	th->stack.last_size = size;
 	th->reader.unknown = false;
+	th->reader.ready = is_ready;
 }
 
 void record_drop_sample(struct thread *th)
@@ -399,12 +429,11 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	if (!record_event(t, RECORD_RESET, 0, tick, time_ns))
 		return;
 	watch_forget(t);
-	while (t->threads.asleep != NULL)
-		sleepers_wake(t->threads.asleep);
+	sleepers_wake_all(t);
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
 		th->reader.announced = false;
 		th->reader.unknown = false;
-		th->stop.known = false;
+		record_forget_sample(th);
 	}
 }
 

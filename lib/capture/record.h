@@ -16,6 +16,20 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 
+/* Sets what is known of the stack of a thread that is new in the table. */
+void record_begin_thread(struct thread *th);
+
+/* The thread is dead: its RECORD_EXIT is written at the next tick, since a sample holds until then.
+ */
+void record_exit_later(struct traced_process *t, uint32_t tid);
+
+/* Another program has been executed: no RECORD_EXIT is written for threads of the old one. */
+void record_forget_exits(struct traced_process *t);
+
+/* The last sample does not stand for the thread any longer: it is sampled again at its next tick.
+ */
+void record_forget_sample(struct thread *th);
+
 /* Sets needs_reset. Call this if the reader has missed records, or is a new one. */
 void record_request_reset(struct traced_process *t);
 
@@ -100,7 +114,7 @@ must_check int record_begin_sample(struct thread *th, uint64_t tick, uint64_t ti
 				   const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 				   struct record_sample **ret, size_t *ret_size);
 /* Completes the sample that record_begin_sample() has begun. size: its *ret_size. */
-void record_commit_sample(struct thread *th, size_t size);
+void record_commit_sample(struct thread *th, size_t size, bool is_ready);
 /* Drops the sample that record_begin_sample() has begun. */
 void record_drop_sample(struct thread *th);
 

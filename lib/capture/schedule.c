@@ -33,6 +33,12 @@ static uint64_t own_ticks(const struct traced_process *t, uint64_t tick)
 	return tick * c->wake_ticks / c->wake_of * share.of_wakes / share.wakes;
 }
 
+void schedule_woken(struct traced_process *t)
+{
+	t->schedule.awake_tick = t->ticks.span.last;
+	schedule_at_once(t);
+}
+
 uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick)
 {
 	return own_ticks(t, tick) - own_ticks(t, t->ticks.span.last);

@@ -32,6 +32,9 @@ void schedule_target(struct traced_process *t);
 /* Makes the next look happen at the next tick of the process, even if all of its threads sleep. */
 void schedule_at_once(struct traced_process *t);
 
+/* A thread has been woken: as schedule_at_once(), and the process counts as awake. */
+void schedule_woken(struct traced_process *t);
+
 /* Returns the number of ticks of the process since its last look, up to and including tick. */
 uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
 

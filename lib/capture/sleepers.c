@@ -65,7 +65,8 @@ void sleepers_unlink(struct thread *th)
 	schedule_target(th->target);
 }
 
-void sleepers_add(struct thread *th, const struct activity_mark *mark)
+void sleepers_add(struct thread *th, const struct activity_mark *mark,
+		  const struct activity_place *place)
 {
 	struct traced_process *t = th->target;
 
@@ -75,7 +76,11 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark)
 	t->threads.n_asleep++;
 	t->threads.asleep_ns += mark->run_ns;
 	th->asleep = true;
-	th->sleep.mark = *mark;
+	th->sleep = (struct thread_sleep){
+		.mark = *mark,
+		.place = *place,
+		.since_ns = t->capture->options.now_ns(),
+	};
 }
 
 void sleepers_wake(struct thread *th)
@@ -89,10 +94,21 @@ void sleepers_wake(struct thread *th)
 	t->threads.n_asleep--;
 	t->threads.asleep_ns -= th->sleep.mark.run_ns;
 	t->reader.names_tick = min_u64(t->reader.names_tick, th->reader.name_tick);
-	t->schedule.awake_tick = t->ticks.span.last;
 	th->asleep = false;
 	th->look.own_processor = false;
-	schedule_at_once(t);
+	schedule_woken(t);
+}
+
+void sleepers_are_counted(struct traced_process *t)
+{
+	t->threads.stirred = false;
+}
+
+void sleepers_wake_all(struct traced_process *t)
+{
+	while (t->threads.asleep != NULL)
+		sleepers_wake(t->threads.asleep);
+	t->threads.ended_known = false;
 }
 
 /*

@@ -22,10 +22,18 @@ void sleepers_link(struct thread *th);
 void sleepers_unlink(struct thread *th);
 
 /* Moves a thread to the sleeping ones: it was found blocked, and has not run since mark. */
-void sleepers_add(struct thread *th, const struct activity_mark *mark);
+void sleepers_add(struct thread *th, const struct activity_mark *mark,
+		  const struct activity_place *place);
 
 /* Moves a thread to the awake ones, since it may have run. Does nothing for an awake thread. */
 void sleepers_wake(struct thread *th);
+
+/* The number of threads was compared with that in /proc: t->threads.stirred is false until a thread
+ * runs. */
+void sleepers_are_counted(struct traced_process *t);
+
+/* Calls sleepers_wake() for all threads: the next tick looks at each. */
+void sleepers_wake_all(struct traced_process *t);
 
 /* Reads a mark of a thread for the tick under way: sets all of th->look. */
 void sleepers_read_times(struct thread *th);

@@ -25,6 +25,12 @@ static bool is_slow(const struct traced_process *t, uint64_t now_ns)
 	return t->slow_until_ns > now_ns + SLOW_SHARE * SLOW_NS;
 }
 
+void slow_memory_begin_tick(struct traced_process *t)
+{
+	if (t->slow_until_ns < t->capture->charged_ns)
+		t->slow_until_ns = 0;
+}
+
 bool slow_memory_is_avoided(const struct traced_process *t)
 {
 	return t->slow_until_ns != 0 && is_slow(t, t->capture->options.now_ns());

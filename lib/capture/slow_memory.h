@@ -15,6 +15,9 @@
 
 #include "lib/capture/state.h"
 
+/* Called at each tick of the process, so that the clock is read for slow processes only. */
+void slow_memory_begin_tick(struct traced_process *t);
+
 /* Returns true if the process's memory must not be read now. */
 bool slow_memory_is_avoided(const struct traced_process *t);
 

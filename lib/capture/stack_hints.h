@@ -59,6 +59,13 @@ void stack_hints_fini(struct stack_hints *s);
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 
+/* Sets the end of the thread's own stack, unless it is known. 0: not found. */
+static inline void stack_hints_set_own_end(struct stack_hints *s, uint64_t own_end)
+{
+	if (s->own_end == 0)
+		s->own_end = own_end;
+}
+
 /* The plan of a sample: which bytes it copies. */
 struct stack_plan {
 	/* Goes into the sample. */

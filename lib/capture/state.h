@@ -73,7 +73,7 @@ struct traced_schedule {
 	uint32_t rate_ticks, rate_of;
 	uint64_t next_tick;  /* no look before this tick, while all threads sleep */
 	uint64_t slept_tick; /* the value of next_tick before a thread woke */
-	uint64_t awake_tick; /* the last tick at which a thread was awake; set by sleepers.h, too */
+	uint64_t awake_tick; /* the last tick at which a thread was awake */
 };
 
 /* sleepers.h: the threads, and what is known of those that sleep. */
@@ -97,7 +97,7 @@ struct traced_threads {
 	timer_t timer;
 	bool has_timer;
 	bool timer_tried; /* timer_create(2) was called, even if it failed */
-	/* The number of threads may have changed; cleared by tick.h when it has counted them. */
+	/* The number of threads may have changed; cleared when attach.h has counted them. */
 	bool stirred;
 };
 
@@ -121,9 +121,9 @@ struct traced_scan {
 	 * and goes on after so many ticks. 0: it was complete.
 	 */
 	uint64_t held_up_ticks;
-	uint64_t tick;	     /* threads are counted at this tick. Set by tick.h and exec.h, too */
+	uint64_t tick;	     /* threads are counted at this tick; exec.h sets 0 */
 	uint64_t not_before; /* ns: a scan that was put off does not go on before this time */
-	uint64_t retry_tick; /* refused threads are tried again at this tick. Set by tick.h */
+	uint64_t retry_tick; /* refused threads are tried again at this tick. */
 	uint64_t n_refused, n_left_out; /* at the last scan; see scan_pass */
 	int refused_error;		/* -errno of the last refused thread */
 };
@@ -138,20 +138,19 @@ struct exec_auxv {
 struct traced_exec {
 	struct exec_auxv auxv; /* of the program that capture knows of */
 	bool auxv_known;
-	/* An exec may have happened that no stop has reported. Set by each module that sees a sign
-	 * of it. */
+	/* An exec may have happened that no stop has reported. */
 	bool doubt;
 	uint32_t uid, files_uid; /* capture_set_user */
 	bool user_known;	 /* capture_set_user was called */
-	bool leader_dies; /* capture has detached from the leader, which dies. Set by reap.h */
-	bool held;	  /* stopped at its exec: no ticks. Written by held_exec.h */
+	bool leader_dies;	 /* capture has detached from the leader, which dies. */
+	bool held;		 /* stopped at its exec: no ticks. Written by held_exec.h */
 };
 
 /* record.h: what the reader of the ring knows, and the records that are still to be written. */
 struct traced_reader {
 	/*
 	 * Threads that died since the last tick. Their RECORD_EXIT is written at the next tick,
-	 * since a sample holds until then. Filled by tracees.h, dropped by exec.h.
+	 * since a sample holds until then.
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
@@ -171,14 +170,14 @@ struct settling {
 /* crash.h: a thread is about to run its handler of a crash signal. */
 struct traced_crash {
 	struct capture_crash now; /* tid 0: there is none */
-	uint32_t ignored;	  /* capture_ignore_crashes. Set by capture.h */
+	uint32_t ignored;	  /* capture_ignore_crashes */
 };
 
 /* Why a process in TRACED_ENDED is no longer a target. */
 enum traced_end {
 	TRACED_END_GONE,    /* no thread is left, or capture_remove */
-	TRACED_END_FOREIGN, /* the process became a 32-bit program. Set by reap.h */
-	TRACED_END_CRASH,   /* capture has detached because of a crash. Set by crash.h */
+	TRACED_END_FOREIGN, /* the process became a 32-bit program. */
+	TRACED_END_CRASH,   /* capture has detached because of a crash. */
 };
 
 struct traced_process {
@@ -204,7 +203,7 @@ struct traced_process {
 	struct process_balance balance;
 	/*
 	 * slow_memory.h: each slow read puts this time off. The memory is not read while the time
-	 * is more than 20 ms ahead. 0: no read was slow lately. Cleared by tick.h
+	 * is more than 20 ms ahead. 0: no read was slow lately.
 	 */
 	uint64_t slow_until_ns;
 	struct watch *watch;	  /* watch.h; NULL: no list */
@@ -264,8 +263,7 @@ struct detaching {
 	 * end.
 	 */
 	uint64_t ticks_off_ns;
-	/* The tracing thread ends without a further wait (capture_detaches_at_once). Set by reap.h.
-	 */
+	/* The tracing thread ends without a further wait (capture_detaches_at_once). */
 	bool at_once;
 };
 

@@ -250,8 +250,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	if (!record_knows(th))
 		return -ENOBUFS;
 	record_pointer(th, arch_thread_pointer(raw), th->pending.tick, th->pending.ns);
-	if (th->stack.hints.own_end == 0)
-		th->stack.hints.own_end = arch_thread_pointer(raw);
+	stack_hints_set_own_end(&th->stack.hints, arch_thread_pointer(raw));
 	return record_begin_sample(th, th->pending.tick, th->pending.ns, regs, ARCH_REGS_ALL, 0,
 				   ret, ret_size);
 }
@@ -287,12 +286,29 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	}
 	flags = flags_of_state(th, state_at_tick(th, record->regs));
 	record->flags |= flags;
-	th->reader.ready = flags == SAMPLE_READY;
-	record_commit_sample(th, size);
+	record_commit_sample(th, size, flags == SAMPLE_READY);
 	if (flags != 0 && th->pending.later_ns != 0 && !kept_its_processor(th))
 		note_lost_processor(th);
 	counters->captured++;
 	counters->filled += th->pending.unaccounted - 1;
+}
+
+void stop_hold(struct thread *th, enum tracee_status status, int signal)
+{
+	th->held = (struct thread_held){.is = true, .status = status, .signal = signal};
+}
+
+void stop_is_seized(struct thread *th)
+{
+	if (th->group_stop == GROUP_STOP_IN)
+		th->group_stop = GROUP_STOP_AFTER;
+	th->may_dump = true;
+}
+
+void stop_is_left(struct thread *th)
+{
+	if (th->group_stop == GROUP_STOP_AFTER)
+		th->group_stop = GROUP_STOP_NONE;
 }
 
 /*
@@ -308,7 +324,7 @@ static void end_stop(struct thread *th, enum tracee_status status, int signal)
 		stop_resume(th->tid, status, signal,
 			    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	else
-		th->held = (struct thread_held){.is = true, .status = status, .signal = signal};
+		stop_hold(th, status, signal);
 }
 
 /* Counts the stop, which began at this time and is over. */
@@ -382,10 +398,10 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	if (owes_sample)
 		finish_sample(th, r, record, size);
 	/* Every stop consumes a pending interrupt (kernel/signal.c). */
-	tracees_clear_pending(th);
-	th->due = th->ended_resumed ? DUE_STOP : DUE_NOTHING;
+	tracees_stop_came(th, th->ended_resumed);
 	sleepers_wake(th);
 	note_kind(th, kind, signal);
+	tracees_assert(th);
 	t->counters->cost_ns += options->now_ns() - since_ns;
 	options->beat->touching = 0;
 }

@@ -17,6 +17,21 @@
 void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
 
 /*
+ * Holds a stopped thread until capture detaches from its process (struct thread_held). signal: to
+ * deliver then; else 0.
+ */
+void stop_hold(struct thread *th, enum tracee_status status, int signal);
+
+/*
+ * Capture has seized the thread, or seized it again. The thread may be writing a core, and may not
+ * have left the kernel since a group-stop.
+ */
+void stop_is_seized(struct thread *th);
+
+/* A tick later a thread has left the call that a group-stop has interrupted. */
+void stop_is_left(struct thread *th);
+
+/*
  * Handles a stop of a known thread: takes the sample that is due, repairs an interrupted system
  * call, and lets the thread go on, or holds it if its process crashes (struct thread_held). signal:
  * of a signal-delivery-stop, which the thread gets; else 0. If the thread is stopped before the

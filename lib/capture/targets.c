@@ -9,10 +9,10 @@
 
 #include "lib/capture/attach.h"
 #include "lib/capture/exec.h"
-#include "lib/capture/schedule.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/record.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
@@ -75,7 +75,7 @@ void targets_end_if_gone(struct traced_process *t)
 {
 	if (t->threads.n == 0 && t->phase != TRACED_ENDED && !t->exec.held && attach_scan(t) <= 0 &&
 	    t->scan.held_up_ticks == 0)
-		targets_end(t);
+		targets_end(t, TRACED_END_GONE);
 }
 
 int targets_add(struct traced_process *t)
@@ -122,12 +122,13 @@ void targets_free(struct traced_process *t)
 	free(t);
 }
 
-void targets_end(struct traced_process *t)
+void targets_end(struct traced_process *t, enum traced_end end)
 {
 	if (t->phase == TRACED_ENDED)
 		return;
 	t->capture->detaching.n -= t->phase == TRACED_DETACHING;
 	t->phase = TRACED_ENDED;
+	t->end = end;
 	t->counters->threads = 0;
 	schedule_target(t);
 }
@@ -176,5 +177,5 @@ void targets_finish(struct traced_process *t)
 	tracees_give_up_samples(t, MISSED_NOT_STOPPED);
 	/* All samples are written, so the reader can end its chunk here. */
 	(void)record_tick(t, t->ticks.span.last, t->ticks.span.last_ns);
-	targets_end(t);
+	targets_end(t, TRACED_END_GONE);
 }

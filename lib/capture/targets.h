@@ -31,7 +31,7 @@ struct traced_process *targets_find(const struct capture *c, int32_t pid);
 void targets_free(struct traced_process *t);
 
 /* Sets TRACED_ENDED. Call this when the last thread is gone, or capture has detached from it. */
-void targets_end(struct traced_process *t);
+void targets_end(struct traced_process *t, enum traced_end end);
 
 /* Calls targets_end() if the table has no thread of the process and a scan finds none. */
 void targets_end_if_gone(struct traced_process *t);

@@ -13,24 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/capture/balance.h"
 #include "lib/capture/proc/activity.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
-#include "lib/capture/balance.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
 
 struct traced_process;
 
+/* A life only goes forward. */
 enum thread_life {
-	THREAD_NEW, /* not looked at yet */
 	/*
 	 * Not looked at yet. The thread existed before capture attached, and waits until its first
 	 * sample is allowed (struct first_samples).
 	 */
 	THREAD_AWAITS_TURN,
+	THREAD_NEW,  /* not looked at yet */
 	THREAD_SEEN, /* looked at at a tick */
 	THREAD_DEAD, /* the leader has exited, its threads have not */
 };
@@ -52,7 +53,7 @@ enum thread_group_stop {
 	GROUP_STOP_AFTER, /* the thread may not have left the kernel since */
 };
 
-/* sleepers.h and look.h: the wait of a sleeping thread (thread.asleep). */
+/* sleepers.h: the wait of a sleeping thread (thread.asleep). */
 struct thread_sleep {
 	struct activity_mark mark;   /* while it stays the same, the thread has not run */
 	struct activity_place place; /* where the thread was found blocked */
@@ -94,7 +95,7 @@ struct thread_look {
 struct thread_stop {
 	/* While the mark is unchanged, the thread has not run, and the sample is valid. */
 	struct activity_mark mark;
-	bool known; /* the mark was read, and the sample is valid. Cleared by record.h, capture.h */
+	bool known;   /* the mark was read, and the sample is valid (record_forget_sample) */
 	uint64_t ns;  /* when the last stop was taken, with or without a sample */
 	bool in_call; /* in a system call at that stop */
 	bool woken;   /* in a call that has waited, and is not interrupted */
@@ -125,7 +126,7 @@ struct thread_held {
 struct thread_reader {
 	bool announced; /* the reader has the thread's RECORD_THREAD. Cleared by record_reset() */
 	bool unknown;	/* a RECORD_MISSED was written since the last sample */
-	bool ready; /* the last record says that the thread is ready. Set by stop.h and look.h */
+	bool ready;	/* the last record says that the thread is ready */
 	uint64_t pointer;
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* the name is read again at this tick */
@@ -134,12 +135,12 @@ struct thread_reader {
 
 /* record.h: the stack, and the last copy of it. */
 struct thread_stack {
-	struct stack_hints hints; /* written by stack_hints.h, thread_pointer.h and stop.h, too */
+	struct stack_hints hints; /* stack_hints.h */
 	struct memory_seen seen_memory;
 	uint64_t memory_tick; /* when seen_memory was emptied */
 	/*
 	 * The last sample: its bytes in the ring, the end of the stack in it, and the start of its
-	 * second range (0: none). tracees.h sets the first value of last_size.
+	 * second range (0: none).
 	 */
 	size_t last_size;
 	uint64_t copied_top, copied_second;
@@ -155,10 +156,9 @@ struct thread {
 	bool asleep;
 	struct thread_sleep sleep;
 
-	enum thread_life life; /* tick.h, look.h and tracees.h */
-	/* Written by look.h, stop.h, tracees.h and call_timeouts.h. */
-	enum thread_due due;
-	enum thread_group_stop group_stop; /* stop.h, look.h and tracees.h */
+	enum thread_life life;		   /* tracees.h */
+	enum thread_due due;		   /* tracees.h */
+	enum thread_group_stop group_stop; /* stop.h */
 	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
 	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
 	bool options_due;   /* its ptrace options must be set at its next stop */
@@ -170,7 +170,7 @@ struct thread {
 	struct thread_stop stop;
 	struct thread_stack stack;
 	struct thread_reader reader;
-	/* The thread pointer; 0: not known. Written by record.h, reap.h and thread_pointer.h. */
+	/* thread_pointer.h: the thread pointer; 0: not known. */
 	uint64_t pointer;
 
 	struct resumed_call resumed; /* the system call that is being resumed */

@@ -64,6 +64,12 @@ static uint64_t find_pointer(const struct thread *th)
 	return found;
 }
 
+void thread_pointer_set(struct thread *th, uint64_t pointer)
+{
+	if (pointer != 0)
+		th->pointer = pointer;
+}
+
 void thread_pointer_find(struct thread *th)
 {
 	struct traced_process *t = th->target;
@@ -84,6 +90,7 @@ void thread_pointer_find_stack_end(struct thread *th)
 	if (th->stack.hints.own_end != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
-	th->stack.hints.own_end = th->pointer != 0 ? th->pointer : find_pointer(th);
+	stack_hints_set_own_end(&th->stack.hints,
+				th->pointer != 0 ? th->pointer : find_pointer(th));
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }

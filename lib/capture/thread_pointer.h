@@ -9,6 +9,9 @@
 
 #include "lib/capture/state.h"
 
+/* A stop has shown the pointer; 0: it has not. */
+void thread_pointer_set(struct thread *th, uint64_t pointer);
+
 /* Sets th->pointer if the reader wants pointers and no stop has shown this thread's pointer. */
 void thread_pointer_find(struct thread *th);
 

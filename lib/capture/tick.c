@@ -1,20 +1,17 @@
 #include "lib/capture/tick.h"
 
-#include <sys/stat.h>
-
 #include "lib/capture/attach.h"
 #include "lib/capture/balance.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/look.h"
-#include "lib/capture/schedule.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/record.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
+#include "lib/capture/slow_memory.h"
 #include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "lib/capture/watch.h"
-
-/* Nearly every exec leaves a sign. Without one, capture checks for an exec after so many ticks. */
-#define DOUBT_TICKS 512
 
 /*
  * Threads that existed before capture attached take turns: FIRSTS_MAX of them get their first
@@ -27,54 +24,12 @@
 #define FIRSTS_NS      (9 * NS_PER_MS)
 #define FIRSTS_WAIT_NS (2 * NS_PER_SEC)
 
-/* The number of threads is compared with the last scan after so many ticks. */
-#define SCAN_TICKS 16
-
-/* If more than a few threads are refused, capture tries them again after so many ticks. */
-#define REFUSED_FEW   256
-#define REFUSED_TICKS 128
-
 /*
  * The longest time of a tick of one process. The other threads are looked at at the next tick.
  * Without the limit, a process with tens of thousands of new threads would leave other targets
  * without ticks.
  */
 #define LOOK_NS (20 * NS_PER_MS)
-
-/*
- * Returns true if the number of threads is that of the last scan. If no thread has run, no thread
- * was made or has ended.
- */
-static bool has_as_many(struct traced_process *t)
-{
-	struct stat st;
-
-	if (!t->threads.stirred || fstat(t->task_fd, &st) < 0)
-		return true;
-	/* The directory has a link for each thread and two of its own. */
-	t->threads.stirred =
-		st.st_nlink >= 2 &&
-		st.st_nlink - 2 != t->threads.n + t->scan.n_refused + t->scan.n_left_out;
-	return !t->threads.stirred;
-}
-
-/*
- * Finds threads to which the kernel has not attached capture: those that are made with
- * CLONE_UNTRACED.
- */
-static void scan_for_threads(struct traced_process *t, uint64_t tick, uint64_t time_ns)
-{
-	bool retry = t->scan.n_refused > 0 && tick >= t->scan.retry_tick;
-
-	if (t->scan.pass.dir != NULL && time_ns < t->scan.not_before) {
-		t->scan.tick = tick + 1;
-		return;
-	}
-	if (t->scan.held_up_ticks == 0 && !retry && has_as_many(t))
-		return;
-	t->scan.retry_tick = tick + (t->scan.n_refused > REFUSED_FEW ? REFUSED_TICKS : SCAN_TICKS);
-	(void)!attach_scan(t);
-}
 
 /* Counts the ticks of the sleeping threads. No record is written for them. */
 static void count_sleepers(struct traced_process *t)
@@ -106,7 +61,7 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	    (ring_space(ring) < ring->size / 2 && time_ns - t->ticks.first_ns < FIRSTS_WAIT_NS))
 		return false;
 	c->firsts.left -= th->due != DUE_SAMPLE;
-	th->life = THREAD_NEW;
+	tracees_set_life(th, THREAD_NEW);
 	return true;
 }
 
@@ -157,14 +112,8 @@ static void check_threads(struct traced_process *t, uint64_t previous, uint64_t 
 {
 	const uint64_t tick = t->ticks.span.last;
 
-	if (t->exec.doubt || tick / DOUBT_TICKS != previous / DOUBT_TICKS) {
-		t->exec.doubt = false;
-		exec_check(t);
-	}
-	if (tick >= t->scan.tick) {
-		t->scan.tick = tick + SCAN_TICKS;
-		scan_for_threads(t, tick, time_ns);
-	}
+	exec_check_tick(t, tick, previous);
+	attach_check(t, tick, time_ns);
 }
 
 /* Writes what the reader has to know before the samples of this tick. */
@@ -199,9 +148,7 @@ static void miss_tick(struct traced_process *t)
 {
 	const struct tick_span *span = &t->ticks.span;
 
-	while (t->threads.asleep != NULL)
-		sleepers_wake(t->threads.asleep);
-	t->threads.ended_known = false;
+	sleepers_wake_all(t);
 	t->threads.next_awake = NULL;
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
 		const uint64_t n = th->life == THREAD_SEEN ? span->due : 1;
@@ -253,8 +200,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	t->ticks.span = schedule_span(t, tick, time_ns);
 	if (t->ticks.first_ns == 0)
 		t->ticks.first_ns = time_ns;
-	if (t->slow_until_ns < t->capture->charged_ns)
-		t->slow_until_ns = 0;
+	slow_memory_begin_tick(t);
 	t->capture->options.beat->touching = t->id;
 	begin_records(t);
 	check_threads(t, previous, time_ns);
@@ -291,7 +237,7 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	 */
 	if (th->life != THREAD_SEEN || ticks > covered.before + covered.ticks)
 		priority_read(th);
-	th->life = THREAD_SEEN;
+	tracees_set_life(th, THREAD_SEEN);
 	t->counters->expected += ticks;
 	if (late && th->due != DUE_SAMPLE)
 		record_missed(th, MISSED_LATE, ticks, span->last, span->last_ns);

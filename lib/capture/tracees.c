@@ -1,24 +1,21 @@
 #include "lib/capture/tracees.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/base/array.h"
 #include "lib/capture/options.h"
-#include "lib/capture/schedule.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/record.h"
 #include "lib/capture/restart/resume.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
-
-/* The bytes of the ring that are reserved for a thread's first sample. */
-#define FIRST_SAMPLE_BYTES 32768
 
 /*
  * With these options the kernel reports new threads and execs, so that the table stays correct;
@@ -104,13 +101,13 @@ int tracees_adopt(struct traced_process *t, uint32_t tid)
 		return -ENOMEM;
 	th->target = t;
 	th->tid = tid;
-	th->stack.last_size = FIRST_SAMPLE_BYTES;
+	record_begin_thread(th);
 	/*
 	 * The thread existed before capture attached, also if this is the rest of a first scan that
 	 * an exec held up.
 	 */
-	if (t->phase == TRACED_NEW || t->scan.held_up_ticks > 0)
-		th->life = THREAD_AWAITS_TURN;
+	if (t->phase != TRACED_NEW && t->scan.held_up_ticks == 0)
+		tracees_set_life(th, THREAD_NEW);
 	r = activity_open(&th->activity, t->proc_fd, tid);
 	if (r < 0)
 		goto fail;
@@ -175,6 +172,36 @@ void tracees_clear_pending(struct thread *th)
 		c->pending = th->next_pending;
 }
 
+void tracees_expect_stop(struct thread *th)
+{
+	if (th->due == DUE_NOTHING)
+		th->due = DUE_STOP;
+}
+
+void tracees_stop_came(struct thread *th, bool another)
+{
+	tracees_clear_pending(th);
+	th->due = another ? DUE_STOP : DUE_NOTHING;
+}
+
+void tracees_set_life(struct thread *th, enum thread_life life)
+{
+	assert(th->life <= life);
+	th->life = life;
+}
+
+void tracees_assert(const struct thread *th)
+{
+	/* Only an awake thread is interrupted for a sample, and it counts at least its own tick. */
+	assert(th->due != DUE_SAMPLE || (!th->asleep && th->pending.unaccounted > 0));
+	/* A stop follows each resumed call that consumed an interrupt. */
+	assert(!th->ended_resumed || th->due == DUE_STOP);
+	/* A dead leader has no stop. */
+	assert(th->life != THREAD_DEAD || th->due == DUE_NOTHING);
+	/* Only a crash holds threads. */
+	assert(!th->held.is || th->target->crash.now.tid != 0);
+}
+
 /* Clears the pending sample and counts it as missed. */
 static void give_up_sample(struct thread *th, enum missed_reason reason)
 {
@@ -189,9 +216,6 @@ void tracees_begin_again(struct thread *th)
 	th->resumed.state = RESUME_NONE;
 	th->due = DUE_NOTHING;
 	th->ended_resumed = false;
-	if (th->group_stop == GROUP_STOP_IN)
-		th->group_stop = GROUP_STOP_AFTER;
-	th->may_dump = true;
 }
 
 static void forget(struct thread *th, enum missed_reason reason)
@@ -212,22 +236,10 @@ static void forget(struct thread *th, enum missed_reason reason)
 	free(th);
 }
 
-/* Notes that RECORD_EXIT must be written for the thread. */
-static void note_gone(struct traced_process *t, uint32_t tid)
-{
-	if (array_grow(t->reader.gone, t->reader.n_gone, t->reader.cap_gone) < 0) {
-		/* If memory cannot be allocated, all threads are announced anew instead. */
-		record_request_reset(t);
-		return;
-	}
-	t->reader.gone[t->reader.n_gone++] = tid;
-	schedule_at_once(t);
-}
-
 void tracees_remove(struct thread *th, enum missed_reason reason)
 {
 	if (th->reader.announced && th->life != THREAD_DEAD)
-		note_gone(th->target, th->tid);
+		record_exit_later(th->target, th->tid);
 	forget(th, reason);
 }
 

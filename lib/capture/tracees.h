@@ -50,6 +50,26 @@ void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
  */
 void tracees_clear_pending(struct thread *th);
 
+/*
+ * The thread was interrupted, but not for a sample: a stop is to come. If a sample is under way,
+ * that stop is already known.
+ */
+void tracees_expect_stop(struct thread *th);
+
+/*
+ * The stop of an interrupt has come, or never comes because the thread is dead: ends a sample under
+ * way. another: capture has interrupted the thread once more.
+ */
+void tracees_stop_came(struct thread *th, bool another);
+
+/*
+ * Sets th->life, which only goes forward.
+ */
+void tracees_set_life(struct thread *th, enum thread_life life);
+
+/* Asserts that the states of the thread's parts agree. */
+void tracees_assert(const struct thread *th);
+
 /* Calls tracees_clear_pending() for all threads of a process, and counts their samples as missed.
  */
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);

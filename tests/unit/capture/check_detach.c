@@ -267,7 +267,7 @@ TEST(a_leaving_target_that_ends_needs_no_detach)
 	remove_it();
 	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert(!capture_can_detach(l.capture));
-	targets_end(state_next(l.capture, NULL));
+	targets_end(state_next(l.capture, NULL), TRACED_END_GONE);
 	ck_assert(!capture_is_detaching(l.capture));
 	ck_assert(!capture_can_detach(l.capture));
 }
@@ -384,7 +384,7 @@ TEST(a_leaving_target_that_ends_stops_the_cutting_short)
 	ck_assert(can_detach_later(2));
 	FOR_EACH_TARGET (each, l.capture)
 		t = each->phase == TRACED_DETACHING ? each : t;
-	targets_end(t);
+	targets_end(t, TRACED_END_GONE);
 	ck_assert(!capture_can_detach(l.capture));
 	ck_assert(!l.capture->detaching.all.cut);
 }

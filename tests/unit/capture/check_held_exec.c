@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "lib/capture/held_exec.h"
 #include "lib/capture/detach.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"

@@ -567,7 +567,7 @@ TEST(times_are_read_again_after_a_sleep)
 	(void)times_read(false, 0);
 	ck_assert(th->look.own_processor);
 	begin_saying();
-	sleepers_add(th, &said);
+	sleepers_add(th, &said, &(struct activity_place){0});
 	sleepers_wake(th);
 	ck_assert(!th->look.own_processor);
 	tick_running();

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
-#include "lib/capture/schedule.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"

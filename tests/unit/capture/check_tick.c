@@ -7,8 +7,8 @@
 
 #include "lib/capture/capture.h"
 #include "lib/capture/detach.h"
-#include "lib/capture/schedule.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
