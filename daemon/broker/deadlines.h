@@ -12,7 +12,7 @@
  *     a target of an unwind process    IDLE_NS                      is ordered to end
  *     a heartbeat of capture           1 s or 10 s (watch.h)        is killed and restarted
  *     its end, when the broker ends    3 s without progress, 30 s   is killed
- *     or is suspended                  in all (watch.h, patience)
+ *     or is suspended                  in all (idle_timeout)
  *     its death after SIGKILL          2 s (reap.h)                 counts as dead
  *
  * Answers:

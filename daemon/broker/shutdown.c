@@ -33,15 +33,16 @@
  */
 static void end_capture(struct broker *b)
 {
-	struct patience patience;
+	struct idle_timeout timeout;
 
 	if (b->parts.state.phase < PHASE_DELIVERING)
 		child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
-	patience_start(&patience, clock_mono_ns());
+	idle_timeout_start(&timeout, clock_mono_ns());
 	while (b->parts.children.capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();
 
-		if (now >= patience_end_ns(&patience, now, watch_capture_works(&b->parts.children)))
+		if (now >=
+		    idle_timeout_end_ns(&timeout, now, watch_capture_works(&b->parts.children)))
 			child_fail(&b->parts.children.capture,
 				   "does not detach from the processes");
 		turn_run_once(b, POLL_MS);
@@ -111,9 +112,9 @@ static bool sampling_works(const struct broker *b)
 }
 
 /* Runs the loop once. Returns false when the timeout has passed. */
-static bool run_in_patience(struct broker *b, struct patience *p)
+static bool run_within(struct broker *b, struct idle_timeout *p)
 {
-	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), sampling_works(b));
+	uint64_t end = idle_timeout_end_ns(p, state_now_ns(&b->parts.state), sampling_works(b));
 
 	if (state_now_ns(&b->parts.state) >= end)
 		return false;
@@ -123,13 +124,13 @@ static bool run_in_patience(struct broker *b, struct patience *p)
 
 void shutdown_sampling(struct broker *b)
 {
-	struct patience patience;
+	struct idle_timeout timeout;
 
 	state_advance(&b->parts.state, PHASE_DELIVERING);
 	b->parts.state.ended_ns = state_now_ns(&b->parts.state);
 	child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, 0);
-	patience_start(&patience, b->parts.state.ended_ns);
-	while (b->parts.children.capture.pid != 0 && run_in_patience(b, &patience))
+	idle_timeout_start(&timeout, b->parts.state.ended_ns);
+	while (b->parts.children.capture.pid != 0 && run_within(b, &timeout))
 		continue;
 	if (b->parts.children.capture.pid != 0)
 		child_fail(&b->parts.children.capture, "does not end");
@@ -137,9 +138,9 @@ void shutdown_sampling(struct broker *b)
 	 * A session that gets RECORD_END closes by itself; this closes those that do not get
 	 * one.
 	 */
-	patience_start(&patience, state_now_ns(&b->parts.state));
+	idle_timeout_start(&timeout, state_now_ns(&b->parts.state));
 	attach_close_all(&b->parts.targets);
-	while (!targets_all_closed(&b->parts.targets) && run_in_patience(b, &patience))
+	while (!targets_all_closed(&b->parts.targets) && run_within(b, &timeout))
 		continue;
 }
 
@@ -168,12 +169,12 @@ static bool has_samples(const struct broker *b)
 void shutdown_print_tables(struct broker *b)
 {
 	const bool several = targets_count_runs(&b->parts.targets) > 1;
-	struct patience patience;
+	struct idle_timeout timeout;
 
 	if (!has_samples(b))
 		return;
 	(void)fflush(stdout);
-	patience_start(&patience, state_now_ns(&b->parts.state));
+	idle_timeout_start(&timeout, state_now_ns(&b->parts.state));
 	FOR_EACH_RUN (run, &b->parts.targets) {
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE),
@@ -190,7 +191,7 @@ void shutdown_print_tables(struct broker *b)
 		b->tables_awaited = 1;
 		child_send(&run->unwind->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
 		while (b->tables_awaited > 0 && run->unwind->child.fd >= 0 &&
-		       run_in_patience(b, &patience))
+		       run_within(b, &timeout))
 			continue;
 	}
 }
@@ -350,10 +351,10 @@ int shutdown_command(struct broker *b)
 
 void shutdown_children(struct broker *b)
 {
-	struct patience patience;
+	struct idle_timeout timeout;
 
 	state_advance(&b->parts.state, PHASE_CLOSING);
-	patience_start(&patience, clock_mono_ns());
+	idle_timeout_start(&timeout, clock_mono_ns());
 	while (children_close(&b->parts.children)) {
 		const uint64_t now = clock_mono_ns();
 
@@ -361,7 +362,8 @@ void shutdown_children(struct broker *b)
 		 * A ship may still write chunks to the spool; the other children have no work
 		 * left.
 		 */
-		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->parts.children)))
+		if (now >=
+		    idle_timeout_end_ns(&timeout, now, children_ships_work(&b->parts.children)))
 			children_kill(&b->parts.children);
 		(void)!loop_run_once(b->parts.state.loop, 100);
 		command_check_stopped(&b->command, &b->parts.state);

@@ -101,14 +101,14 @@ void watch_kill_capture(struct children *c)
 	c->capture.state = CHILD_HUNG;
 }
 
-void patience_start(struct patience *p, uint64_t now_ns)
+void idle_timeout_start(struct idle_timeout *p, uint64_t now_ns)
 {
-	*p = (struct patience){.began_ns = now_ns, .progress_ns = now_ns};
+	*p = (struct idle_timeout){.began_ns = now_ns, .progress_ns = now_ns};
 }
 
-uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy)
+uint64_t idle_timeout_end_ns(struct idle_timeout *p, uint64_t now_ns, bool busy)
 {
 	if (busy)
 		p->progress_ns = now_ns;
-	return min_u64(p->progress_ns + PATIENCE_IDLE_NS, p->began_ns + PATIENCE_BUSY_NS);
+	return min_u64(p->progress_ns + IDLE_TIMEOUT_NS, p->began_ns + IDLE_TIMEOUT_MAX_NS);
 }

@@ -3,10 +3,10 @@
  * - The heartbeat of capture is a time that capture renews while it makes progress. A capture that
  *   hangs is killed and replaced. The target whose memory capture was reading is not profiled any
  *   more.
- * - struct patience is a timeout for processes that the broker waits for, when it ends or is
- *   suspended. It ends PATIENCE_IDLE_NS after the last progress of the process, at the latest
- *   PATIENCE_BUSY_NS after patience_start(). A process that is runnable but gets no processor, as
- *   on a machine whose host is busy, counts as one that makes progress.
+ * - struct idle_timeout is a timeout for processes that the broker waits for, when it ends or is
+ *   suspended. It ends IDLE_TIMEOUT_NS after the last progress of the process, at the latest
+ *   IDLE_TIMEOUT_MAX_NS after idle_timeout_start(). A process that is runnable but gets no
+ *   processor, as on a machine whose host is busy, counts as one that makes progress.
  *
  * daemon/broker/deadlines.h lists all deadlines of child processes.
  */
@@ -39,26 +39,27 @@ void watch_kill_capture(struct children *c);
  */
 uint64_t watch_beat_ns(const struct children *c);
 
-/* Returns true if capture makes progress or is runnable: the argument busy of patience_end_ns(). */
+/* Returns true if capture makes progress or is runnable: the argument busy of
+ * idle_timeout_end_ns(). */
 must_check bool watch_capture_works(const struct children *c);
 
-#define PATIENCE_IDLE_NS (3 * NS_PER_SEC)
+#define IDLE_TIMEOUT_NS (3 * NS_PER_SEC)
 /* Less than the 90 s after which a service manager kills the daemon. */
-#define PATIENCE_BUSY_NS (30 * NS_PER_SEC)
+#define IDLE_TIMEOUT_MAX_NS (30 * NS_PER_SEC)
 
-struct patience {
+struct idle_timeout {
 	uint64_t began_ns;
 	uint64_t progress_ns; /* when the process was last seen to make progress */
 };
 
-/* Starts the timeout. now_ns: any clock; the same one for patience_end_ns(). */
-void patience_start(struct patience *p, uint64_t now_ns);
+/* Starts the timeout. now_ns: any clock; the same one for idle_timeout_end_ns(). */
+void idle_timeout_start(struct idle_timeout *p, uint64_t now_ns);
 
 /*
- * Returns the time at which the timeout ends. Call it several times within PATIENCE_IDLE_NS,
+ * Returns the time at which the timeout ends. Call it several times within IDLE_TIMEOUT_NS,
  * since progress moves the end. busy: true if a process that the broker waits for makes progress
- * or is runnable. now_ns: the clock of patience_start().
+ * or is runnable. now_ns: the clock of idle_timeout_start().
  */
-uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy);
+uint64_t idle_timeout_end_ns(struct idle_timeout *p, uint64_t now_ns, bool busy);
 
 #endif
