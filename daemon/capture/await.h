@@ -2,9 +2,10 @@
  * Waits for the next stop of a tracee, or until a time, by one system call (waitid).
  *
  * A stop is due while a thread has been interrupted and has not stopped yet (capture_pending). This
- * module is used while every tick leaves stops due. Events of descriptors do not end the wait, so
- * the time has to be near. A timer's signal ends the wait; a signal that comes just before the call
- * is lost, so the timer repeats it. The signal may interrupt other calls of the thread as well.
+ * module is used while stops are due after nearly every tick. Events of descriptors do not end the
+ * wait, so the time has to be near. A timer's signal ends the wait. A signal that comes between the
+ * check of the clock and waitid does not, so the timer fires again and again. The signal may
+ * interrupt other calls of the thread as well.
  *
  * A process has at most one struct await. Only the thread that called await_enter() waits; all
  * other threads must block AWAIT_SIGNAL.
@@ -20,7 +21,7 @@
 
 #include "lib/base/util.h"
 
-/* SIGALRM is used by lib/capture, within its calls. */
+/* Not SIGALRM, which lib/capture uses itself. */
 #define AWAIT_SIGNAL SIGUSR1
 
 struct await {

@@ -229,8 +229,9 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 			  "%u s",
 			  path, (unsigned int)(s->timeout_ns / NS_PER_SEC));
 	else
-		log_error("%s: chunk %s not sent: sentry-profd-ship has no memory for it", path,
-			  id);
+		log_error("%s: chunk %s not sent: sentry-profd-ship has dropped it (%s); run the "
+			  "command again",
+			  path, id, discard_name(result));
 	s->n_unsent++;
 }
 

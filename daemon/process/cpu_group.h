@@ -1,10 +1,11 @@
 /*
  * The CPU quota of a process's control groups. When the quota of a group is used up, all processes
- * of the group stop until its period ends (they are throttled). A tracer in the group then stops
- * even while it has a thread stopped.
+ * of the group stop until its period ends (they are throttled). A tracer in such a group can be
+ * throttled while it holds a thread in a ptrace-stop; the thread then waits, too.
  *
- * groups: the n bytes of /proc/PID/cgroup. mount: the directory of the hierarchies of both
- * versions, CPU_GROUP_MOUNT. In a container only its own groups are visible.
+ * groups: the n bytes of /proc/PID/cgroup. mount: where the hierarchies are mounted,
+ * CPU_GROUP_MOUNT: version 2 there itself, version 1 in directories below it. In a container only
+ * its own groups are visible.
  */
 #ifndef DAEMON_PROCESS_CPU_GROUP_H
 #define DAEMON_PROCESS_CPU_GROUP_H

@@ -24,8 +24,9 @@ bool exe_link_is_path(const char *exe);
 must_check int exe_link_resolve(const char *exe, char ret[PATH_MAX]);
 
 /*
- * Describes why no process can have this exe, given the result of exe_link_resolve(): its
- * return value as error, and the path if that is 0. Writes "" if a process can have it.
+ * Describes why no process can have this exe. error: the return value of exe_link_resolve();
+ * resolved: its path, which is read only if error is 0. Writes "" if a process can have this exe,
+ * or if the error leaves that open.
  */
 #define EXE_LINK_TEXT_MAX (PATH_MAX + 128)
 void exe_link_text(const char *exe, int error, const char *resolved, char ret[EXE_LINK_TEXT_MAX]);

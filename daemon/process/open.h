@@ -23,7 +23,8 @@ struct open_order {
 	struct owner owner;
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* the addresses of a mapping of the process */
-	/* Copies no memory. FILE_KIND_IMAGE fails then; FILE_KIND_PROGRAM has no environment. */
+	/* If true, no memory is copied: FILE_KIND_IMAGE fails; FILE_KIND_PROGRAM has no
+	 * environment. */
 	bool no_memory;
 	/*
 	 * FILE_KIND_DEBUG: a build-id; FILE_KIND_DEBUG_LINK: the name of a file;
@@ -41,8 +42,9 @@ struct open_order {
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * The owner of the process is another one, or the process runs another program, before or after the
- * file was opened. No system call that opens or reads a file fails with this error.
+ * Checked before and after the file is opened: the process no longer has the owner of the order, or
+ * runs another program than when that owner was read. No system call that opens or reads a file
+ * fails with this error.
  */
 #define OPEN_OTHER_OWNER EOWNERDEAD
 

@@ -271,6 +271,7 @@ void refusal_log_attach(int32_t pid, uint32_t uid, int error)
 			  pid, descriptors_max());
 		return;
 	default:
-		log_error("cannot attach to process %d: %s", pid, strerror(error));
+		log_error("cannot attach to process %d: %s; sentry-profctl doctor %d may know more",
+			  pid, strerror(error), pid);
 	}
 }

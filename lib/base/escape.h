@@ -1,9 +1,9 @@
 /*
  * Makes text from a target, a file or a server safe for a terminal: the characters of
  * utf8_is_unsafe(), which a terminal would obey, or which would show the text in another order,
- * become \xNN, where NN is the number of the character, or \u{NNNN}: the two bytes of U+0085 become
- * \x85, the three of U+202E \u{202e}. Backslashes and invalid bytes stay as they are, so the result
- * cannot be converted back.
+ * become \xNN below U+0100, else \u{NNNN}, with the code point in hexadecimal: the two bytes of
+ * U+0085 become \x85, the three of U+202E \u{202e}. Backslashes and invalid bytes stay as they are,
+ * so the result cannot be converted back.
  */
 #ifndef LIB_BASE_ESCAPE_H
 #define LIB_BASE_ESCAPE_H
@@ -16,8 +16,8 @@
 
 /*
  * Converts the next character or invalid byte of *s, and moves *s behind it. *s must not be empty.
- * Returns the number of bytes written to ret, which gets no NUL: more than the character has if,
- * and only if, it was escaped.
+ * Writes no NUL. Returns the number of bytes written, which is larger than the number of bytes read
+ * exactly if the character was escaped.
  */
 size_t escape_next(const char **s, char ret[ESCAPE_MAX]);
 

@@ -113,7 +113,7 @@ static enum seize_end attach(struct traced_process *t, uint32_t tid)
 		return SEIZE_GONE;
 	if (r < 0)
 		return fail_with(t, SEIZE_LACK, r);
-	stop_is_seized(tracees_find(t->capture, tid));
+	stop_note_seized(tracees_find(t->capture, tid));
 	/* A thread of a forked child may have the ptrace options of its parent. */
 	tracees_find(t->capture, tid)->options_due = t->capture->options.born != NULL;
 	return SEIZE_DONE;
@@ -313,7 +313,7 @@ static bool has_as_many(struct traced_process *t)
 	if (st.st_nlink >= 2 &&
 	    st.st_nlink - 2 != t->threads.n + t->scan.n_refused + t->scan.n_left_out)
 		return false;
-	sleepers_are_counted(t);
+	sleepers_note_counted(t);
 	return true;
 }
 
@@ -352,7 +352,7 @@ static void seize_again(struct traced_process *t, struct thread *th)
 	switch (end) {
 	case SEIZE_DONE:
 		tracees_begin_again(th);
-		stop_is_seized(th);
+		stop_note_seized(th);
 		return;
 	case SEIZE_GONE:
 	case SEIZE_LEFT_OUT:

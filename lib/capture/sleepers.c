@@ -99,7 +99,7 @@ void sleepers_wake(struct thread *th)
 	schedule_woken(t);
 }
 
-void sleepers_are_counted(struct traced_process *t)
+void sleepers_note_counted(struct traced_process *t)
 {
 	t->threads.stirred = false;
 }

@@ -30,7 +30,7 @@ void sleepers_wake(struct thread *th);
 
 /* The number of threads was compared with that in /proc: t->threads.stirred is false until a thread
  * runs. */
-void sleepers_are_counted(struct traced_process *t);
+void sleepers_note_counted(struct traced_process *t);
 
 /* Calls sleepers_wake() for all threads: the next tick looks at each. */
 void sleepers_wake_all(struct traced_process *t);

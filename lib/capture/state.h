@@ -239,8 +239,8 @@ struct switch_watch {
 };
 
 /*
- * tick.h: how many new threads may still be sampled. First samples are large, so new threads take
- * turns.
+ * tick.h: how many threads that existed before capture attached may still get their first sample.
+ * First samples are large, so these threads take turns.
  */
 struct first_samples {
 	unsigned int left; /* in the period since since_ns */

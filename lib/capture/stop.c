@@ -133,8 +133,9 @@ static void handle_interrupted_call(struct thread *th, struct user_regs_struct *
 	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
 	if (th->resumed.state == RESUME_NONE && (may_have_cut_a_call(th, kind) || cut_short))
 		repair_or_resume(th, raw, &stop);
-	th->ended_resumed = was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted &&
-			    stop_again(th);
+	th->ended_resumed = false;
+	if (was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted)
+		th->ended_resumed = stop_again(th);
 }
 
 /* Keeps the registers for later samples of the same wait. */
@@ -298,22 +299,23 @@ void stop_hold(struct thread *th, enum tracee_status status, int signal)
 	th->held = (struct thread_held){.is = true, .status = status, .signal = signal};
 }
 
-void stop_is_seized(struct thread *th)
+void stop_note_seized(struct thread *th)
 {
 	if (th->group_stop == GROUP_STOP_IN)
 		th->group_stop = GROUP_STOP_AFTER;
 	th->may_dump = true;
 }
 
-void stop_is_left(struct thread *th)
+void stop_note_left(struct thread *th)
 {
 	if (th->group_stop == GROUP_STOP_AFTER)
 		th->group_stop = GROUP_STOP_NONE;
 }
 
 /*
- * Ends the stop. In a crash the thread stays stopped (crash.h), unless it is about to enter a
- * resumed call: if capture detached from it there, the call would be interrupted as by a signal.
+ * Ends the stop. In a crash the thread stays stopped (crash.h), unless it is stopped at the begin
+ * of a resumed call: if capture detached from it there, the call would be interrupted as by a
+ * signal.
  */
 static void end_stop(struct thread *th, enum tracee_status status, int signal)
 {

@@ -1,6 +1,6 @@
 /*
- * Handles a ptrace-stop of a thread in the table: copies the thread's sample, repairs an
- * interrupted system call, and continues the thread. Allocates nothing meanwhile.
+ * Handles a ptrace-stop of a thread in the table: repairs an interrupted system call, copies the
+ * thread's sample, and continues the thread. Allocates nothing meanwhile.
  */
 #ifndef LIB_CAPTURE_STOP_H
 #define LIB_CAPTURE_STOP_H
@@ -26,14 +26,14 @@ void stop_hold(struct thread *th, enum tracee_status status, int signal);
  * Capture has seized the thread, or seized it again. The thread may be writing a core, and may not
  * have left the kernel since a group-stop.
  */
-void stop_is_seized(struct thread *th);
+void stop_note_seized(struct thread *th);
 
 /* A tick later a thread has left the call that a group-stop has interrupted. */
-void stop_is_left(struct thread *th);
+void stop_note_left(struct thread *th);
 
 /*
- * Handles a stop of a known thread: takes the sample that is due, repairs an interrupted system
- * call, and lets the thread go on, or holds it if its process crashes (struct thread_held). signal:
+ * Handles a stop of a known thread: repairs an interrupted system call, takes the sample that is
+ * due, and lets the thread go on, or holds it if its process crashes (struct thread_held). signal:
  * of a signal-delivery-stop, which the thread gets; else 0. If the thread is stopped before the
  * first instruction of a signal handler, the sample has the code that the signal has interrupted.
  */

@@ -31,7 +31,7 @@ enum thread_life {
 	 * sample is allowed (struct first_samples).
 	 */
 	THREAD_AWAITS_TURN,
-	THREAD_NEW,  /* not looked at yet */
+	THREAD_NEW,  /* may be looked at, and has not been */
 	THREAD_SEEN, /* looked at at a tick */
 	THREAD_DEAD, /* the leader has exited, its threads have not */
 };
@@ -39,13 +39,15 @@ enum thread_life {
 /* The stop that is still to come from an interrupt of capture. */
 enum thread_due {
 	DUE_NOTHING,
-	DUE_STOP,   /* the thread's sample was taken without that stop, or given up */
+	DUE_STOP,   /* a stop that gives no sample: that was taken without it or given up, or there
+		       was none */
 	DUE_SAMPLE, /* the stop gives the sample of pending.tick */
 };
 
 /*
- * A group-stop interrupts system calls without a tracer, too. So does the stop that follows when
- * the group-stop ends, until the thread has left the kernel.
+ * A group-stop interrupts system calls without a tracer, too. When it ends, the thread stops once
+ * more, and that stop interrupts its call in the same way: GROUP_STOP_AFTER lasts until the thread
+ * has left the kernel.
  */
 enum thread_group_stop {
 	GROUP_STOP_NONE,
@@ -63,7 +65,8 @@ struct thread_sleep {
 /* look.h and tracees.h: the sample under way; valid while due is DUE_SAMPLE. */
 struct thread_pending {
 	uint64_t tick, ns; /* the tick of the sample, and the begin of the tick's period */
-	/* Ticks from `tick` on that only the counter `expected` contains. */
+	/* Ticks from `tick` on that are counted as expected, but not yet as captured, filled or
+	 * missed. */
 	uint64_t unaccounted;
 	uint64_t next_look; /* the thread is looked at again when unaccounted is so many */
 	/* The first tick after `tick` at which the thread had not stopped; 0: none yet. */
@@ -91,7 +94,7 @@ struct thread_look {
 	uint64_t own_since_ns;
 };
 
-/* stop.h: the stop that gave the last sample. */
+/* stop.h: the last stop, and the last sample that a stop gave; each field says which. */
 struct thread_stop {
 	/* While the mark is unchanged, the thread has not run, and the sample is valid. */
 	struct activity_mark mark;
@@ -159,7 +162,9 @@ struct thread {
 	enum thread_life life;		   /* tracees.h */
 	enum thread_due due;		   /* tracees.h */
 	enum thread_group_stop group_stop; /* stop.h */
-	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
+	bool ended_resumed; /* the last stop ended a resumed call and consumed an interrupt; capture
+			       has interrupted the thread again, so it stops before it runs code of
+			       its own */
 	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
 	bool options_due;   /* its ptrace options must be set at its next stop */
 	uint8_t realtime;   /* priority.h: real-time priority; 0: none */

@@ -60,7 +60,7 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	if (c->firsts.left == 0 ||
 	    (ring_space(ring) < ring->size / 2 && time_ns - t->ticks.first_ns < FIRSTS_WAIT_NS))
 		return false;
-	c->firsts.left -= th->due != DUE_SAMPLE;
+	c->firsts.left--;
 	tracees_set_life(th, THREAD_NEW);
 	return true;
 }
@@ -141,8 +141,9 @@ static void count_ticks(const struct traced_process *t)
 }
 
 /*
- * A tick of a withheld process (capture_withhold). All threads are moved to the awake list: their
- * marks grow old, and the first tick that is sampled again looks at each thread.
+ * A tick of a withheld process (capture_withhold): all threads miss it, also those that wait for
+ * their turn, since none comes. They are moved to the awake list: their marks grow old, and the
+ * first tick that is sampled again looks at each thread.
  */
 static void miss_tick(struct traced_process *t)
 {

@@ -57,8 +57,9 @@ void tracees_clear_pending(struct thread *th);
 void tracees_expect_stop(struct thread *th);
 
 /*
- * The stop of an interrupt has come, or never comes because the thread is dead: ends a sample under
- * way. another: capture has interrupted the thread once more.
+ * Call this at each stop, which consumes an interrupt that is under way, and when the thread is
+ * dead and stops no more: ends a sample under way. another: capture has interrupted the thread once
+ * more.
  */
 void tracees_stop_came(struct thread *th, bool another);
 

@@ -42,9 +42,9 @@ void governor_cost_add(struct governor_cost *c, double cost);
 
 /*
  * Admission of processes of sections that are attached for the first time. The cost of an
- * attachment does not depend on a sampling rate. While all processes of sentry-profd together use
- * more than the budget, by an exponential average over ten seconds and without what is used for
- * users' targets, the governor admits one process each GOVERNOR_ADMIT_NS. The others wait; most
+ * attachment does not depend on a sampling rate. The governor averages the use of all processes of
+ * sentry-profd, without the part for users' targets, exponentially over ten seconds. While this
+ * average is above the budget, it admits one process each GOVERNOR_ADMIT_NS. The others wait; most
  * short-lived processes end meanwhile. One log line reports this, at most once each
  * GOVERNOR_ADMIT_LOG_NS.
  */

@@ -22,17 +22,17 @@ enum leaks_verdict {
 };
 
 /*
- * Decides about the process of run, which has an unwind process. For the command of sentry-profd,
- * until it is executed, about its file. If the process has executed another program since the
- * question, asks again.
+ * Decides about the process of run, which has an unwind process. If the process is sentry-profd's
+ * own command and has not been executed yet, decides about the command's file instead. If the
+ * process has executed another program since the question, asks again.
  */
 enum leaks_verdict leaks_check(struct targets *ts, struct run *run);
 
 /* Ends the run, which has not begun: logs the reason, and closes the run. */
 void leaks_refuse(struct targets *ts, struct run *run);
 
-/* Frees the question of run, which capture attaches to or which ends. The next attachment asks
- * again.
+/* Frees the question of run, because capture attaches to its process or the run ends. The next
+ * attachment asks again.
  */
 void leaks_forget(struct run *run);
 

@@ -16,9 +16,10 @@
  * effect.
  *
  * trace: the profiler runs while at least one sampled root span is open, and on until the chunk
- * in which the last one ended is finished. That holds also if the span ended before the profiler
- * had started, since its transaction refers to a profile. The Sentry SDK in the process decides for
- * each root span whether it is sampled. Start and stop have no effect.
+ * in which the last one ended is finished. The profiler runs to the end of that chunk even if the
+ * span ended before the profiler had started: the span's transaction already refers to a profile.
+ * The Sentry SDK in the process decides for each root span whether it is sampled. Start and stop
+ * have no effect.
  */
 #ifndef DAEMON_BROKER_TARGETS_LIFECYCLE_H
 #define DAEMON_BROKER_TARGETS_LIFECYCLE_H
@@ -53,8 +54,8 @@ struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
  * A chunk of the instance's run is finished, whether it was delivered or lost; or a release of the
- * process (instance_release) is over, whose begin has finished the chunk. Not to be called for a
- * run that is being stopped.
+ * process (instance_release) is over: the begin of the release has finished the chunk. Not to be
+ * called for a run that is being stopped.
  */
 void lifecycle_chunk_finished(struct instance *instance);
 

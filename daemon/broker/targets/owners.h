@@ -7,12 +7,12 @@
  * process, the daemon leaves the process, since this user may not profile it any more.
  *
  * The broker reads the key at each request of unwind, after each attach and exec, and before each
- * run. Once a second the broker compares the owners of /proc/PID and /proc/PID/stat, and reads the
- * key if they have changed; the broker reads the key of mixed targets every second. If the kernel
- * reports a change of ids (discovery/connector.h), the broker reads the key within some 100 ms, at
- * most ten times a second for a process; no protection depends on these reports. Until the broker
- * sees a change, capture compares the owner of the process's files in /proc at each exec, and the
- * helper of files/ compares the whole key at each file.
+ * run. Once a second the broker compares the owner of /proc/PID and that of the files in it with
+ * those last read, and reads the key if they have changed; the broker reads the key of mixed
+ * targets every second. If the kernel reports a change of ids (discovery/connector.h), the broker
+ * reads the key within some 100 ms, at most ten times a second for a process; no protection depends
+ * on these reports. Until the broker sees a change, capture compares the owner of the process's
+ * files in /proc at each exec, and the helper of files/ compares the whole key at each file.
  */
 #ifndef DAEMON_BROKER_TARGETS_OWNERS_H
 #define DAEMON_BROKER_TARGETS_OWNERS_H
@@ -27,11 +27,11 @@
 /*
  * Reads the owner of the process of run, and ends the run if the key has changed. Returns 0;
  * -EACCES if the key has changed, now or earlier in this run; -ESRCH if the process has ended; or
- * an error of a shortage.
+ * an error of a shortage (daemon/common/resource_shortage.h).
  */
 must_check int owners_check(struct targets *ts, struct run *run);
 
-/* Ends the run as if the key had changed. */
+/* Ends the run as if the key had changed: capture has seen that the process has other rights. */
 void owners_end_run(struct targets *ts, struct run *run);
 
 /*

@@ -27,13 +27,13 @@ struct leak_question;
 /* The totals (totals.h) of one run, or of many. All zeros: never profiled. */
 struct run_totals {
 	struct capture_counters capture;
-	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
+	uint64_t missed_no_capture; /* samples missed while no capture ran, or lost when it died */
 	struct unwind_counts unwind;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */
 	/* Crashes (crash.h) before which capture has detached, or could not. */
 	uint64_t crashes_left, crashes_traced;
-	uint64_t rights_changes;      /* runs that have ended since the process's rights changed */
+	uint64_t rights_changes; /* runs that have ended because the process's rights changed */
 	uint64_t rights_unsampled_ns; /* between the end of such a run and the next one */
 	uint32_t lowest_hz;	      /* the lowest rate but 0; 0: never profiled */
 	uint64_t lowered_ns;	      /* how long the rate was lowered */
@@ -76,7 +76,7 @@ struct governed {
 	struct governor_cost cost;
 	/* Counters at the last interval: processor time of capture for it, samples captured. */
 	uint64_t cost_ns, captured;
-	/* While the rate is not 0: the use of processors by the target's process, as cost. */
+	/* While the rate is not 0: the use of processors by the process, averaged as cost is. */
 	struct governor_cost busy;
 	struct target_usage usage; /* at the last interval */
 	/*
@@ -112,7 +112,7 @@ struct run {
 	/* Copies from the instance; the pidfd is the instance's. */
 	int32_t pid;
 	int pidfd;
-	struct owner owner;	       /* whose it is, as last read: the key is that of unwind */
+	struct owner owner;	       /* as last read; its key is that of unwind */
 	bool owner_has_changed;	       /* to another key: the run ends, and nothing is read of it */
 	char profiler_id[MSG_ID_SIZE]; /* set from the start */
 	/*
@@ -129,7 +129,7 @@ struct run {
 	enum session session;
 	/* Checks of deadlines.c at which an answer was due: of unwind; of capture. */
 	uint32_t overdue_checks, capture_overdue_checks;
-	uint64_t closing_ns; /* when it was told to close, CLOCK_MONOTONIC; 0: it was not */
+	uint64_t closing_ns; /* the first run_begins_to_close(), CLOCK_MONOTONIC; 0: none */
 	bool in_capture;     /* MSG_TARGET_ADD was sent; capture has not reported its end */
 	bool attach_due;     /* MSG_TARGET_ADD is to be sent as soon as possible */
 	bool was_attached;   /* capture has attached to the process in this run */
@@ -156,7 +156,7 @@ struct run {
 
 	/* Counters of earlier capture processes; those of the present one are in its page. */
 	struct capture_counters capture_past;
-	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
+	uint64_t missed_no_capture; /* samples missed while no capture ran, or lost when it died */
 	/*
 	 * When capture died, or left the process in a crash, by CLOCK_MONOTONIC, and the process's
 	 * threads then; 0: capture has attached since.
@@ -185,8 +185,8 @@ void run_set_times(const struct state *state, struct run *run);
 bool run_clocks_agree(const struct state *state, const struct run *run);
 
 /*
- * Sets the phase, RUN_STOPPING or RUN_CLOSING. From the first call on, unwind gets files of
- * the process for some more seconds (inbox.c).
+ * Sets the phase, RUN_STOPPING or RUN_CLOSING. For some seconds after the first call unwind still
+ * gets the files that the last chunk needs (inbox.c).
  */
 void run_begins_to_close(struct run *run, enum run_phase phase);
 

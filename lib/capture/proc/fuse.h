@@ -10,8 +10,7 @@
  *
  * The answer is valid at one moment only: the process can map such a file later. Not detected are
  * file systems whose mount the process does not see (unmounted lazily, or below overlayfs before
- * Linux 6.8), and a server that maps none of its own files, although a read of another target's
- * memory may wait for that server.
+ * Linux 6.8), and a server that maps none of its own files.
  */
 #ifndef LIB_CAPTURE_PROC_FUSE_H
 #define LIB_CAPTURE_PROC_FUSE_H
