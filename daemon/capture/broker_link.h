@@ -1,7 +1,8 @@
 /*
  * Sends the messages of capture to the broker, on the socket at descriptor MSG_FD
- * (daemon/msg/msg.h). If a message cannot be sent, the process exits with 1, and the kernel
- * detaches all tracees. A line on stderr gives the reason, except if the broker has ended.
+ * (daemon/msg/msg.h). If a message cannot be sent, the process exits with 1, except where a
+ * function says otherwise, and the kernel detaches all tracees. A line on stderr gives the reason,
+ * except if the broker has ended.
  */
 #ifndef DAEMON_CAPTURE_BROKER_LINK_H
 #define DAEMON_CAPTURE_BROKER_LINK_H

@@ -6,8 +6,8 @@
  * that takes longer than the stop, since the hypervisor does it, and the thread stays stopped
  * meanwhile. If the thread needs the tracer's own processor, or stays in a system call, a poll is
  * of no use and keeps that processor from the thread. Nothing tells the two cases apart in advance.
- * So after a poll that was of no use the following ticks are not polled for: one, then three, up to
- * POLLING_PAUSE_MAX.
+ * So after polls that were of no use, more and more ticks are not polled for: 1, 3, 7, 15, up to
+ * POLLING_PAUSE_MAX. After a useful poll the next tick is polled for again.
  */
 #ifndef DAEMON_CAPTURE_POLLING_H
 #define DAEMON_CAPTURE_POLLING_H

@@ -36,7 +36,7 @@ must_check int readers_new(const struct readers_options *options, struct readers
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
 /*
- * Returns the sink for a new target of a ring, which is valid as long as the process lives. Returns
+ * Returns the sink for a new target of a ring, which is valid as long as capture runs. Returns
  * NULL if there is no such ring.
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
@@ -49,10 +49,10 @@ struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 void readers_tick(struct readers *r, uint64_t now_ns);
 
 /*
- * Sends the heads of rings of which a target or its program is new, so that unwind can open its
- * files before it ends: up to its third tick, and every 5 ms up to 100 ms after its first one.
- * Does the same, every 50 ms at most, if watched memory has changed (lib/capture/watch.h). Call it
- * after the tick of time now_ns.
+ * Sends the head of each ring with a new target, or with a target that runs a new program: after
+ * each of the first three ticks, and then every 5 ms until 100 ms after the first tick. So unwind
+ * can open the program's files before the program ends. Does the same, every 50 ms at most, if
+ * watched memory has changed (lib/capture/watch.h). Call it after the tick of time now_ns.
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 

@@ -11,13 +11,13 @@
  * A real-time thread that runs this long without a sleep has a fault: the kernel ends it by
  * SIGXCPU, which names the cause, and the broker starts another one. At the hard limit the signal
  * would be SIGKILL, so that limit is higher. A thread with so much work that it never sleeps has no
- * fault: it pauses for a moment each time that it has used a processor for PAUSE_EVERY_NS.
+ * fault: it sleeps for a moment each time that it has used a processor for SLEEP_EVERY_NS.
  */
 #define REALTIME_US_MAX	     500000
 #define REALTIME_US_HARD_MAX (2 * REALTIME_US_MAX)
-#define PAUSE_EVERY_NS	     (REALTIME_US_MAX * NS_PER_US / 5)
+#define SLEEP_EVERY_NS	     (REALTIME_US_MAX * NS_PER_US / 5)
 /* Long enough that the thread is asleep before the timer expires. */
-#define PAUSE_NS (100 * (long)NS_PER_US)
+#define SLEEP_NS (100 * (long)NS_PER_US)
 
 /*
  * The share of a processor that the tracer may use at real-time priority in each window. Beyond it,
@@ -94,24 +94,24 @@ static void stay_above(struct realtime *r, int priority)
 }
 
 /* After a sleep the kernel's limit starts anew: enqueue_task_rt() in kernel/sched/rt.c. */
-static void pause_for_limit(struct realtime *r, uint64_t used)
+static void sleep_for_limit(struct realtime *r, uint64_t used)
 {
-	const struct timespec moment = {.tv_nsec = PAUSE_NS};
+	const struct timespec moment = {.tv_nsec = SLEEP_NS};
 
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
-	r->paused_ns = used;
+	r->slept_cpu_ns = used;
 }
 
 /* Returns false while no limit can have been reached, so that the CPU clock is not read. */
 static bool is_due(const struct realtime *r, uint64_t now)
 {
 	/* The tracer is the only thread that runs. */
-	const uint64_t most = r->seen_ns + (now - r->read_ns);
+	const uint64_t most = r->seen_cpu_ns + (now - r->read_ns);
 
 	if (now - r->read_ns < SHARE_READ_NS)
 		return false;
-	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->paused_ns >= PAUSE_EVERY_NS ||
-	       (!r->exceeded && most - r->used_ns > SHARE_NS);
+	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->slept_cpu_ns >= SLEEP_EVERY_NS ||
+	       (!r->exceeded && most - r->window_cpu_ns > SHARE_NS);
 }
 
 void realtime_keep(struct realtime *r, int priority, uint64_t now)
@@ -123,15 +123,15 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 		return;
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	r->read_ns = now;
-	r->seen_ns = used;
-	if (used - r->paused_ns >= PAUSE_EVERY_NS)
-		pause_for_limit(r, used);
+	r->seen_cpu_ns = used;
+	if (used - r->slept_cpu_ns >= SLEEP_EVERY_NS)
+		sleep_for_limit(r, used);
 	if (now - r->window_ns >= SHARE_WINDOW_NS) {
 		r->window_ns = now;
-		r->used_ns = used;
+		r->window_cpu_ns = used;
 		if (r->exceeded)
 			exceed(r, false);
-	} else if (!r->exceeded && used - r->used_ns > SHARE_NS) {
+	} else if (!r->exceeded && used - r->window_cpu_ns > SHARE_NS) {
 		exceed(r, true);
 		log_debug("sampling has used more than half a processor in 100 ms: no thread is "
 			  "sampled for %u ms",

@@ -6,7 +6,7 @@
  * (CLOCK_PROCESS_CPUTIME_ID): its other thread only waits. When the share of a window is used up,
  * realtime_keep() sets exceeded, and the caller takes no ticks until realtime_keep() clears it.
  *
- * The kernel also kills a real-time thread that runs for too long without a sleep (RLIMIT_RTTIME),
+ * The kernel kills a real-time thread that runs for too long without a sleep (RLIMIT_RTTIME),
  * so realtime_keep() sleeps for a moment each time that the tracer has used 100 ms of a processor.
  */
 #ifndef DAEMON_CAPTURE_REALTIME_H
@@ -22,11 +22,11 @@ struct realtime {
 	int priority; /* under SCHED_FIFO */
 	/* The share of this window is used up: the caller must take no ticks. */
 	bool exceeded;
-	uint64_t window_ns; /* start of the window */
-	uint64_t read_ns;   /* when the CPU clock was last read */
-	uint64_t seen_ns;   /* the CPU clock at that time */
-	uint64_t used_ns;   /* the CPU clock at the start of the window */
-	uint64_t paused_ns; /* the CPU clock when realtime_keep() last slept */
+	uint64_t window_ns;	/* start of the window */
+	uint64_t read_ns;	/* when the CPU clock was last read */
+	uint64_t seen_cpu_ns;	/* the CPU clock at that time */
+	uint64_t window_cpu_ns; /* the CPU clock at the start of the window */
+	uint64_t slept_cpu_ns;	/* the CPU clock when realtime_keep() last slept */
 };
 
 /*
@@ -40,7 +40,7 @@ void realtime_start(struct realtime *r);
  * Updates exceeded. Sleeps for 0.1 ms if the tracer has used 100 ms of a processor since the last
  * sleep. If realtime_start() has set SCHED_FIFO, also sets the tracer's scheduling: SCHED_OTHER
  * while exceeded is set; otherwise SCHED_FIFO above the sampled threads, or at the highest
- * priority.
+ * priority, if a sampled thread has that.
  *
  * priority: the highest real-time priority of the sampled threads; 0: none has one. now:
  * CLOCK_MONOTONIC, in ns. Call this function in each round of events.

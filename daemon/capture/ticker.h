@@ -46,7 +46,7 @@ must_check int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_
 /* Stops the timer. Does nothing if the ticker is stopped. */
 void ticker_stop(struct ticker *t, struct loop *loop);
 
-/* Returns the number of the last tick at or before now_ns. */
+/* Returns the number of the last tick at or before now_ns; 0 before epoch_ns. */
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*

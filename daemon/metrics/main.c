@@ -202,7 +202,8 @@ static int run(int fd, const char *where, const char *socket)
 	while (d != NULL && MHD_run_wait(d, -1) == MHD_YES)
 		;
 	log_error("cannot serve metrics at %s: the HTTP server (libmicrohttpd) %s", where,
-		  d == NULL ? "could not be started" : "has failed");
+		  d == NULL ? "could not be started, for lack of memory or descriptors"
+			    : "has failed");
 	return EXIT_FAILURE;
 }
 

@@ -60,7 +60,9 @@ static void on_event(void *ctx, enum spool_event event, const char *name, int er
 		s->counts.overflow++;
 		count_lost(s, name);
 		if (!s->warned_overflow)
-			log_warning("the spool is full: the oldest chunks are removed");
+			log_warning("the spool is full (spool_max_bytes, spool_max_chunks), since "
+				    "its server "
+				    "does not take the chunks: the oldest are removed");
 		s->warned_overflow = true;
 		return;
 	case SPOOL_EXPIRED:

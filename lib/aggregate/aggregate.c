@@ -122,24 +122,24 @@ static int copy_thread(struct open_chunk *c, const struct open_chunk *from, cons
 	return emit(c, copy, c->window.start_ns, node, t->state);
 }
 
-int aggregate_new_beside(const struct aggregate *from, const struct aggregate_options *options,
+int aggregate_new_beside(const struct aggregate *original, const struct aggregate_options *options,
 			 struct aggregate **ret)
 {
 	struct aggregate *a;
 	int r;
 
-	assert(!from->closed);
-	r = aggregate_new(options, from->space, &a);
+	assert(!original->closed);
+	r = aggregate_new(options, original->space, &a);
 	if (r < 0)
 		return r;
-	aggregate_exec(a, from->space, from->main_path, from->main_argv0);
-	a->chunk.window = from->chunk.window;
+	aggregate_exec(a, original->space, original->main_path, original->main_argv0);
+	a->chunk.window = original->chunk.window;
 	a->chunk.window.chunk_ns = options->chunk_us * NS_PER_US;
-	if (from->chunk.window.started)
-		window_restart(&a->chunk.window, from->chunk.window.newest_ns);
-	for (size_t i = 0; i < from->chunk.n_threads && r == 0; i++)
-		if (!from->chunk.threads[i].exited)
-			r = copy_thread(&a->chunk, &from->chunk, &from->chunk.threads[i]);
+	if (original->chunk.window.started)
+		window_restart(&a->chunk.window, original->chunk.window.newest_ns);
+	for (size_t i = 0; i < original->chunk.n_threads && r == 0; i++)
+		if (!original->chunk.threads[i].exited)
+			r = copy_thread(&a->chunk, &original->chunk, &original->chunk.threads[i]);
 	if (r < 0)
 		aggregate_free(a);
 	else

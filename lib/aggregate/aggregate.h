@@ -101,7 +101,7 @@ struct aggregate_options {
 	uint64_t wall_offset_us;
 	const char *main_path;	/* the executable, as the maps name it; may be "" */
 	const char *main_argv0; /* argv[0] of the process; may be "" */
-	uint64_t hash_seed;	/* random: of hash tables whose keys the target chooses */
+	uint64_t hash_seed;	/* random, for hash tables whose keys the target can choose */
 	bool demangle;		/* C++ and Rust names; false: names as in the symbol table */
 	bool inlined;		/* inlined functions are frames of their own */
 	/* A function without a symbol has a name made of its start (lookup_update()). */
@@ -132,14 +132,14 @@ void aggregate_free(struct aggregate *a);
 
 /*
  * Creates a second aggregate of the same target, for a recording, with chunks of its
- * own. Its first chunk begins at the newest tick that from has, with the stacks that the
- * threads have at this tick. From then on the caller adds each record to both
- * aggregates. options are those of aggregate_new(); wall_offset_us must be that of from.
- * This function takes space, main_path and main_argv0 from from. from must have an open
- * chunk: it must not be between aggregate_close() and aggregate_next(). Returns 0, -ENOMEM,
- * or -EINVAL as aggregate_new().
+ * own. Its first chunk begins at the newest tick that original has, with the stacks that the
+ * threads have at this tick. From then on the caller adds each record to both aggregates. options
+ * are those of aggregate_new(); wall_offset_us must be that of original. The space, main_path and
+ * main_argv0 are those of original, too; options' own are not used. original must have an open
+ * chunk: it must not be between aggregate_close() and aggregate_next(). Returns 0, -ENOMEM, or
+ * -EINVAL as aggregate_new().
  */
-must_check int aggregate_new_beside(const struct aggregate *from,
+must_check int aggregate_new_beside(const struct aggregate *original,
 				    const struct aggregate_options *options,
 				    struct aggregate **ret);
 

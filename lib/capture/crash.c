@@ -18,7 +18,7 @@
 
 /*
  * The most ends of the tracing thread for crashes of one user's processes while there are other
- * targets: one in CRASH_APART_NS, and CRASH_MINUTE in CRASH_MINUTE_NS.
+ * targets: one in CRASH_APART_NS, and CRASHES_A_MINUTE in CRASH_MINUTE_NS.
  */
 #define CRASH_APART_NS	NS_PER_SEC
 #define CRASH_MINUTE_NS (60 * NS_PER_SEC)
@@ -330,8 +330,8 @@ static struct crash_user *user_of(struct capture *c, uint32_t uid)
 
 		if (u->uid == uid)
 			return u;
-		if (u->ns[(u->next + CRASH_MINUTE - 1) % CRASH_MINUTE] <
-		    oldest->ns[(oldest->next + CRASH_MINUTE - 1) % CRASH_MINUTE])
+		if (u->ns[(u->next + CRASHES_A_MINUTE - 1) % CRASHES_A_MINUTE] <
+		    oldest->ns[(oldest->next + CRASHES_A_MINUTE - 1) % CRASHES_A_MINUTE])
 			oldest = u;
 	}
 	if (c->n_crash_users < CRASH_USERS)
@@ -350,13 +350,13 @@ bool crash_may_end_tracer(struct traced_process *t)
 	if (c->n_targets == 1)
 		return true;
 	u = user_of(c, t->exec.uid);
-	last = u->ns[(u->next + CRASH_MINUTE - 1) % CRASH_MINUTE];
+	last = u->ns[(u->next + CRASHES_A_MINUTE - 1) % CRASHES_A_MINUTE];
 	tenth = u->ns[u->next];
 	if ((last != 0 && now - last < CRASH_APART_NS) ||
 	    (tenth != 0 && now - tenth < CRASH_MINUTE_NS))
 		return false;
 	u->ns[u->next] = now;
-	u->next = (u->next + 1) % CRASH_MINUTE;
+	u->next = (u->next + 1) % CRASHES_A_MINUTE;
 	return true;
 }
 

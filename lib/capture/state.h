@@ -2,9 +2,10 @@
  * The state of a capture: the traced processes, the lists of their threads, and the ticks. Private
  * to lib/capture; users of the library include lib/capture/capture.h.
  *
- * struct traced_process and struct capture consist of parts. The comment at each part names a
- * module, which alone writes that part, unless a field's comment names another one. The header has
- * no functions but short inline ones, so that the modules need not include each other for state.
+ * struct traced_process and struct capture consist of parts. The comment at a part names a module,
+ * which alone writes that part, unless a field's comment names another one. Parts without a name
+ * are written by several modules. The header has no functions but short inline ones, so that the
+ * modules need not include each other for state.
  *
  * A struct traced_process is what users of capture.h call a target.
  */
@@ -22,7 +23,7 @@
 #include "lib/capture/thread.h"
 
 /*
- * The ticks of a process from the one after its last look up to that of this look (schedule.h).
+ * The ticks of a process from the one after its previous look up to that of this look (schedule.h).
  * Ticks in between had no look because all threads slept, or because the tracer was late.
  */
 struct tick_span {
@@ -72,7 +73,8 @@ struct traced_schedule {
 	/* Looked at at rate_ticks of every rate_of ticks. Set by capture_rate. */
 	uint32_t rate_ticks, rate_of;
 	uint64_t next_tick;  /* no look before this tick, while all threads sleep */
-	uint64_t slept_tick; /* the value of next_tick before a thread woke */
+	uint64_t slept_tick; /* the next look that was planned while all threads slept; a wake
+				leaves it */
 	uint64_t awake_tick; /* the last tick at which a thread was awake */
 };
 
@@ -97,7 +99,8 @@ struct traced_threads {
 	timer_t timer;
 	bool has_timer;
 	bool timer_tried; /* timer_create(2) was called, even if it failed */
-	/* The number of threads may have changed; cleared when attach.h has counted them. */
+	/* A thread has run since attach.h has counted the threads, so their number may have
+	 * changed. */
 	bool stirred;
 };
 
@@ -257,7 +260,7 @@ struct realtime_threads {
 struct detaching {
 	size_t n;		/* targets in TRACED_DETACHING. Counted down by targets.h */
 	struct settling all;	/* at the end */
-	struct settling others; /* of the targets that stay, before capture detaches from all */
+	struct settling others; /* of the targets to which capture attaches again */
 	/*
 	 * Begin of the last pause of ticks, in which resumed calls of the targets that stay can
 	 * end.
@@ -268,12 +271,12 @@ struct detaching {
 };
 
 /* crash.h: when the tracer ended at once for crashes of a user's processes. */
-#define CRASH_USERS  64
-#define CRASH_MINUTE 10
+#define CRASH_USERS	 64
+#define CRASHES_A_MINUTE 10
 
 struct crash_user {
 	uint32_t uid;
-	uint64_t ns[CRASH_MINUTE]; /* the last times, in a circle; 0: never */
+	uint64_t ns[CRASHES_A_MINUTE]; /* the last times, in a circle; 0: never */
 	size_t next;
 };
 
@@ -294,7 +297,7 @@ struct executed_file {
 	struct file_identity identity;
 };
 
-/* Programs of a host; a file takes the place of another with the same hash. */
+/* A cache for the programs of a host: a file replaces the one that has its place. */
 #define TRUSTED_FILES 1024
 
 struct held_exec {

@@ -262,8 +262,6 @@ static void visit_asleep(struct traced_process *t, bool late, uint64_t *left)
 	}
 	if (t->threads.next_asleep == NULL)
 		end_checks(t);
-	else if (checks == 0)
-		*left = 0;
 }
 
 static void visit_awake(struct traced_process *t, bool late, uint64_t left)

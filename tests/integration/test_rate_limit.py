@@ -99,7 +99,7 @@ def test_a_server_that_refuses_the_dsn(box):
     check([has_chunk(r) for r in server.requests] == [True] + [False] * (
         len(server.requests) - 1), f'{server.requests}')
     check(spooled_ids(spool) and let_go(target), 'the chunks wait')
-    check(profd.stderr.count(f'refuses the DSN with status 403, {said} (') == 1 and
+    check(profd.stderr.count(f'refuses the DSN with status 403, {said}: nothing') == 1 and
           profd.stderr.count('nothing is sampled') == 1, f'not one line: {profd.stderr}')
     server.tell(script=[])
     wait_for(lambda: not spooled_ids(spool), 'they are sent')

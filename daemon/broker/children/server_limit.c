@@ -50,11 +50,10 @@ int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files
 	if (m->status == 0)
 		log_warning("%s: the server accepts the DSN again", s->label);
 	else
-		log_warning("%s: the server refuses the DSN with status %u%s%s (%s): %s; the "
-			    "server is tried again at growing intervals, at most an hour, and at "
-			    "each reload",
+		log_warning("%s: the server refuses the DSN with status %u%s%s: %s; the server is "
+			    "tried again at growing intervals, at most an hour, and at each "
+			    "reload; " LIMIT_DENIAL_ADVICE,
 			    s->label, m->status, m->text[0] != '\0' ? ", " : "", m->text,
-			    LIMIT_DENIAL_ADVICE,
 			    goes_to_server_only(s, has_files)
 				    ? "nothing is sampled, and the chunks wait"
 				    : "the chunks wait");

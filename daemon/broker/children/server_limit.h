@@ -26,7 +26,8 @@
 must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 
 /* The advice to a user whose DSN is refused, also of doctor (daemon/broker/control/inspect.h). */
-#define LIMIT_DENIAL_ADVICE "the DSN's key is not one of that project (its settings show the DSN)"
+#define LIMIT_DENIAL_ADVICE \
+	"check that the project's settings have this DSN and that its key is enabled"
 /*
  * Handles MSG_DENIED: the ship's server refuses the DSN, or no longer. Logs a line if the reason
  * has changed. Returns 0, or -EPROTO if the message is invalid.

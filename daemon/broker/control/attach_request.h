@@ -4,11 +4,11 @@
  * recorded (recordings.h). detach.h is the opposite.
  *
  * user_attach in [sentry] says what users who are no operators may do with their own processes.
- * With `record` such a user may record a process and not attach it: an attached process is sent to
- * the DSN of the configuration, with the release and environment that its user chose. With `send`
- * the user may do both, with `no` neither. The setting does not apply to processes about which the
- * administrator has decided: those that a section matches, that the command line names, or that an
- * operator has attached.
+ * With `record` such a user may record a process and not attach it. Reason: profiles of an attached
+ * process go to the DSN of the configuration, with the release and environment that its user chose.
+ * With `send` the user may do both, with `no` neither. The setting does not apply to processes
+ * about which the administrator has decided: those that a section matches, that the command line
+ * names, or that an operator has attached.
  *
  * The request changes the instance only: targets/instances.h then starts a run, and capture
  * attaches by ptrace.
@@ -36,8 +36,8 @@ struct targets;
 
 /*
  * Handles attach: the daemon profiles the process from now on, whatever the configuration says
- * about the process. Makes an instance if the process has none, and ends a release. *ret: the
- * answer to the peer.
+ * about the process. Makes an instance if the process has none. If the process was released
+ * (sentry-profctl detach --for), the release ends. *ret: the answer to the peer.
  */
 void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
 			   struct control_answer *ret);

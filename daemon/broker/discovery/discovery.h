@@ -11,10 +11,9 @@
  * processes that no section matches, except, without the connector, some bytes each in the scan
  * cache.
  *
- * The kernel does not report changes of the command line or the control group. A process that
- * would match after such a change is checked again when it is twice as old, and so on for its
- * first minute, in which most such changes happen. Once a minute a scan of /proc checks all
- * processes.
+ * The kernel does not report changes of the command line or the control group. If only these keep a
+ * process from matching, it is checked again when it is twice as old, and so on for its first
+ * minute, in which most such changes happen. Once a minute a scan of /proc checks all processes.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_DISCOVERY_H
 #define DAEMON_BROKER_DISCOVERY_DISCOVERY_H
@@ -78,7 +77,8 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
  * discovery_start().
  */
 struct files *discovery_files(const struct discovery *d);
-/* Calls pid_files_pid(): returns the process that a pid file of the configuration names. */
+/* Calls pid_files_pid(): returns the process that a pid file of the configuration names; 0: none,
+ * not read yet, or no such file. */
 int32_t discovery_pid_file(const struct discovery *d, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The label of a file that the broker sends to an unwind process: the file's identity, from which
- * quarantine.h calculates its number, and its name, for log lines and the status.
+ * quarantine.h calculates the number of the file, and its name, for log lines and the status.
  */
 #ifndef DAEMON_BROKER_FILES_FILE_LABEL_H
 #define DAEMON_BROKER_FILES_FILE_LABEL_H
@@ -14,7 +14,8 @@
  * Instead of some files the broker sends a copy in a memfd (daemon/process/open.h): of memory of
  * the profiled process, of a file on FUSE, or of a text of /proc. The memfd is new each time.
  * Therefore the identity of a copy consists of the process and its addresses: device is the
- * negated pid, inode the start address, size the length; its name is "memory of process PID".
+ * negated pid, inode the start address, size the length. The name of each copy is "memory of
+ * process PID".
  *
  * name: the path of the file, with a NUL. The beginning of a longer path is cut off. The path can
  * contain any byte but NUL, since the profiled process may have chosen it.

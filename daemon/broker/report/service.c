@@ -14,7 +14,8 @@ void service_init(struct notify *n)
 
 	if (r == -EINVAL)
 		log_warning("NOTIFY_SOCKET, WATCHDOG_USEC or WATCHDOG_PID is "
-			    "not what systemd sets: systemd is not notified");
+			    "not what systemd sets: systemd is not notified, and may take "
+			    "sentry-profd for not started");
 	else if (r < 0)
 		log_warning("cannot notify systemd: %s: systemd will take sentry-profd for not "
 			    "started, and may end it",

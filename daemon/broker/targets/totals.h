@@ -17,8 +17,8 @@
 
 /*
  * Called when capture has ended or hangs (watch_capture_hangs): adds the counters of capture to
- * those of the runs. hung_target: the id of the run whose memory capture waits for; this function
- * closes that run and sets run.left_out. 0: capture has ended.
+ * those of the runs. hung_target: the id of the run of the process whose memory capture waits for;
+ * this function closes that run and sets run.left_out. 0: capture has ended.
  */
 void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*
@@ -33,11 +33,10 @@ void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t no
  */
 void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Called when the run leaves the phase RUN_PROFILED, when its process has ended after a
- * crash, or when capture has attached to it again. If capture has died while the process was
- * profiled, or has left it in a crash, counts the ticks from run->capture_died_ns until now_ns
- * (CLOCK_MONOTONIC) as missed. After capture has attached again, the caller then sets
- * run->capture_died_ns to 0.
+ * Counts the ticks from run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed, if capture
+ * has died while the process was profiled, or has left it in a crash. Called when the run leaves
+ * the phase RUN_PROFILED; when a process that was left in a crash has ended; and when capture has
+ * attached again: then the caller sets run->capture_died_ns to 0.
  */
 void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*

@@ -21,8 +21,9 @@ must_check int debug_files_open(const char *path, int *ret_fd);
 must_check int debug_files_by_id(const char *build_id, int *ret_fd);
 
 /*
- * Opens the debug file that .gnu_debuglink of the file at path names: beside that file, in
- * .debug/ beside it, or below /usr/lib/debug. name is a single path component.
+ * Opens the debug file that .gnu_debuglink of the file at path names: the first one that exists
+ * beside that file, in .debug/ beside it, or below /usr/lib/debug. Does not read it: the caller
+ * compares the checksum. path is absolute; name is a single path component. -ENOENT: there is none.
  */
 must_check int debug_files_by_link(const char *path, const char *name, int *ret_fd);
 

@@ -141,9 +141,9 @@ enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const 
 	if (by_heuristic && !cfa_by_record(f, rule, &cfa))
 		return UNWIND_END_NO_CFI;
 	/*
-	 * The caller's frame is above, and the ABI aligns it. A frame may be empty only if the
-	 * function has not stored its return address, or has popped it, to jump or to push it
-	 * again.
+	 * The caller's frame is above, and the ABI aligns it. The CFA is sp itself only before the
+	 * return address is stored, or after it has been popped, to jump or to push it again. Where
+	 * code switches stacks, the caller is on a stack that was not copied.
 	 */
 	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) || cfa % 8 != 0)
 		return rule->switches_stack ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
@@ -307,10 +307,11 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
 	const struct full_rule *full = &p->rows->full[p->rule->cfa_offset];
-	enum unwind_end end = step_full(w, f, p->rows, full);
+	const bool at_pc = f->is_leaf || f->interrupted;
+	const enum unwind_end end = step_full(w, f, p->rows, full);
 
 	/* Also if the interrupted frame cannot be read. */
 	if (end != WALK_ON && full->is_signal)
-		f->not_called = !f->is_leaf;
+		f->not_called = !at_pc;
 	return end;
 }

@@ -9,14 +9,15 @@
 
 /*
  * Returns the reason for the end of a walk that cannot read n bytes at addr: UNWIND_END_UNREADABLE,
- * UNWIND_END_CAPPED or UNWIND_END_BAD_CFA. Sets w->missing or w->second.
+ * UNWIND_END_CAPPED or UNWIND_END_BAD_CFA. Sets w->missing or w->second, if more bytes of a stack
+ * would help.
  */
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
 				size_t n);
 
 /*
  * The functions below move f to its caller and return WALK_ON, or return why there is no caller:
- * then addr and is_leaf of f are unchanged, but its registers may have changed.
+ * then addr and is_leaf of f are unchanged, but other members may have changed.
  */
 
 /* Moves f to the caller with the return address ra. f has the caller's registers already. */

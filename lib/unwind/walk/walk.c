@@ -5,34 +5,35 @@
 #include "lib/unwind/walk/search.h"
 #include "lib/unwind/walk/step.h"
 
-static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
+static void add_frame(struct unwind_stack *ret, const struct walk_frame *f)
 {
-	out->frames[out->n++] = (struct unwind_frame){
+	ret->frames[ret->n++] = (struct unwind_frame){
 		.addr = f->addr,
 		.is_leaf = f->is_leaf,
 		.by_heuristic = f->by_heuristic,
 	};
-	out->has_heuristic |= f->by_heuristic;
+	ret->has_heuristic |= f->by_heuristic;
 }
 
 void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
-		 struct unwind_stack *out)
+		 struct unwind_stack *ret)
 {
 	/* 20 KiB: too large for the stack. */
 	static struct memo_walk memo;
 	enum unwind_end end;
 
-	out->n = 0;
-	out->has_heuristic = false;
-	out->second_from = 0;
-	out->shared_n = 0;
-	out->shared_id = 0;
+	ret->n = 0;
+	ret->has_heuristic = false;
+	ret->second_from = 0;
+	ret->shared_n = 0;
+	ret->shared_id = 0;
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
+		const bool at_pc = f->is_leaf || f->interrupted;
 		bool searched = false;
 
-		add_frame(out, f);
-		if (memo_follow(&memo, w, f, max_frames, out)) {
+		add_frame(ret, f);
+		if (memo_follow(&memo, w, f, max_frames, ret)) {
 			end = UNWIND_END_ROOT;
 			break;
 		}
@@ -42,30 +43,34 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 			end = step_to_caller(w, f);
 			w->step.is_simple = false;
 		}
-		/* No call is before addr, so the server's subtraction must give addr itself. */
-		if (f->not_called) {
-			out->frames[out->n - 1].addr += CPU_PC_STEP;
-			out->frames[out->n - 1].by_heuristic = f->by_heuristic;
-			out->has_heuristic |= f->by_heuristic;
-		}
-		if (end != WALK_ON)
+		if (end != WALK_ON) {
+			/* No call is before addr: the server's subtraction must give addr. */
+			if (f->not_called) {
+				ret->frames[ret->n - 1].addr += CPU_PC_STEP;
+				ret->frames[ret->n - 1].by_heuristic = f->by_heuristic;
+				ret->has_heuristic |= f->by_heuristic;
+			}
 			break;
+		}
 		f->by_heuristic |= searched;
-		if (out->second_from == 0 && f->regs.r[CPU_SP] > w->stack.second_lo &&
+		if (ret->second_from == 0 && f->regs.r[CPU_SP] > w->stack.second_lo &&
 		    f->regs.r[CPU_SP] <= w->stack.second_hi)
-			out->second_from = f->regs.r[CPU_SP];
-		/* The same for the trampoline. */
-		if (f->interrupted && out->n > 1)
-			out->frames[out->n - 1].addr += CPU_PC_STEP;
-		if (out->n == max_frames) {
+			ret->second_from = f->regs.r[CPU_SP];
+		/*
+		 * No call is before the address of a signal's trampoline, either. That of a leaf,
+		 * or of a trampoline that another signal has interrupted, is a pc.
+		 */
+		if (f->interrupted && !at_pc)
+			ret->frames[ret->n - 1].addr += CPU_PC_STEP;
+		if (ret->n == max_frames) {
 			end = UNWIND_END_MAX_FRAMES;
 			break;
 		}
 	}
-	out->end = end;
-	out->guess_cost += w->guess_cost;
-	out->stack_top = w->top;
-	out->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED ? w->missing : 0;
-	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA ? w->second : 0;
-	memo_end(&memo, w, out);
+	ret->end = end;
+	ret->guess_cost += w->guess_cost;
+	ret->stack_top = w->top;
+	ret->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED ? w->missing : 0;
+	ret->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA ? w->second : 0;
+	memo_end(&memo, w, ret);
 }

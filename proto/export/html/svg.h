@@ -12,10 +12,11 @@
 #include "proto/export/export.h"
 
 /*
- * Writes the picture of the running time of the merge, or of all of its time if no bar is running.
- * Bars of less than a tenth of a pixel are left out. Returns 0, -ENOMEM, or the error of the stream
+ * Writes the picture. Widths are running time; if the merge has no running time, all time.
+ * Rectangles narrower than a tenth of a pixel are left out. Returns 0, -ENOMEM, or the error of the
+ * stream
  * (-EIO if errno is not set).
- * Merge: by function, not ordered.
+ * m was made with by_function and without is_ordered (struct merge_options).
  */
 must_check int export_svg(const struct merge *m, const struct export_options *o, FILE *out);
 

@@ -286,7 +286,7 @@ TEST(ends_of_the_tracer_are_limited_for_each_user)
 
 	begin();
 	t = live_bare_target(l.capture);
-	for (int i = 0; i < CRASH_MINUTE; i++) {
+	for (int i = 0; i < CRASHES_A_MINUTE; i++) {
 		ck_assert(crash_may_end_tracer(t));
 		ck_assert(!crash_may_end_tracer(t));
 		live_later(NS_PER_SEC);
