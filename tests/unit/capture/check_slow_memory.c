@@ -88,6 +88,8 @@ TEST(a_stopped_thread_is_continued_without_a_copy)
 
 	(void)live_ask(&l, "join", "ok");
 	(void)live_ask(&l, "busy 2", "ok");
+	/* Else the leader may be looked at after the slow read. */
+	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	captured = l.counters.captured;
 	stops = l.counters.stops;
