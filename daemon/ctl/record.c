@@ -7,6 +7,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/common/output_format.h"
+#include "daemon/ctl/common/private_daemon.h"
 #include "daemon/ctl/common/recording.h"
 #include "daemon/ctl/convert/convert.h"
 #include "lib/base/clock.h"
@@ -20,7 +21,8 @@ const char record_help[] =
 	"\n"
 	"record PID|NAME -o FILE  let the running daemon profile a process, also one\n"
 	"                         that it profiles already, and write FILE in the\n"
-	"                         format of its suffix, as convert does\n"
+	"                         format of its suffix, as convert does; if no\n"
+	"                         daemon runs, start a sentry-profd for PID\n"
 	"\n"
 	"  --duration S, -d S     end after S seconds (default: at ^C)\n"
 	"  --to FORMAT            as for convert\n";
@@ -73,7 +75,7 @@ static bool parse(struct recorder *c, int argc, char **argv)
 	};
 	int option;
 
-	*c = (struct recorder){.duration_ns = UINT64_MAX};
+	*c = (struct recorder){.duration_ns = UINT64_MAX, .client = {.fd = -1}};
 	while ((option = option_next(argv[0], argc, argv, ":o:d:", options, NULL)) != -1) {
 		if (option == '?')
 			return false;
@@ -142,17 +144,23 @@ static int run(struct recorder *c, const sigset_t *mask)
 }
 
 /* SIGINT and SIGTERM end the recording, not the process: it still writes the file. */
-static void catch_signals(sigset_t *ret_mask)
+static void catch_signals(void)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* Has the signals delivered only in ppoll(2), with *ret_mask. */
+static void block_signals(sigset_t *ret_mask)
+{
 	sigset_t both;
 
 	(void)sigemptyset(&both);
 	(void)sigaddset(&both, SIGINT);
 	(void)sigaddset(&both, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &both, ret_mask);
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
 }
 
 /* Writes the chunks that have arrived, also after a failed recording. */
@@ -182,27 +190,38 @@ static int write_file(struct recorder *c)
 	return written;
 }
 
+/* Records through the connected daemon. */
 static int record(struct recorder *c)
 {
 	sigset_t mask;
 	int r, written;
 
-	if (control_client_open(control_client_path(c->socket), false, &c->client) < 0)
-		return -ENOENT;
-	catch_signals(&mask);
+	block_signals(&mask);
 	r = recording_open(&c->client, PROTOCOL_RECORD, c->pid, c->name, &c->recording);
-	if (r == 0) {
-		c->deadline_ns = c->duration_ns == UINT64_MAX ? UINT64_MAX
-							      : clock_mono_ns() + c->duration_ns;
-		r = run(c, &mask);
-		if (r < 0)
-			log_error("the recording of process %d failed: %s", c->recording.pid,
-				  strerror(-r));
-		recording_close(&c->recording);
-		written = write_file(c);
-		r = r < 0 ? r : written;
-	}
+	if (r < 0)
+		return r;
+	c->deadline_ns =
+		c->duration_ns == UINT64_MAX ? UINT64_MAX : clock_mono_ns() + c->duration_ns;
+	r = run(c, &mask);
+	if (r < 0)
+		log_error("the recording of process %d failed: %s", c->recording.pid, strerror(-r));
+	recording_close(&c->recording);
+	written = write_file(c);
+	return r < 0 ? r : written;
+}
+
+/* Records through the running daemon, or through one that is started for it. */
+static int find_and_record(struct recorder *c)
+{
+	struct private_daemon daemon;
+	int r;
+
+	catch_signals();
+	r = private_daemon_find(&daemon, c->socket, c->pid, &is_interrupted, &c->client);
+	if (r == 0)
+		r = record(c);
 	control_client_close(&c->client);
+	private_daemon_end(&daemon);
 	return r;
 }
 
@@ -216,7 +235,7 @@ int record_run(int argc, char **argv)
 	c.conversion = conversion_new(argv[0], c.out, c.to);
 	if (c.conversion == NULL)
 		return EXIT_USAGE;
-	r = record(&c);
+	r = find_and_record(&c);
 	conversion_free(c.conversion);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -11,6 +11,7 @@ import subprocess
 
 import control
 import harness
+import proc
 import stranger
 from harness import check, wait_for
 from test_broker import HERE, message_types, take_over
@@ -204,6 +205,48 @@ def test_ends(box):
     profd.finish()
 
 
+def private_record(box, *args, **options):
+    """Starts record where no daemon runs, as a user without rights if possible. Returns it, and the
+    directory in which its daemon has its socket."""
+    copies = stranger.copy(box, ('sentry-profctl', *stranger.EXECUTABLES))
+    runtime = stranger.make_dir(box, 'runtime')
+    env = harness.environment(XDG_RUNTIME_DIR=str(runtime),
+                              SENTRY_PROFD_SOCKET=str(box.dir / 'none.sock'))
+    recorder = box.start([copies / 'sentry-profctl', 'record', *args], env=env,
+                         **stranger.options(), **options)
+    return recorder, runtime
+
+
+def test_without_a_daemon(box):
+    """record starts a sentry-profd of the user's own, and ends it: after the duration, at ^C, and
+    with the process."""
+    if os.geteuid() == 0:
+        stranger.need_ptrace()
+    target = stranger.target(box, 'shares')
+    for end in 'duration', signal.SIGINT, 'process':
+        words = ('--duration', '1') if end == 'duration' else ()
+        recorder, runtime = private_record(box, target.pid, '--to', 'summary', *words)
+        wait_for(lambda: harness.tracer(target.pid) or not recorder.running(), 'it is traced')
+        proc.wait_work(target.pid, 0.3)
+        if end == signal.SIGINT:
+            recorder.signal(end)
+        elif end == 'process':
+            target.end()
+        check(recorder.wait() == 0, recorder.stderr)
+        check('busy_seventy' in recorder.stdout, f'{recorder.stdout}{recorder.stderr}')
+        check(not list(runtime.iterdir()), f'{list(runtime.iterdir())}')
+        if end != 'process':
+            check(not harness.tracer(target.pid), 'it is let go')
+
+
+def test_without_a_daemon_and_process(box):
+    """The private daemon's own reason is shown; a name needs a running daemon."""
+    for word, why in (2**22 - 1, 'exited at its start'), ('web', 'does not run here'):
+        recorder, runtime = private_record(box, word, '--to', 'summary')
+        check(recorder.wait() == 1 and why in recorder.stderr, recorder.stderr)
+        check(not list(runtime.iterdir()), f'{list(runtime.iterdir())}')
+
+
 def test_strangers(box):
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target])
@@ -227,7 +270,7 @@ def test_strangers(box):
                        status=1).stderr
         check(why in said, said)
     profd.interrupt()
-    gone = ctl.run('record', target.pid, '-d', '1', '--to', 'json', status=1)
+    gone = ctl.run('record', '--socket', ctl.path, target.pid, '-d', '1', '--to', 'json', status=1)
     check('does not run' in gone.stderr, gone.stderr)
 
 

@@ -1,6 +1,6 @@
 /*
  * Finds a daemon that can record a process (recording.h): the running one, or, if none
- * runs, a sentry-profd that sentry-profctl starts for itself. Used by `stack` and `top`.
+ * runs, a sentry-profd that sentry-profctl starts for itself. Used by `stack`, `top` and `record`.
  *
  * The private daemon has the caller's rights. It profiles one process and only while
  * sentry-profctl is connected, sends nothing and writes no profile. Its socket lies in a
