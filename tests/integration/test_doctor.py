@@ -443,7 +443,8 @@ def start(box, path):
 def test_what_programs_lack(box):
     stripped = start(box, build(box, 'stripped', '-s'))
     found = Findings(box, stripped.pid)
-    found.check('names', 'warning', 'stripped is stripped')
+    found.check('names', 'warning', r'stripped is stripped.*build-id [0-9a-f]{40}:'
+                r'.*\(DEBUG-FILES.md says')
     check(not found.of('build-id'), found.done.stdout)
     anonymous = start(box, build(box, 'anonymous', '-Wl,--build-id=none'))
     Findings(box, anonymous.pid).check('build-id', 'warning', 'anonymous has')
@@ -453,6 +454,30 @@ def test_what_programs_lack(box):
     bare = start(box, path)
     Findings(box, bare.pid).check('stacks', 'warning',
                                   'bare has no call frame information')
+
+
+def test_the_package_of_a_stripped_program(box):
+    """A program of the system. In another root the same path is another file."""
+    sleep = shutil.which('sleep')
+    asked = subprocess.run(['dpkg-query', '-S', sleep.removeprefix('/usr'), sleep],
+                           capture_output=True, text=True, check=False) \
+        if shutil.which('dpkg-query') else None
+    if not asked or not asked.stdout:
+        raise harness.Skip('the system has no dpkg-query that knows sleep')
+    package = asked.stdout.split(':')[0]
+    program = box.start([sleep, '1000'])
+    harness.wait_for(lambda: os.readlink(f'/proc/{program.pid}/exe').endswith('/sleep'),
+                     'it is executed')
+    Findings(box, program.pid).check(
+        'names', 'warning', rf'sleep is stripped.*package {re.escape(package)}, whose debug '
+        rf'files are in {re.escape(package)}-dbgsym; DEBUG-FILES.md')
+    if os.geteuid() != 0:
+        return
+    elsewhere = box.start(['unshare', '--mount', sleep, '1000'])
+    harness.wait_for(lambda: os.readlink(f'/proc/{elsewhere.pid}/exe').endswith('/sleep'),
+                     'it is executed')
+    found = Findings(box, elsewhere.pid)
+    found.check('names', 'warning', r'sleep is stripped.*\(DEBUG-FILES.md')
 
 
 def test_files_that_cannot_be_opened(box):

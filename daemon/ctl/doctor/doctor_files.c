@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "daemon/ctl/common/file_reader.h"
+#include "daemon/ctl/doctor/debian_package.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "daemon/process/leak_options.h"
+#include "daemon/process/namespace.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "daemon/process/process_root.h"
@@ -32,6 +34,9 @@
 /* Files in the command line for sentry-cli; more would not be readable. */
 #define UPLOADS_MAX 16
 
+/* Stripped files that are named one by one; more would not be readable. */
+#define STRIPPED_MAX 32
+
 /* One file of the process. */
 struct file {
 	const char *path; /* as in /proc/PID/maps */
@@ -39,13 +44,21 @@ struct file {
 	char debug[PATH_MAX]; /* path of its separate debug file; "": none */
 };
 
+/* A file without a symbol table, for which no debug file was found. */
+struct stripped {
+	char path[PATH_MAX];
+	char build_id[MSG_NAME_MAX]; /* "": none */
+	bool is_program;
+};
+
 struct file_checks {
 	struct doctor *d;
 	struct file_reader reader;
 	struct buf text;
 	struct maps maps;
-	size_t files, stripped;
-	enum file_leaks leaks; /* of the first file that has any */
+	size_t files, n_stripped;
+	struct stripped stripped[STRIPPED_MAX]; /* the first n_stripped, and the program */
+	enum file_leaks leaks;			/* of the first file that has any */
 	char leaks_path[PATH_MAX];
 	struct buf uploads; /* paths, each after a space */
 	size_t n_uploads;
@@ -68,6 +81,19 @@ static void add_upload(struct file_checks *k, const char *path)
 	k->n_uploads++;
 	if (k->n_uploads <= UPLOADS_MAX)
 		(void)!buf_printf(&k->uploads, " %s", path);
+}
+
+/* The program, which is the most important of them, takes the place of another one. */
+static void add_stripped(struct file_checks *k, const struct file *f, bool is_program)
+{
+	struct stripped *s = &k->stripped[min_size(k->n_stripped, STRIPPED_MAX - 1)];
+
+	k->n_stripped++;
+	if (k->n_stripped > STRIPPED_MAX && !is_program)
+		return;
+	(void)snprintf(s->path, sizeof(s->path), "%s", f->path);
+	(void)snprintf(s->build_id, sizeof(s->build_id), "%s", f->seen.build_id);
+	s->is_program = is_program;
 }
 
 static void say_file(struct file_checks *k, const struct file *f, bool is_program)
@@ -95,14 +121,8 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 			   "checksum of its code (link it with "
 			   "-Wl,--build-id)",
 			   f->path);
-	k->stripped += is_stripped;
-	if (is_program && is_stripped)
-		doctor_say(k->d, FINDING_WARNING, "names",
-			   "%s is stripped, and there is no debug file of "
-			   "build-id %s: functions that it does not export "
-			   "have no names here (install its debug package, or "
-			   "upload its debug file to Sentry)",
-			   f->path, id);
+	if (is_stripped)
+		add_stripped(k, f, is_program);
 	else if (is_program || f->debug[0] != '\0' || seen->has_debug_info)
 		doctor_say(k->d, FINDING_OK, "names", "%s (build-id %s): %s%s", f->path, id,
 			   f->debug[0] != '\0'	  ? "debug file "
@@ -299,6 +319,49 @@ static bool is_new_file(const struct maps *maps, size_t n, const struct map *fil
 	return true;
 }
 
+/* Paths of a process with another root do not name files of this one. */
+static bool has_own_root(int32_t pid)
+{
+	char root[PATH_MAX], own[PATH_MAX];
+
+	return namespace_is_same(procfs_path(pid, "ns/mnt").text, "/proc/self/ns/mnt") &&
+	       procfs_link(procfs_path(pid, "root").text, root, sizeof(root)) == 0 &&
+	       procfs_link("/proc/self/root", own, sizeof(own)) == 0 && strcmp(root, own) == 0;
+}
+
+static void say_stripped(struct file_checks *k, const struct stripped *s, const char *package)
+{
+	char debug[DEBIAN_PACKAGE_NAME_SIZE], remedy[3 * DEBIAN_PACKAGE_NAME_SIZE] = "";
+
+	if (package[0] != '\0') {
+		debian_package_debug(package, debug);
+		(void)snprintf(remedy, sizeof(remedy),
+			       "it belongs to the package %s, whose debug files are in %s; ",
+			       package, debug);
+	}
+	doctor_say(k->d, s->is_program ? FINDING_WARNING : FINDING_OK, "names",
+		   "%s is stripped, and there is no debug file of build-id %s: functions that it "
+		   "does not export have no names here (%sDEBUG-FILES.md says how to get debug "
+		   "files)",
+		   s->path, s->build_id[0] != '\0' ? s->build_id : "none", remedy);
+}
+
+static void say_all_stripped(struct file_checks *k)
+{
+	struct debian_file owned[STRIPPED_MAX];
+	const size_t n = min_size(k->n_stripped, STRIPPED_MAX);
+
+	for (size_t i = 0; i < n; i++)
+		owned[i] = (struct debian_file){.path = k->stripped[i].path};
+	if (n > 0 && has_own_root(k->d->pid))
+		debian_package_find(DEBIAN_PACKAGE_QUERY, DEBIAN_PACKAGE_LIMIT_NS, owned, n);
+	for (size_t i = 0; i < n; i++)
+		say_stripped(k, &k->stripped[i], owned[i].package);
+	if (k->n_stripped > n)
+		doctor_say(k->d, FINDING_OK, "names", "%zu more files are stripped",
+			   k->n_stripped - n);
+}
+
 static void check_files(struct file_checks *k)
 {
 	char program[PATH_MAX];
@@ -319,7 +382,8 @@ static void check_files(struct file_checks *k)
 		   "%zu with code, %zu of them stripped: in those only exported "
 		   "functions have names, unless Sentry has their debug "
 		   "files",
-		   k->files, k->stripped);
+		   k->files, k->n_stripped);
+	say_all_stripped(k);
 	say_leaks(k);
 	say_uploads(k);
 	check_jit(k, jit_bytes);
@@ -342,9 +406,10 @@ static int read_maps(struct file_checks *k)
 
 void doctor_files(struct doctor *d)
 {
-	struct file_checks k = {.d = d};
+	static struct file_checks k;
 	int r;
 
+	k = (struct file_checks){.d = d};
 	buf_init(&k.text, MAPS_TEXT_MAX);
 	buf_init(&k.uploads, UPLOADS_MAX * PATH_MAX);
 	r = read_maps(&k);
