@@ -1,0 +1,29 @@
+/*
+ * Short names of functions, for readers: of a demangled C++ or Rust name the template arguments
+ * become "<...>" and the parameters "(...)", and std::basic_string of char "std::string". What is
+ * within brackets stays if it is not longer than the three dots. The type and the trait of Rust's
+ * <TYPE as TRAIT>::f stay. Names of other languages have no such brackets and stay as they are.
+ *
+ * Different names never get the same short name: if they would, the brackets in which they differ
+ * are shown, from left to right and from the outer to the inner ones, until the short names differ.
+ * If brackets are not enough (a clone of a function, the old std::string), the names stay whole.
+ */
+#ifndef LIB_BASE_SHORT_NAMES_H
+#define LIB_BASE_SHORT_NAMES_H
+
+#include <stddef.h>
+
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+
+/* A longer name stays whole, in bytes with the NUL. Few demangled names are longer. */
+#define SHORT_NAMES_SIZE 4096
+
+/*
+ * Makes the short names of the n names, in ret. Equal names get equal short names. Short names
+ * belong to text, in which equal strings have one address. Returns 0 or -ENOMEM.
+ */
+must_check int short_names_make(const char *const *names, size_t n, struct text *text,
+				const char **ret);
+
+#endif
