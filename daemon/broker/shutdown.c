@@ -180,6 +180,7 @@ void shutdown_print_tables(struct broker *b)
 			.h = MSG_HEADER(MSG_TABLE),
 			.target = run->id,
 			.max_rows = TABLE_ROWS,
+			.full_names = b->parts.state.options.full_names,
 		};
 
 		if (!run->was_attached || run->unwind == NULL || run->unwind->child.fd < 0)

@@ -263,6 +263,7 @@ struct msg_table {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t max_rows;
+	uint32_t full_names; /* 0: C++ and Rust names are short */
 };
 struct msg_table_done {
 	struct msg_header h;

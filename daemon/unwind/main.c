@@ -220,8 +220,9 @@ static int write_table(void *ctx, struct ipc_message *message)
 
 	(void)ctx;
 	/* The session was opened in an earlier process. */
-	done.error =
-		stream == NULL ? ENOENT : -stream_write_table(stream, m->max_rows, message->fds[0]);
+	done.error = stream == NULL ? ENOENT
+				    : -stream_write_table(stream, m->max_rows, m->full_names != 0,
+							  message->fds[0]);
 	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
 }
 

@@ -554,7 +554,7 @@ int stream_close(struct stream *s)
 	return r;
 }
 
-int stream_write_table(struct stream *s, size_t max_rows, int fd)
+int stream_write_table(struct stream *s, size_t max_rows, bool full_names, int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
@@ -564,7 +564,7 @@ int stream_write_table(struct stream *s, size_t max_rows, int fd)
 		close_fd(&copy);
 		return -EIO;
 	}
-	r = aggregate_write_table(s->series.aggregate, max_rows, out);
+	r = aggregate_write_table(s->series.aggregate, max_rows, full_names, out);
 	if (fclose(out) != 0 && r == 0)
 		r = -EIO;
 	return r;

@@ -78,8 +78,8 @@ must_check int stream_close(struct stream *s);
 
 /*
  * Writes the table of the max_rows hottest functions of the session to fd, which stays the
- * caller's. Returns 0, -ENOMEM, or -EIO.
+ * caller's (aggregate_write_table()). Returns 0, -ENOMEM, or -EIO.
  */
-must_check int stream_write_table(struct stream *s, size_t max_rows, int fd);
+must_check int stream_write_table(struct stream *s, size_t max_rows, bool full_names, int fd);
 
 #endif

@@ -503,11 +503,11 @@ int aggregate_next(struct aggregate *a)
 	return cut_next(&a->cut, &a->chunk);
 }
 
-int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)
+int aggregate_write_table(struct aggregate *a, size_t max_rows, bool full_names, FILE *out)
 {
 	int r = 0;
 
 	if (!a->closed)
 		r = add_to_table(a, window_closable(&a->chunk.window));
-	return r < 0 ? r : functions_write(&a->functions, max_rows, out);
+	return r < 0 ? r : functions_write(&a->functions, max_rows, full_names, out);
 }

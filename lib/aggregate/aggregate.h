@@ -232,8 +232,10 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char 
  * Writes the table of the session's hottest functions to out: at most max_rows, and one
  * row for all others. A row has the CPU time of the function itself, the CPU time with
  * the functions that it called, and its waiting time, up to the settled tick. C++ and Rust
- * names are demangled; control bytes are escaped. Returns 0, -ENOMEM or -EIO.
+ * names are demangled, and short unless full_names is set (lib/base/short_names.h); control bytes
+ * are escaped. Returns 0, -ENOMEM or -EIO.
  */
-must_check int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out);
+must_check int aggregate_write_table(struct aggregate *a, size_t max_rows, bool full_names,
+				     FILE *out);
 
 #endif

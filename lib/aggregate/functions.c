@@ -8,6 +8,7 @@
 #include "lib/aggregate/names.h"
 #include "lib/base/array.h"
 #include "lib/base/escape.h"
+#include "lib/base/short_names.h"
 #include "lib/base/utf8.h"
 
 /* Width of the name column. A longer name moves its module to the right. */
@@ -21,6 +22,7 @@ void functions_init(struct functions *f, uint64_t hash_seed)
 	*f = (struct functions){0};
 	text_init(&f->text, hash_seed);
 	table_init(&f->by_name, hash_seed);
+	table_init(&f->by_symbol, hash_seed);
 }
 
 void functions_fini(struct functions *f)
@@ -29,14 +31,21 @@ void functions_fini(struct functions *f)
 		return;
 	text_fini(&f->text);
 	free(f->rows);
+	free(f->symbols);
 	table_fini(&f->by_name);
+	table_fini(&f->by_symbol);
 	functions_init(f, f->by_name.seed);
+}
+
+static uint64_t key_of(const char *name, const char *module)
+{
+	return (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
 }
 
 /* name and module are interned, so equal strings are equal pointers. */
 static int find_row(struct functions *f, const char *name, const char *module, uint32_t *ret)
 {
-	uint64_t key = (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
+	uint64_t key = key_of(name, module);
 	int r;
 
 	/* If another row has the key, this row has the next free key. */
@@ -53,11 +62,44 @@ static int find_row(struct functions *f, const char *name, const char *module, u
 	return 0;
 }
 
+static int row_of_name(struct functions *f, const char *symbol, const char *module, uint32_t *ret)
+{
+	char demangled[NAME_SIZE];
+	const char *name = symbol;
+	int r = 0;
+
+	if (unwind_demangle(symbol, true, demangled, sizeof(demangled)))
+		r = text_intern(&f->text, demangled, &name);
+	return r != 0 ? r : find_row(f, name, module, ret);
+}
+
+/* Demangles each symbol once: it costs more than all else of a frame. */
+static int row_of_symbol(struct functions *f, const char *symbol, const char *module, uint32_t *ret)
+{
+	uint64_t key = key_of(symbol, module);
+	uint32_t i;
+	int r;
+
+	for (; table_get(&f->by_symbol, key, &i); key++) {
+		*ret = f->symbols[i].row;
+		if (f->symbols[i].symbol == symbol && f->symbols[i].module == module)
+			return 0;
+	}
+	r = row_of_name(f, symbol, module, ret);
+	if (r == 0 && array_grow(f->symbols, f->n_symbols, f->cap_symbols) < 0)
+		r = -ENOMEM;
+	if (r == 0)
+		r = table_put(&f->by_symbol, key, (uint32_t)f->n_symbols);
+	if (r == 0)
+		f->symbols[f->n_symbols++] = (struct functions_symbol){symbol, module, *ret};
+	return r;
+}
+
 static int row_of_frame(struct functions *f, const struct profile_frame *frame, uint32_t *ret)
 {
 	const char *path = frame->package != NULL ? frame->package : "";
 	const char *function = frame->function;
-	const char *name, *module;
+	const char *symbol, *module;
 	char unnamed[NAME_SIZE + 2];
 	int r;
 
@@ -66,10 +108,10 @@ static int row_of_frame(struct functions *f, const struct profile_frame *frame, 
 			       path[0] != '\0' ? names_base(path) : "unknown");
 		function = unnamed;
 	}
-	r = text_intern(&f->text, function, &name);
+	r = text_intern(&f->text, function, &symbol);
 	if (r == 0)
 		r = text_intern(&f->text, path, &module);
-	return r != 0 ? r : find_row(f, name, module, ret);
+	return r != 0 ? r : row_of_symbol(f, symbol, module, ret);
 }
 
 /* Orders by the time that decides which rows are kept, largest first. */
@@ -153,7 +195,7 @@ int functions_add(struct functions *f, struct stacks *s, const struct profile_fr
 	uint32_t *row_of;
 	int r = 0;
 
-	if (f->n > FUNCTIONS_MAX)
+	if (f->n > FUNCTIONS_MAX || f->n_symbols > FUNCTIONS_MAX)
 		r = drop_smallest_rows(f);
 	if (r < 0 || s->n_frames == 0)
 		return r;
@@ -202,28 +244,73 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole == 0 ? 0 : 100 * (double)part / (double)whole;
 }
 
-size_t functions_write_name(const char *s, FILE *out)
+/* Stores the next character of *s in a form that is safe, and moves *s. Returns its columns. */
+static size_t next_text(const char **s, char ret[ESCAPE_MAX + 1])
 {
+	const size_t n = utf8_length(*s);
+	size_t size;
+
+	if (n == 0)
+		return (size_t)snprintf(ret, ESCAPE_MAX + 1, "\\x%02x", (uint8_t) * (*s)++);
+	size = escape_next(s, ret);
+	ret[size] = '\0';
+	return size > n ? size : 1;
+}
+
+size_t functions_write_name(const char *s, size_t max_columns, FILE *out)
+{
+	char character[ESCAPE_MAX + 1];
 	size_t columns = 0;
 
 	while (*s != '\0') {
-		const size_t n = utf8_length(s);
-		char escaped[ESCAPE_MAX];
-		size_t size;
-
-		if (columns >= FUNCTIONS_NAME_COLUMNS) {
+		if (columns >= max_columns) {
 			(void)fputs("...", out);
 			return columns + 3;
 		}
-		if (n == 0) {
-			columns += (size_t)fprintf(out, "\\x%02x", (uint8_t)*s++);
-			continue;
-		}
-		size = escape_next(&s, escaped);
-		columns += size > n ? size : 1;
-		(void)fwrite(escaped, 1, size, out);
+		columns += next_text(&s, character);
+		(void)fputs(character, out);
 	}
 	return columns;
+}
+
+/* Returns the bytes of the name before it is cut off. */
+static size_t bytes_before_cut(const char *name)
+{
+	char character[ESCAPE_MAX + 1];
+	const char *s = name;
+
+	for (size_t columns = 0; *s != '\0' && columns < FUNCTIONS_NAME_COLUMNS;)
+		columns += next_text(&s, character);
+	return (size_t)(s - name);
+}
+
+static void limit_columns(struct functions_label *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const size_t bytes = bytes_before_cut(v[i].name);
+
+		v[i].max_columns = FUNCTIONS_NAME_COLUMNS;
+		for (size_t j = 0; j < n && v[i].name[bytes] != '\0'; j++)
+			if (strcmp(v[i].name, v[j].name) != 0 &&
+			    strncmp(v[i].name, v[j].name, bytes) == 0)
+				v[i].max_columns = SIZE_MAX;
+	}
+}
+
+int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
+		    struct functions_label *ret)
+{
+	const char **shown = calloc(n + 1, sizeof(*shown));
+	int r = shown == NULL ? -ENOMEM : 0;
+
+	if (r == 0 && !is_full)
+		r = short_names_make(names, n, text, shown);
+	for (size_t i = 0; i < n && r == 0; i++)
+		ret[i] = (struct functions_label){is_full ? names[i] : shown[i], SIZE_MAX};
+	if (r == 0 && !is_full)
+		limit_columns(ret, n);
+	free(shown);
+	return r;
 }
 
 /* A time of 0 is "-". */
@@ -260,23 +347,41 @@ static void write_times(const struct functions_row *row, const struct shown *sho
 	write_time(row->waiting_ns, out);
 }
 
-static void write_row(const struct functions_row *row, const struct shown *shown, FILE *out)
+static void write_row(const struct functions_row *row, const struct shown *shown,
+		      const struct functions_label *label, FILE *out)
 {
-	char demangled[NAME_SIZE];
-	const char *name = row->name;
 	size_t columns;
 
-	if (unwind_demangle(name, false, demangled, sizeof(demangled)))
-		name = demangled;
 	write_times(row, shown, out);
 	(void)fputs("  ", out);
-	columns = functions_write_name(name, out);
+	columns = functions_write_name(label->name, label->max_columns, out);
 	if (row->module[0] != '\0') {
 		(void)fprintf(out, "%*s",
 			      (int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns + 2 : 2), "");
-		(void)functions_write_name(names_base(row->module), out);
+		(void)functions_write_name(names_base(row->module), FUNCTIONS_NAME_COLUMNS, out);
 	}
 	(void)fputc('\n', out);
+}
+
+static int write_shown(const struct functions *f, const struct functions_row *rows, size_t n,
+		       const struct shown *shown, bool full_names, FILE *out)
+{
+	struct functions_label *labels = calloc(n + 1, sizeof(*labels));
+	const char **names = calloc(n + 1, sizeof(*names));
+	struct text text;
+	int r = -ENOMEM;
+
+	text_init(&text, f->by_name.seed);
+	for (size_t i = 0; i < n && names != NULL; i++)
+		names[i] = rows[i].name;
+	if (labels != NULL && names != NULL)
+		r = functions_label(names, n, full_names, &text, labels);
+	for (size_t i = 0; i < n && r == 0; i++)
+		write_row(&rows[i], shown, &labels[i], out);
+	text_fini(&text);
+	free(names);
+	free(labels);
+	return r;
 }
 
 static void write_others(const struct functions *f, const struct functions_row *hidden,
@@ -407,7 +512,7 @@ static void write_hint(const struct functions *f, uint64_t running_ns, FILE *out
 			percent(interpreted_ns, running_ns), language);
 }
 
-int functions_write(const struct functions *f, size_t max_rows, FILE *out)
+int functions_write(const struct functions *f, size_t max_rows, bool full_names, FILE *out)
 {
 	struct functions_row *rows = calloc(f->n + 1, sizeof(rows[0]));
 	struct shown shown = {
@@ -416,6 +521,7 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 		.waiting_ns = f->others_waiting_ns,
 	};
 	size_t n = 0, n_shown;
+	int r;
 
 	if (rows == NULL)
 		return -ENOMEM;
@@ -434,10 +540,11 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 	n_shown = min_size(n, max_rows);
 	move_shown_to_front(rows, n, max_rows);
 	write_head(f, &shown, out);
-	for (size_t i = 0; i < n_shown; i++)
-		write_row(&rows[i], &shown, out);
+	r = write_shown(f, rows, n_shown, &shown, full_names, out);
 	write_others(f, rows + n_shown, n - n_shown, &shown, out);
 	write_hint(f, shown.running_ns, out);
 	free(rows);
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	if (r == 0 && (fflush(out) != 0 || ferror(out)))
+		r = -EIO;
+	return r;
 }

@@ -1,7 +1,8 @@
 /*
  * Sums of time by function over a whole session, and the table of them that
- * sentry-profd --pid prints at the end. A function is a symbol in a file. All code of a
- * file for which there is no name counts as one function, "[libfoo.so]".
+ * sentry-profd --pid prints at the end. A function is a name in a file: symbols whose
+ * demangled names are equal are one function. All code of a file for which there is no name
+ * counts as one function, "[libfoo.so]".
  *
  * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the
  * times of the open chunk before it writes the table. The sums and their names stay when
@@ -22,17 +23,17 @@
 #include "proto/profile.h"
 
 /*
- * If there are more functions than this, functions_add() keeps the FUNCTIONS_MAX / 2 with
- * the most time, and sums up all others in one row. So the rows of a target take less than
- * a megabyte between two chunks.
+ * If there are more functions or symbols than this, functions_add() keeps the FUNCTIONS_MAX / 2
+ * functions with the most time, and sums up all others in one row. So the rows of a target take
+ * one or two megabytes between two chunks.
  */
 #define FUNCTIONS_MAX 4096
 
-/* The most columns of a name in the table; names can have thousands of bytes. */
+/* The most columns of a short name in the table; names can have thousands of bytes. */
 #define FUNCTIONS_NAME_COLUMNS 160
 
 struct functions_row {
-	const char *name;
+	const char *name;    /* demangled */
 	const char *module;  /* the file's path; "": none */
 	uint64_t self_ns;    /* running time in the function itself: it is the leaf */
 	uint64_t total_ns;   /* running time of stacks that contain the function */
@@ -42,12 +43,21 @@ struct functions_row {
 				recursion is added once */
 };
 
+/* A symbol that has been demangled, and its row. */
+struct functions_symbol {
+	const char *symbol, *module;
+	uint32_t row;
+};
+
 struct functions {
 	struct text text;
 	struct functions_row *rows;
 	size_t n, cap;
 	struct table by_name; /* hash of name and module to row */
-	uint64_t n_stacks;    /* number of stacks added so far (functions_row.stamp) */
+	struct functions_symbol *symbols;
+	size_t n_symbols, cap_symbols;
+	struct table by_symbol; /* hash of symbol and module to symbols */
+	uint64_t n_stacks;	/* number of stacks added so far (functions_row.stamp) */
 	/* Sums and number of the functions whose rows were not kept. */
 	uint64_t others_self_ns, others_ready_ns, others_waiting_ns;
 	uint64_t n_others;
@@ -74,16 +84,31 @@ must_check int functions_add(struct functions *f, struct stacks *s,
  * those with the most ready and waiting time. The rows are sorted by self time, then ready,
  * waiting and total time, largest first. The column of ready times is left out if their sum
  * would be shown as 0.00 s. If half of the running time is in code without a file, or in the
- * interpreter of a language, a line below says so. Returns 0, -ENOMEM or -EIO.
+ * interpreter of a language, a line below says so. Without full_names C++ and Rust names are
+ * short (functions_label()). Returns 0, -ENOMEM or -EIO.
  */
-must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
+must_check int functions_write(const struct functions *f, size_t max_rows, bool full_names,
+			       FILE *out);
 
 /*
  * Writes a name that a target chose, in a form that is safe for a terminal: as escape_write()
- * does, and a byte that is not UTF-8 becomes \xNN, too. After
- * FUNCTIONS_NAME_COLUMNS columns the rest of the name is replaced by "...". Returns the
- * number of columns written, counting one for each character.
+ * does, and a byte that is not UTF-8 becomes \xNN, too. After max_columns the rest of the name is
+ * replaced by "...". Returns the number of columns written, counting one for each character.
  */
-size_t functions_write_name(const char *s, FILE *out);
+size_t functions_write_name(const char *s, size_t max_columns, FILE *out);
+
+/* A name as a row of a table shows it. */
+struct functions_label {
+	const char *name;
+	size_t max_columns; /* for functions_write_name() */
+};
+
+/*
+ * Makes the labels of the n names of a table. With is_full each is the whole name. Otherwise it is
+ * the short one (lib/base/short_names.h), which belongs to text, in FUNCTIONS_NAME_COLUMNS; or
+ * whole if another label would have the same columns. Returns 0 or -ENOMEM.
+ */
+must_check int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
+			       struct functions_label *ret);
 
 #endif

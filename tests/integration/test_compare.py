@@ -103,6 +103,20 @@ def test_known_difference(box):
     check(rows(out) == [] and '(1 other function;' in out, out)
 
 
+def test_names(box):
+    """Names are short, and differ."""
+    names = ('Pool<char>::take(unsigned)', 'Pool<long>::take(unsigned)',
+             'Pool<long>::give(unsigned)')
+    a = write(box, 'a.json', made_chunk([((name,), 1, 'running') for name in names]))
+    b = write(box, 'b.json', made_chunk([((name,), i * i + 1, 'running')
+                                         for i, name in enumerate(names)]))
+    check({r[0] for r in rows(compare(a, b)[0])} == {
+        'Pool<char>::take(...)', 'Pool<long>::take(...)', 'Pool<...>::give(...)'}, compare(a, b)[0])
+    check({r[0] for r in rows(compare('--names', 'full', a, b)[0])} == set(names),
+          'full names')
+    check('not short or full' in compare('--names', 'long', a, b, status=2)[1], 'a fault')
+
+
 def test_parts_of_the_time(box):
     """Times count from the first sample of each side."""
     a, b = known(box)

@@ -2,10 +2,11 @@
 """A C++ program: four workers, templates, recursion, exceptions."""
 
 import re
+import subprocess
 
 import chunk_rules
 import harness
-from harness import check
+from harness import BUILD, check
 from layout import Layout
 
 WORK = '_ZN4demo4Pool4workEv'
@@ -63,6 +64,12 @@ def test_cplusplus(box):
           'exceptions from the depth')
 
 
+def profctl(*args):
+    done = subprocess.run([BUILD / 'sentry-profctl', *map(str, args)], capture_output=True,
+                          env=harness.environment(), check=True)
+    return done.stdout.decode()
+
+
 def functions(profd):
     return {f.get('function') for c in profd.chunks
             for f in c['profile']['frames']}
@@ -73,11 +80,15 @@ def test_names_for_people(box):
     as they are."""
     target = box.target('threads')
     profd = box.profile([target], table=True, work=1)
-    check(re.search(r' demo::SortJob::run +threads$', profd.stdout, re.M),
+    check(re.search(r' demo::SortJob::run\(\.\.\.\) +threads$', profd.stdout, re.M),
           profd.stdout)
     check('_ZN' not in profd.stdout, profd.stdout)
+    check(' demo::SortJob::run(unsigned long) ' in profctl(
+        'convert', profd.output, '--to', 'summary', '--names', 'full'), 'full names')
     check(WORK in functions(profd), 'names are raw where the server demangles')
-    profd = box.profile([target], '--platform', 'native', work=0.5)
+    profd = box.profile([target], '--platform', 'native', '--names', 'full', table=True,
+                        work=0.5)
+    check(' demo::SortJob::run(unsigned long) ' in profd.stdout, profd.stdout)
     found = functions(profd)
     check('demo::Pool::work()' in found and
           not any(n and n.startswith('_ZN4demo') for n in found), f'{found}')

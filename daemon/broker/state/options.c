@@ -374,6 +374,13 @@ static void check_transaction(struct config_faults *faults, const struct options
 		usage_fault(faults, option, "not UTF-8, or with control characters", name);
 }
 
+static void check_names(struct config_faults *faults, struct options *o)
+{
+	o->full_names = o->names != NULL && strcmp(o->names, "full") == 0;
+	if (o->names != NULL && !o->full_names && strcmp(o->names, "short") != 0)
+		usage_fault(faults, "--names", "not short or full", o->names);
+}
+
 /* Exits if there is neither a process nor a configuration file. */
 static void require_something(struct config_faults *faults, struct options *o)
 {
@@ -437,6 +444,7 @@ void options_load(struct options *o, int32_t command_pid, struct config_faults *
 	check_command(faults, o);
 	check_transaction(faults, o);
 	check_output(faults, o);
+	check_names(faults, o);
 	if (o->config_path == NULL && (!names_targets(o) || o->check_only)) {
 		o->config_path = CONFIG_PATH_DEFAULT;
 		require_something(faults, o);

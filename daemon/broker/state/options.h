@@ -41,6 +41,8 @@ struct options {
 	/* The format if output is a file; NULL: output is a directory. */
 	const struct output_format *output_format;
 	const char *stats;
+	const char *names; /* --names, NULL: not given */
+	bool full_names;   /* in the table at the end */
 	bool quiet, check_only;
 	/* --servers, with check_only (daemon/broker/control/inspect.h). */
 	bool check_servers;

@@ -45,6 +45,9 @@ const struct option_known options_known[] = {
 	{'o', "--output", "PATH", TEXT(output), true,
 	 "a directory for every envelope, or one FILE.html, .folded, .pb.gz, "
 	 "... of the whole run"},
+	{0, "--names", "N", TEXT(names), false,
+	 "C++ and Rust names in the table at the end: short (default), without "
+	 "template arguments and parameters, or full"},
 	{0, "--stats", "FILE", TEXT(stats), false,
 	 "write statistics of the run as JSON"},
 	{0, "--socket", "PATH", KEY("socket"), false,

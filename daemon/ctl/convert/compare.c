@@ -14,6 +14,7 @@
 enum {
 	TO = SELECTION_END,
 	MAP,
+	NAMES,
 };
 
 /* The most --map. */
@@ -40,14 +41,17 @@ const char compare_help[] =
 	"\n"
 	"  -o OUT, --to FORMAT   table (default), html, or folded: both counts, for\n"
 	"                        flamegraph.pl\n"
+	"  --names short|full    table: C++ and Rust names without or with template\n"
+	"                        arguments and parameters (default: short)\n"
 	"  --map A=B             module A of one profile is module B of the other\n"
 	"  --from S, --until S   compare only these seconds of A and of B\n"
 	"  --filter GLOB, --state STATE   as for convert (default: running)\n";
 
 struct compare_table {
 	enum merge_states states; /* whose time is compared */
-	size_t rows;		  /* maximum */
 	bool has_colours;	  /* growth in red, shrinkage in blue */
+	bool full_names;
+	uint64_t hash_seed;
 };
 
 struct row {
@@ -99,7 +103,7 @@ static void write_head(const struct compare_table *t, const struct compare *c, F
 		const double lasts_s = (double)c->duration_ns[side] / (double)NS_PER_SEC;
 
 		(void)fprintf(out, "%c  ", "AB"[side]);
-		(void)functions_write_name(c->names[side], out);
+		(void)functions_write_name(c->names[side], FUNCTIONS_NAME_COLUMNS, out);
 		(void)fprintf(out,
 			      ": threads %s for %.2f s within %.2f s, "
 			      "%.2f s a second\n",
@@ -121,7 +125,8 @@ static void write_percent(double percent, FILE *out)
 		(void)fprintf(out, "%7s ", "-");
 }
 
-static void write_row(const struct row *row, bool has_colours, FILE *out)
+static void write_row(const struct row *row, const struct functions_label *label, bool has_colours,
+		      FILE *out)
 {
 	const struct compare_function *f = row->function;
 	size_t columns;
@@ -134,11 +139,11 @@ static void write_row(const struct row *row, bool has_colours, FILE *out)
 	if (has_colours)
 		(void)fputs(OFF, out);
 	(void)fputs("  ", out);
-	columns = functions_write_name(f->name, out);
+	columns = functions_write_name(label->name, label->max_columns, out);
 	if (f->package != NULL) {
 		(void)fprintf(out, "%*s",
 			      columns < NAME_COLUMNS ? (int)(NAME_COLUMNS - columns) + 2 : 2, "");
-		(void)functions_write_name(merge_base(f->package), out);
+		(void)functions_write_name(merge_base(f->package), FUNCTIONS_NAME_COLUMNS, out);
 	}
 	(void)fputc('\n', out);
 }
@@ -157,6 +162,24 @@ static void write_others(const struct row *rows, size_t n, FILE *out)
 			      "", grown + shrunk, n, n == 1 ? "" : "s", grown, shrunk);
 }
 
+/* Writes the n rows that are shown. */
+static int write_shown(const struct compare_table *t, const struct row *rows, size_t n, FILE *out)
+{
+	struct functions_label labels[ROWS];
+	const char *names[ROWS];
+	struct text text;
+	int r;
+
+	text_init(&text, t->hash_seed);
+	for (size_t i = 0; i < n; i++)
+		names[i] = rows[i].function->name;
+	r = functions_label(names, n, t->full_names, &text, labels);
+	for (size_t i = 0; i < n && r == 0; i++)
+		write_row(&rows[i], &labels[i], t->has_colours, out);
+	text_fini(&text);
+	return r;
+}
+
 /*
  * Writes a row for each function whose shares of A and B differ by at least MIN_POINTS,
  * largest difference first, and one row for the sum of all other functions.
@@ -165,6 +188,7 @@ static int write_rows(const struct compare_table *t, const struct compare *c, FI
 {
 	struct row *rows = calloc(c->n_functions + 1, sizeof(*rows));
 	size_t n = 0, shown = 0;
+	int r;
 
 	if (rows == NULL)
 		return -ENOMEM;
@@ -181,11 +205,14 @@ static int write_rows(const struct compare_table *t, const struct compare *c, FI
 	}
 	qsort(rows, n, sizeof(*rows), compare_rows);
 	write_head(t, c, out);
-	for (; shown < min_size(n, t->rows) && magnitude(rows[shown].points) >= MIN_POINTS; shown++)
-		write_row(&rows[shown], t->has_colours, out);
+	while (shown < min_size(n, ROWS) && magnitude(rows[shown].points) >= MIN_POINTS)
+		shown++;
+	r = write_shown(t, rows, shown, out);
 	write_others(rows + shown, n - shown, out);
 	free(rows);
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	if (r == 0 && (fflush(out) != 0 || ferror(out)))
+		r = -EIO;
+	return r;
 }
 
 struct comparison {
@@ -194,6 +221,7 @@ struct comparison {
 	char *const *paths;
 	struct merge_options options;
 	bool has_states; /* --state was given */
+	bool full_names;
 	struct compare_pair maps[MAPS_MAX];
 	char *map_texts[MAPS_MAX]; /* "A\0B" */
 	size_t n_maps;
@@ -220,8 +248,9 @@ static int write_table(const struct comparison *c, FILE *out)
 {
 	const struct compare_table table = {
 		.states = c->options.states,
-		.rows = ROWS,
 		.has_colours = wants_colours(c),
+		.full_names = c->full_names,
+		.hash_seed = c->options.hash_seed,
 	};
 
 	return write_rows(&table, &c->result, out);
@@ -312,6 +341,8 @@ static bool set_option(struct comparison *c, int option, const char *value)
 	switch (option) {
 	case MAP:
 		return add_map(c, value);
+	case NAMES:
+		return selection_names("compare", value, &c->full_names);
 	case 'o':
 		c->out = value;
 		return true;
@@ -328,6 +359,7 @@ static bool parse(struct comparison *c, int argc, char **argv)
 	static const struct option options[] = {
 		{"to", required_argument, NULL, TO},
 		{"map", required_argument, NULL, MAP},
+		{"names", required_argument, NULL, NAMES},
 		SELECTION_OPTIONS,
 		{0},
 	};

@@ -25,6 +25,8 @@ const char convert_help[] =
 	"  --threads             folded: the thread is the root of each stack\n"
 	"  --thread NAME         self-profiling: only this thread\n"
 	"  --pretty              json: write an element a line\n"
+	"  --names short|full    summary: C++ and Rust names without or with template\n"
+	"                        arguments and parameters (default: short)\n"
 	"  --symbolize           add names, source lines and inlined functions from\n"
 	"                        program files and debug files of this machine, and\n"
 	"                        from the servers in $DEBUGINFOD_URLS\n";
@@ -44,14 +46,20 @@ enum {
 	THREADS,
 	THREAD,
 	PRETTY,
+	NAMES,
 	SYMBOLIZE,
 };
 
 static const struct option options[] = {
-	{"to", required_argument, NULL, TO},	     SELECTION_OPTIONS,
-	{"by", required_argument, NULL, BY},	     {"threads", no_argument, NULL, THREADS},
-	{"thread", required_argument, NULL, THREAD}, {"pretty", no_argument, NULL, PRETTY},
-	{"symbolize", no_argument, NULL, SYMBOLIZE}, {0},
+	{"to", required_argument, NULL, TO},
+	SELECTION_OPTIONS,
+	{"by", required_argument, NULL, BY},
+	{"threads", no_argument, NULL, THREADS},
+	{"thread", required_argument, NULL, THREAD},
+	{"pretty", no_argument, NULL, PRETTY},
+	{"names", required_argument, NULL, NAMES},
+	{"symbolize", no_argument, NULL, SYMBOLIZE},
+	{0},
 };
 
 /* Writes the names of all formats: "folded, speedscope, ...". */
@@ -100,6 +108,8 @@ static bool set_option(struct convert *c, int option, const char *value)
 	case THREAD:
 		c->export.thread = value;
 		return true;
+	case NAMES:
+		return selection_names(c->command, value, &c->export.full_names);
 	case SYMBOLIZE:
 		c->symbolizes = true;
 		return true;

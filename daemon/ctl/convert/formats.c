@@ -43,7 +43,6 @@ static int write_summary(const struct merge *m, const struct export_options *o, 
 	struct functions f;
 	int r = -ENOMEM;
 
-	(void)o;
 	functions_init(&f, m->options.hash_seed);
 	f.hides_ready = m->hides_ready;
 	for (size_t i = 0; i < m->n_frames && frames != NULL; i++) {
@@ -53,7 +52,7 @@ static int write_summary(const struct merge *m, const struct export_options *o, 
 	if (frames != NULL && times != NULL)
 		r = add_times(m, frames, times, &f);
 	if (r == 0)
-		r = functions_write(&f, SUMMARY_ROWS, out);
+		r = functions_write(&f, SUMMARY_ROWS, o->full_names, out);
 	functions_fini(&f);
 	free(frames);
 	free(times);

@@ -42,6 +42,12 @@ bool selection_fault(const char *command, const char *option, const char *value,
 		     const char *problem);
 
 /*
+ * Reads the value of --names, short or full. Returns false after a line on stderr that begins with
+ * the name of the command.
+ */
+bool selection_names(const char *command, const char *value, bool *ret_full);
+
+/*
  * Initialises an empty merge. Sets the demangler and the hash seed in o, then copies *o to m: set
  * all other options before. The patterns of filters are not copied and have to outlive m.
  */

@@ -257,14 +257,14 @@ TEST(table_of_an_open_chunk)
 	FILE *f = open_memstream(&text, &size);
 
 	play("0 1:am!, 0-500");
-	OK(aggregate_write_table(a, 10, f));
+	OK(aggregate_write_table(a, 10, false, f));
 	HAS(text, "CPU time 0.50 s,");
 	ticks(510, 1000);
 	OK(aggregate_close(a, 1000 * MS, &chunk));
 	ck_assert_uint_eq(chunk.n_samples, 101);
 	OK(aggregate_next(a));
 	rewind(f);
-	OK(aggregate_write_table(a, 10, f));
+	OK(aggregate_write_table(a, 10, false, f));
 	HAS(text, "CPU time 1.00 s,");
 	(void)fclose(f);
 	free(text);

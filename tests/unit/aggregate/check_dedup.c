@@ -111,7 +111,7 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 	}
 	OK(aggregate_close(a, TICKS * NS_PER_MS, &p));
 	count(&p, ret);
-	OK(aggregate_write_table(a, 20, out));
+	OK(aggregate_write_table(a, 20, false, out));
 	(void)fclose(out);
 	OK(aggregate_next(a));
 	aggregate_free(a);

@@ -9,6 +9,8 @@
 
 #define S NS_PER_SEC
 
+static bool full_names;
+
 static struct stacks stacks;
 static struct functions functions;
 static struct profile_frame frames[64];
@@ -18,6 +20,7 @@ static void set_up(void)
 	stacks_init(&stacks, 0);
 	functions_init(&functions, 0);
 	memset(frames, 0, sizeof(frames));
+	full_names = false;
 }
 
 static void tear_down(void)
@@ -63,7 +66,7 @@ static char *table(size_t max_rows)
 	FILE *f = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(f);
-	OK(functions_write(&functions, max_rows, f));
+	OK(functions_write(&functions, max_rows, full_names, f));
 	OK(fclose(f));
 	return text;
 }
@@ -297,7 +300,7 @@ TEST(write_error)
 	FILE *f = fopen("/dev/full", "w");
 
 	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(functions_write(&functions, 10, f), -EIO);
+	ck_assert_int_eq(functions_write(&functions, 10, false, f), -EIO);
 	(void)fclose(f);
 }
 
@@ -310,6 +313,81 @@ static void rename_frames(const char *letter, const char *function, const char *
 		frames[i].function = function;
 		frames[i].package = package;
 	}
+}
+
+/* Counts a second of the functions a and b with these names. */
+static void count_names(const char *a, const char *b)
+{
+	functions_fini(&functions);
+	stacks_fini(&stacks);
+	spend("a", S, PROFILE_RUNNING);
+	spend("ba", S, PROFILE_RUNNING);
+	name_frames();
+	rename_frames("a", a, "/opt/app");
+	rename_frames("b", b, "/opt/app");
+	OK(functions_add(&functions, &stacks, frames));
+}
+
+TEST(names_are_short_or_full)
+{
+	char *text;
+
+	count_names("demo::Pool<long>::take(unsigned int)",
+		    "demo::Pool<double>::take(unsigned int)");
+	text = table(10);
+	HAS(text, "  demo::Pool<long>::take(...)       app\n");
+	HAS(text, "  demo::Pool<double>::take(...)     app\n");
+	free(text);
+	full_names = true;
+	text = table(10);
+	HAS(text, "  demo::Pool<long>::take(unsigned int)  app\n");
+	free(text);
+}
+
+/* The constructors C1 and C2, and the instances of a Rust function, have one demangled name. */
+TEST(symbols_with_one_name_are_one_function)
+{
+	char *text;
+
+	count_names("_ZPool::Pool", "_RPool::Pool");
+	text = table(10);
+	HAS(text, "     2.00 s  100.0%     2.00 s  100.0%          -  Pool::Pool()  ");
+	LACKS(text, "1.00 s");
+	free(text);
+	/* A second time without demangling. */
+	spend("ba", S, PROFILE_RUNNING);
+	OK(functions_add(&functions, &stacks, frames));
+	ck_assert_uint_eq(functions.n, 1);
+	ck_assert_uint_eq(functions.n_symbols, 2);
+	ck_assert_uint_eq(functions.rows[0].self_ns, 3 * S);
+	ck_assert_uint_eq(functions.rows[0].total_ns, 3 * S);
+}
+
+/* Names are cut off, but not if they would look alike. */
+TEST(names_that_differ_at_their_end_are_not_cut_off)
+{
+	char a[400], b[400];
+	char *text;
+
+	memset(a, 'x', sizeof(a));
+	memset(b, 'x', sizeof(b));
+	(void)snprintf(a + 300, 100, "_a");
+	(void)snprintf(b + 300, 100, "_b");
+	count_names(a, b);
+	text = table(10);
+	HAS(text, "xx_a  app\n");
+	HAS(text, "xx_b  app\n");
+	free(text);
+	b[FUNCTIONS_NAME_COLUMNS - 1] = 'y';
+	count_names(a, b);
+	text = table(10);
+	HAS(text, "xx...  app\n");
+	HAS(text, "xy...  app\n");
+	free(text);
+	full_names = true;
+	text = table(10);
+	HAS(text, "xx_a  app\n");
+	free(text);
 }
 
 static void check_hint(const char *hint)

@@ -115,7 +115,7 @@ static inline struct letters_times letters_times(struct aggregate *a)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	if (f == NULL || aggregate_write_table(a, 10, f) < 0 || fclose(f) != 0)
+	if (f == NULL || aggregate_write_table(a, 10, false, f) < 0 || fclose(f) != 0)
 		return sum;
 	sum.running_ns = letters_time_after(text, "Hottest functions. CPU time ");
 	sum.ready_ns = letters_time_after(text, " ready ");
