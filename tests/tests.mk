@@ -25,7 +25,7 @@ unit_capture_OBJ = $(patsubst %,$(B)/obj/tests/unit/capture/%.o, \
 unit_capture_LIB = capture base
 unit_unwind_OBJ = $(patsubst %,$(B)/obj/tests/%.o, \
 	fuzz/fuzz unit/unwind/made_up unit/unwind/record) \
-	$(B)/obj/daemon/oracle/oracle.o
+	$(B)/obj/daemon/oracle/oracle.o $(B)/obj/lib/capture/ptrace/arch.o
 unit_unwind_LIB = unwind base
 unit_unwind_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 unit_unwind_LIBS = -liberty
@@ -52,13 +52,16 @@ unit_daemon_PKG = libdw libelf liblzma libzstd jansson libcurl \
 	zlib libseccomp libprotobuf-c ncursesw
 unit_daemon_LIBS = -liberty
 
+# Sources that are not built here: a line "// machine: ..." names the only processor for which a
+# source is, and a cross build sets LACKING to those for which it lacks a compiler.
+OTHER_ARCH = $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
+LACKING =
+NOT_HERE := $(shell grep -rl '^// machine: $(OTHER_ARCH)$$' tests/unit tests/targets) $(LACKING)
+
 UNIT_SOURCES = $(wildcard $(addsuffix /check_*.c,tests/unit/* tests/unit/*/* \
 	tests/unit/*/*/*))
 UNIT_DIRS = $(sort $(patsubst tests/unit/%/,%,$(dir $(UNIT_SOURCES))))
-# One of check_cpu_*.c is for the other processor: AARCH64_CHECKS.
-OTHER_ARCH = $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
-CHECKS = $(filter-out %/check_cpu_$(OTHER_ARCH), \
-	$(UNIT_SOURCES:tests/unit/%.c=$(B)/tests/%))
+CHECKS = $(patsubst tests/unit/%.c,$(B)/tests/%,$(filter-out $(NOT_HERE),$(UNIT_SOURCES)))
 
 # A directory, and its first part, which says what it may use.
 define unit_rules
@@ -81,12 +84,16 @@ $(B)/tests/ship/check_process $(B)/tests/ship/check_process_messages: | $(B)/sen
 
 # Programs that the tests profile: tests/targets/*.c and *.cc. A line "// cflags: ..."
 # in a source adds flags, at the end of the command so that they may name libraries;
-# "// cc: ..." names another compiler.
-TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c)) \
+# "// cc: ..." names another compiler: gcc, clang or musl-gcc.
+GCC = gcc
+CLANG = clang
+TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%, \
+		$(filter-out $(NOT_HERE),$(wildcard tests/targets/*.c))) \
 	$(patsubst tests/targets/%.cc,$(B)/targets/%,$(wildcard tests/targets/*.cc))
 TARGET_HEADERS = $(wildcard tests/targets/*.h)
 target_flags = $$(sed -n 's,^// cflags: ,,p' $<)
-target_cc = $$(sed -n 's,^// cc: ,,p' $< | grep . || echo $(CC))
+target_cc = $$(case $$(sed -n 's,^// cc: ,,p' $<) in \
+	gcc) echo $(GCC) ;; clang) echo $(CLANG) ;; musl-gcc) echo musl-gcc ;; *) echo $(CC) ;; esac)
 
 $(B)/targets/%: tests/targets/%.c $(TARGET_HEADERS) Makefile
 	@mkdir -p $(@D)

@@ -243,9 +243,14 @@ static void compare_blocked(struct differ *d, size_t size)
 /* Returns false if the thread is in a system call, or at one: a step would last until its end. */
 static bool can_step(const struct differ *d, const struct thread_stop *stop)
 {
+#if defined(__x86_64__)
 	static const uint8_t syscall_code[] = {0x0f, 0x05};
+#else
+	static const uint8_t syscall_code[] = {0x01, 0x00, 0x00, 0xd4}; /* svc #0 */
+#endif
 	struct user_regs_struct regs;
-	uint8_t code[2] = {0};
+	uint64_t dwarf[ARCH_REGS];
+	uint8_t code[sizeof(syscall_code)] = {0};
 	struct iovec local = {code, sizeof(code)};
 	struct iovec remote = {.iov_len = sizeof(code)};
 	long nr, result;
@@ -253,7 +258,8 @@ static bool can_step(const struct differ *d, const struct thread_stop *stop)
 	if (stop->status == TRACEE_GROUP_STOP || arch_get_regs((uint32_t)stop->tid, &regs) < 0 ||
 	    arch_interrupted_call(&regs, &nr, &result))
 		return false;
-	remote.iov_base = (void *)(uintptr_t)regs.rip;
+	arch_to_dwarf(&regs, dwarf);
+	remote.iov_base = (void *)(uintptr_t)dwarf[ARCH_PC];
 	return process_vm_readv(d->live.pid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(code) &&
 	       memcmp(code, syscall_code, sizeof(code)) != 0;
 }

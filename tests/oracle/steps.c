@@ -93,13 +93,15 @@ static int step_through_loop(struct live *l, struct thread_stop *stop, const cha
 
 	for (unsigned long i = 0; r == 0 && i < STEPS_MAX; i++) {
 		struct user_regs_struct regs;
+		uint64_t dwarf[ARCH_REGS];
 		uint64_t offset;
 		const char *name;
 
 		r = arch_get_regs((uint32_t)stop->tid, &regs);
 		if (r < 0)
 			break;
-		name = name_at(l, regs.rip, &offset);
+		arch_to_dwarf(&regs, dwarf);
+		name = name_at(l, dwarf[ARCH_PC], &offset);
 		if (offset == 0 && strcmp(name, function) == 0 && ++starts == 2)
 			return 0;
 		if (starts == 1 && (!in_call || is_unwinder(name) || i % EVERY == 0))

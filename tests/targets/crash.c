@@ -1,3 +1,4 @@
+// machine: x86_64
 /*
  * A program with a crash reporter. It crashes, its handler has a report
  * written, and the report says whether it is complete.

@@ -1,3 +1,4 @@
+// machine: x86_64
 /*
  * Maps the code of many mutated ELF files (tests/storm/elf_mutants.py), and has stacks that lead through
  * each of them, again and again.

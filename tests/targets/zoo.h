@@ -29,6 +29,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "context.h"
+
 #define NOINLINE __attribute__((noinline, used))
 /* After a call: keeps it from becoming a jump. */
 #define AFTER_CALL() __asm__ volatile("" ::: "memory")

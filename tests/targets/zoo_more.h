@@ -186,7 +186,7 @@ static void on_realigned(int sig, siginfo_t *info, void *context)
 
 	(void)sig, (void)info;
 	push(((uintptr_t *)u->uc_mcontext.gregs[REG_R10])[-1]);
-	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
+	push(context_pc(u) + PC_STEP);
 	wait_here();
 	AFTER_CALL();
 	depth--;

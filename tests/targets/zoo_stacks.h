@@ -4,13 +4,32 @@
 
 /* Signals. */
 
+/* PC_STEP: what unwind.h adds to the place that a signal interrupted. */
+#if defined(__x86_64__)
+#define ILLEGAL "ud2"
+#define PC_STEP 1
+#define PUSH_AND_POP                 \
+	"	pushq %rbx\n"              \
+	".cfi_adjust_cfa_offset 8\n" \
+	"	popq %rbx\n"               \
+	".cfi_adjust_cfa_offset -8\n"
+#else
+#define ILLEGAL "udf #0"
+#define PC_STEP 4
+#define PUSH_AND_POP                  \
+	"	str x19, [sp, -16]!\n"      \
+	".cfi_adjust_cfa_offset 16\n" \
+	"	ldr x19, [sp], 16\n"        \
+	".cfi_adjust_cfa_offset -16\n"
+#endif
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
 
 	(void)sig, (void)info;
 	/* The trampoline that it returns to is no function of this program. */
-	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
+	push(context_pc(u) + PC_STEP);
 	wait_here();
 	AFTER_CALL();
 	depth--;
@@ -44,7 +63,7 @@ static void on_outer(int sig, siginfo_t *info, void *context)
 	ucontext_t *u = context;
 
 	(void)sig, (void)info;
-	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
+	push(context_pc(u) + PC_STEP);
 	fault();
 	AFTER_CALL();
 	depth--;
@@ -56,7 +75,7 @@ static void signal_nested(void)
 	ENTER();
 	handle(SIGSEGV, 0, (void *)on_signal);
 	handle(SIGILL, 0, (void *)on_outer);
-	__asm__ volatile("ud2");
+	__asm__ volatile(ILLEGAL);
 	LEAVE();
 }
 
@@ -73,12 +92,7 @@ __asm__(".text\n"
 	".type zoo_faults_first, @function\n"
 	"zoo_faults_first:\n"
 	".cfi_startproc\n"
-	"	movl $0, 0\n"
-	"	pushq %rbx\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"	popq %rbx\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"	ret\n"
+	"	" ILLEGAL "\n" PUSH_AND_POP "	ret\n"
 	".cfi_endproc\n"
 	".size zoo_faults_first, . - zoo_faults_first\n");
 void zoo_faults_first(void);
@@ -86,11 +100,10 @@ void zoo_faults_first(void);
 static void on_first(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
-	uintptr_t *sp = (uintptr_t *)u->uc_mcontext.gregs[REG_RSP];
 
 	(void)sig, (void)info;
-	push(*sp);
-	push((uintptr_t)u->uc_mcontext.gregs[REG_RIP] + 1);
+	push(context_return(u));
+	push(context_pc(u) + PC_STEP);
 	wait_here();
 	AFTER_CALL();
 	depth--;
@@ -99,7 +112,7 @@ static void on_first(int sig, siginfo_t *info, void *context)
 static void signal_first(void)
 {
 	ENTER();
-	handle(SIGSEGV, 0, (void *)on_first);
+	handle(SIGILL, 0, (void *)on_first);
 	call(zoo_faults_first);
 	LEAVE();
 }

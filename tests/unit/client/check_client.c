@@ -292,7 +292,7 @@ TESTS(a_child_of_fork_has_its_own_state_and_connection, 2)
 	span = sentry_profd_root_span_begin(1);
 	(void)fake_receive(&d);
 	parent = d;
-	pid = _i == 0 ? fork() : (pid_t)syscall(SYS_fork);
+	pid = _i == 0 ? fork() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0) {
 		sentry_profd_span own;
 

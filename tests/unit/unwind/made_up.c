@@ -8,6 +8,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
+#include "lib/unwind/cpu.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"
 
@@ -47,9 +48,9 @@ static void start(struct made_up *m, size_t n_words, const struct unwind_files *
 	OK(unwind_space_new(m->cache, files, ctx, &m->space));
 	m->sample = calloc(1, sizeof(*m->sample) + n_words * 8);
 	ck_assert_ptr_nonnull(m->sample);
-	m->sample->arch = SAMPLE_ARCH_X86_64;
-	m->sample->regs_known = UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP;
-	m->sample->regs[SAMPLE_X86_64_RSP] = MADE_UP_STACK;
+	m->sample->arch = CPU_SAMPLE_ARCH;
+	m->sample->regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC;
+	m->sample->regs[CPU_SP] = MADE_UP_STACK;
 	m->sample->stack_addr = MADE_UP_STACK;
 	m->sample->stack_size = (uint32_t)n_words * 8;
 	m->stack = (uint64_t *)(void *)m->sample->stack;

@@ -16,10 +16,11 @@
 #include <sys/wait.h>
 
 #include "lib/base/buf.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"
 
 #define MAPS_TEXT_MAX (16u << 20)
-#define RED_ZONE      128
 
 static char *read_text(const char *path, size_t *ret_size)
 {
@@ -147,8 +148,8 @@ size_t target_threads(const struct target *t, pid_t *tids, size_t max)
 /* False for waits in the kernel (a page, a lock) before the wait in a system call. */
 static bool is_wait(long nr)
 {
-	return nr == SYS_read || nr == SYS_poll || nr == SYS_futex || nr == SYS_clock_nanosleep ||
-	       nr == SYS_restart_syscall;
+	return nr == SYS_read || nr == RECORD_POLL || nr == SYS_futex ||
+	       nr == SYS_clock_nanosleep || nr == SYS_restart_syscall;
 }
 
 long target_wait_blocked(const struct target *t, pid_t tid)
@@ -294,15 +295,17 @@ static uint64_t mapping_end(const struct target *t, uint64_t addr)
 struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *ret_size)
 {
 	struct user_regs_struct u;
+	uint64_t regs[ARCH_REGS];
 	struct record_sample *s;
 	struct iovec remote = {0};
 	struct iovec local;
 	uint64_t start;
 	size_t size;
 
-	do_ptrace(PTRACE_GETREGS, tid, &u);
-	start = u.rsp - RED_ZONE;
-	size = (size_t)(mapping_end(t, u.rsp) - start);
+	OK(arch_get_regs((uint32_t)tid, &u));
+	arch_to_dwarf(&u, regs);
+	start = regs[ARCH_SP] - ARCH_RED_ZONE;
+	size = (size_t)(mapping_end(t, regs[ARCH_SP]) - start);
 	s = calloc(1, sizeof(*s) + size);
 	ck_assert_ptr_nonnull(s);
 	if (size > SAMPLE_STACK_MAX) {
@@ -316,12 +319,9 @@ struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *r
 	s->h.ring.size = (uint32_t)(sizeof(*s) + size);
 	s->h.ring.type = RECORD_SAMPLE;
 	s->h.tid = (uint32_t)tid;
-	s->arch = SAMPLE_ARCH_X86_64;
-	s->regs_known = (1u << 17) - 1;
-	memcpy(s->regs,
-	       (const uint64_t[]){u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
-				  u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip},
-	       17 * sizeof(uint64_t));
+	s->arch = CPU_SAMPLE_ARCH;
+	s->regs_known = ARCH_REGS_ALL;
+	memcpy(s->regs, regs, sizeof(regs));
 	s->stack_addr = start;
 	s->stack_size = (uint32_t)size;
 	*ret_size = sizeof(*s) + size;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include "daemon/oracle/oracle.h"
@@ -41,6 +42,13 @@ char *target_maps_text(const struct target *t);
 
 /* Lists the tids of the target's threads, at most max. Returns how many there are. */
 size_t target_threads(const struct target *t, pid_t *tids, size_t max);
+
+/* The call that poll(3) makes. */
+#ifdef SYS_poll
+#define RECORD_POLL SYS_poll
+#else
+#define RECORD_POLL SYS_ppoll
+#endif
 
 /* Waits until the thread blocks in a system call that targets wait in. Returns its number. */
 long target_wait_blocked(const struct target *t, pid_t tid);

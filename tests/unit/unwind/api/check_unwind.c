@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/image/cache.h"
 #include "lib/unwind/space/space.h"
 #include "tests/unit/suite.h"
@@ -21,7 +22,7 @@
 #define WORDS 512
 
 #define BIT(n)	  (UINT64_C(1) << (n))
-#define SP_AND_PC (BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP))
+#define SP_AND_PC (BIT(CPU_SP) | BIT(CPU_PC))
 
 static const char maps_text[] = "400000-500000 r-xp 00000000 fe:01 1 /a\n"
 				"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
@@ -51,9 +52,9 @@ static void set_up(void)
 	space = m.space;
 	sample = m.sample;
 	sample_size = sizeof(*sample) + WORDS * 8;
-	sample->regs_known |= BIT(SAMPLE_X86_64_RBP);
-	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
-	sample->regs[SAMPLE_X86_64_RIP] = CODE;
+	sample->regs_known |= BIT(CPU_FP);
+	sample->regs[CPU_FP] = STACK + 16;
+	sample->regs[CPU_PC] = CODE;
 	stack = m.stack;
 	/* Frame pointers at words 2, 10 and 20; the last is the root's. */
 	stack[2] = STACK + 80;
@@ -104,7 +105,7 @@ TEST(without_cfi_the_walk_follows_frame_pointers)
 TEST(an_unknown_frame_pointer_is_searched_on_the_stack)
 {
 	sample->regs_known = SP_AND_PC;
-	sample->regs[SAMPLE_X86_64_RBP] = 1;
+	sample->regs[CPU_FP] = 1;
 	walk_to(4, UNWIND_END_ROOT);
 	ck_assert(out.frames[1].by_heuristic);
 	ck_assert_uint_eq(out.stack_top, STACK + 176);
@@ -116,11 +117,11 @@ TEST(an_unknown_frame_pointer_is_searched_on_the_stack)
 TEST(wrong_remembered_registers_are_ignored)
 {
 	sample->flags = SAMPLE_REMEMBERED;
-	sample->regs[SAMPLE_X86_64_RBP] = STACK + 80;
+	sample->regs[CPU_FP] = STACK + 80;
 	walk();
 	/* The pair leads to the root, so it is used. */
 	ck_assert_uint_eq(out.n, 3);
-	sample->regs[SAMPLE_X86_64_RBP] = STACK + 88;
+	sample->regs[CPU_FP] = STACK + 88;
 	walk_to(4, UNWIND_END_ROOT);
 }
 
@@ -130,10 +131,10 @@ TEST(invalid_frame_pointers_end_the_walk_with_their_reason)
 	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8, STACK + 0x100000};
 
 	for (size_t i = 0; i < array_size(bad); i++) {
-		sample->regs[SAMPLE_X86_64_RBP] = bad[i];
+		sample->regs[CPU_FP] = bad[i];
 		walk_to(1, UNWIND_END_NO_CFI);
 	}
-	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
+	sample->regs[CPU_FP] = STACK + 16;
 	stack[2] = STACK + 16;
 	walk();
 	ck_assert_int_eq(out.end, UNWIND_END_NO_CFI);
@@ -142,7 +143,7 @@ TEST(invalid_frame_pointers_end_the_walk_with_their_reason)
 	walk_to(2, UNWIND_END_NO_CFI);
 	stack[11] = 0;
 	walk_to(2, UNWIND_END_ROOT);
-	sample->regs[SAMPLE_X86_64_RIP] = 0x1000;
+	sample->regs[CPU_PC] = 0x1000;
 	walk_to(1, UNWIND_END_NO_MAP);
 	ck_assert_uint_eq(out.frames[0].addr, 0x1000);
 	ck_assert_uint_eq(out.stack_top, 0);
@@ -256,7 +257,7 @@ TEST(malformed_records_are_refused)
 	refuse(sample_size - 8);
 	sample->arch = 99;
 	refuse(sample_size);
-	sample->arch = SAMPLE_ARCH_X86_64;
+	sample->arch = CPU_SAMPLE_ARCH;
 	sample->stack_addr = UINT64_MAX - 8;
 	refuse(sample_size);
 	sample->stack_addr = STACK;
@@ -273,7 +274,7 @@ TEST(malformed_records_are_refused)
 	refuse(sample_size);
 	sample->stack_size += 16;
 	sample->second_size = 0;
-	sample->regs_known = BIT(SAMPLE_X86_64_RSP);
+	sample->regs_known = BIT(CPU_SP);
 	refuse(sample_size);
 }
 

@@ -1,3 +1,4 @@
+// machine: aarch64
 /* Tests of cpu.h for aarch64, with instructions as the assembler encodes them and similar ones. */
 #include "lib/unwind/cpu.h"
 

@@ -1,3 +1,4 @@
+// machine: x86_64
 #include "lib/unwind/cpu.h"
 
 #include "lib/base/util.h"

@@ -55,14 +55,14 @@ static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same, 
 
 static void compare_rule(const struct rule *rule, Dwarf_Frame *frame, bool is_signal, uint64_t pc)
 {
+	static const int saved[] = CPU_SAVED_REGS;
 	Dwarf_Op *cfa;
 	size_t n_cfa;
 	int64_t at;
 	bool same;
 	bool undefined;
 
-	ck_assert(saved_at(frame, X86_64_RIP, &at, &same, &undefined) ||
-		  rule->cfa == RULE_CFA_FULL);
+	ck_assert(saved_at(frame, CPU_RA, &at, &same, &undefined) || rule->cfa == RULE_CFA_FULL);
 	if (undefined) {
 		ck_assert_int_eq(rule->ra, RULE_RA_UNDEFINED);
 		return;
@@ -73,15 +73,15 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame, bool is_si
 	ck_assert_msg(!is_signal, "%#lx", (unsigned long)pc);
 	ck_assert_uint_eq(n_cfa, 1);
 	ck_assert_uint_eq(cfa->atom, DW_OP_bregx);
-	ck_assert_uint_eq(cfa->number, rule->cfa == RULE_CFA_SP ? X86_64_RSP : X86_64_RBP);
+	ck_assert_uint_eq(cfa->number, rule->cfa == RULE_CFA_SP ? CPU_SP : CPU_FP);
 	ck_assert_int_eq((int64_t)cfa->number2, rule->cfa_offset);
 	ck_assert_int_eq(at, rule->ra_offset);
-	ck_assert(saved_at(frame, X86_64_RBP, &at, &same, &undefined));
+	ck_assert(saved_at(frame, CPU_FP, &at, &same, &undefined));
 	if (rule->fp == RULE_FP_SAVED)
 		ck_assert_int_eq(at, rule->fp_offset);
 	ck_assert_int_eq(rule->fp == RULE_FP_SAME, same);
 	ck_assert_int_eq(rule->fp == RULE_FP_UNDEFINED, undefined);
-	ck_assert(saved_at(frame, X86_64_R12, &at, &same, &undefined));
+	ck_assert(saved_at(frame, saved[1], &at, &same, &undefined));
 	ck_assert_int_eq(-8 * rule->saved[1], at);
 }
 

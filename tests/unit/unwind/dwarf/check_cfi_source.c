@@ -9,13 +9,12 @@
 #include <elf.h>
 #include <string.h>
 
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/dwarf/cfi.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"
 
 #define BASE 0x1000
-#define SP   7
-#define RA   16
 
 /* the program of a function */
 #define FUNCTION_MAX (130u << 10)
@@ -80,10 +79,10 @@ static size_t put_cie(struct section *s, const char *augmentation, uint8_t encod
 
 	put_number(s, 1, 1);
 	put(s, augmentation, strlen(augmentation) + 1);
-	put(s, (uint8_t[]){1, 0x78, RA}, 3);
+	put(s, (uint8_t[]){1, 0x78, CPU_RA}, 3);
 	if (*augmentation == 'z')
 		put(s, (uint8_t[]){1, encoding}, 2);
-	put(s, (uint8_t[]){DW_CFA_def_cfa, SP, 8, DW_CFA_offset | RA, 1}, 5);
+	put(s, (uint8_t[]){DW_CFA_def_cfa, CPU_SP, 8, DW_CFA_offset | CPU_RA, 1}, 5);
 	end(s, at);
 	return at;
 }

@@ -32,11 +32,19 @@ void untyped(void);
 __asm__(".text\n"
 	".globl untyped\n"
 	"untyped: nop; nop; nop; ret\n"
+	".globl sized\n"
 	".type sized, @function\n"
 	"sized: nop; nop; inner: nop; ret\n"
 	".size sized, . - sized\n"
 	"nop; nop\n");
 extern const char sized[];
+
+/* The size of "nop", and of "ret". */
+#if defined(__aarch64__)
+#define INSTRUCTION 4
+#else
+#define INSTRUCTION 1
+#endif
 
 static struct symbols symbols;
 static uint64_t bias;
@@ -86,16 +94,16 @@ TEST(the_best_name_of_an_address_is_chosen)
 	local();
 	only_local();
 	expect(addr, "zz_alias", 0);
-	expect(addr + 3, "zz_alias", 3);
+	expect(addr + 3 * INSTRUCTION, "zz_alias", 3 * INSTRUCTION);
 	addr = (uint64_t)(uintptr_t)only_local;
 	expect(addr + 1, "only_local", 1);
 	addr = (uint64_t)(uintptr_t)untyped;
 	expect(addr, "untyped", 0);
-	expect(addr + 3, "untyped", 3);
+	expect(addr + 3 * INSTRUCTION, "untyped", 3 * INSTRUCTION);
 	addr = (uint64_t)(uintptr_t)sized;
 	expect(addr, "sized", 0);
 	/* A label within a function does not name it. */
-	expect(addr + 3, "sized", 3);
+	expect(addr + 3 * INSTRUCTION, "sized", 3 * INSTRUCTION);
 }
 
 TEST(addresses_outside_of_symbols_have_no_name)
@@ -106,7 +114,8 @@ TEST(addresses_outside_of_symbols_have_no_name)
 	ck_assert(!symbols_find(&symbols, 0, &name, &offset));
 	ck_assert(!symbols_find(&symbols, UINT64_MAX, &name, &offset));
 	/* No symbol covers the bytes behind a function with a size. */
-	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 - bias, &name, &offset));
+	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 * INSTRUCTION - bias,
+				&name, &offset));
 }
 
 TEST(the_debug_file_is_used_only_without_a_symtab)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/image/cache.h"
 #include "lib/unwind/image/image.h"
 #include "tests/unit/suite.h"
@@ -117,7 +118,7 @@ static void check_leaf_has_a_name(void)
 	const char *name;
 	uint64_t offset;
 
-	OK(unwind_symbol_at(space, sample->regs[SAMPLE_X86_64_RIP], &name, &offset));
+	OK(unwind_symbol_at(space, sample->regs[CPU_PC], &name, &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 }
 
@@ -177,7 +178,7 @@ TEST(a_lost_file_is_requested_again_with_the_next_maps)
 /* With or without a symbol. */
 TEST(the_start_of_a_function_is_that_of_its_fde)
 {
-	const uint64_t pc = sample->regs[SAMPLE_X86_64_RIP];
+	const uint64_t pc = sample->regs[CPU_PC];
 	uint64_t offset, start, again;
 	const char *name;
 
@@ -201,14 +202,14 @@ TESTS(text_in_other_memory_belongs_to_its_file, array_size(other_memory))
 	struct unwind_image before, after;
 	char *path;
 
-	OK(unwind_image_at(space, sample->regs[SAMPLE_X86_64_RIP], &before));
+	OK(unwind_image_at(space, sample->regs[CPU_PC], &before));
 	path = strdup(before.path);
 	ck_assert_ptr_nonnull(path);
 	before.path = path;
 	read_maps_of_moved_text(other_memory[_i], 0);
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
 	check_leaf_has_a_name();
-	OK(unwind_image_at(space, sample->regs[SAMPLE_X86_64_RIP], &after));
+	OK(unwind_image_at(space, sample->regs[CPU_PC], &after));
 	ck_assert_str_eq(after.path, path);
 	ck_assert_uint_eq(after.addr, before.addr);
 	ck_assert_uint_eq(after.size, before.size);
@@ -227,7 +228,7 @@ TEST(memory_at_another_place_than_the_text_belongs_to_no_file)
 
 	read_maps_of_moved_text(other_memory[0], 4096);
 	ck_assert_int_eq(walk(), UNWIND_END_NO_CFI);
-	ck_assert_int_eq(unwind_image_at(space, sample->regs[SAMPLE_X86_64_RIP], &image), -ENOENT);
+	ck_assert_int_eq(unwind_image_at(space, sample->regs[CPU_PC], &image), -ENOENT);
 }
 
 /* The file is not requested again with each reading of the maps, but if it was refused. */

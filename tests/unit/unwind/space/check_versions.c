@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 
 #include "lib/base/watch_part.h"
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/space/space.h"
 #include "tests/unit/suite.h"
@@ -111,12 +112,11 @@ static uint64_t frame(uint64_t pc)
 {
 	static struct unwind_stack stack;
 	struct unwind_sample sample = {
-		.regs_known =
-			(UINT64_C(1) << SAMPLE_X86_64_RSP) | (UINT64_C(1) << SAMPLE_X86_64_RIP),
+		.regs_known = (UINT64_C(1) << CPU_SP) | (UINT64_C(1) << CPU_PC),
 	};
 
-	sample.regs[SAMPLE_X86_64_RIP] = pc;
-	sample.regs[SAMPLE_X86_64_RSP] = 0x100000;
+	sample.regs[CPU_PC] = pc;
+	sample.regs[CPU_SP] = 0x100000;
 	unwind_walk_sample(space, &sample, 4, &stack);
 	return stack.frames[0].addr;
 }
@@ -138,7 +138,7 @@ static uint64_t find_function(int library)
 	uint64_t offset;
 
 	map(library);
-	for (uint64_t a = AT + 0x1000; a < AT + 0x2000; a++)
+	for (uint64_t a = AT; a < AT + 0x2000; a++)
 		if (unwind_symbol_at(space, a, &name, &offset) == 0 &&
 		    strcmp(name, names[library]) == 0)
 			return a;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/unwind.h"
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
@@ -94,13 +95,13 @@ static void change(struct record_sample *s)
 		s->stack_size -= 8 * (uint32_t)random_below(s->stack_size / 8);
 		break;
 	case 1:
-		s->regs[SAMPLE_X86_64_RBP] += 8 * random_below(4);
+		s->regs[CPU_FP] += 8 * random_below(4);
 		break;
 	case 2:
-		s->regs[SAMPLE_X86_64_RSP] += 8 * random_below(4);
+		s->regs[CPU_SP] += 8 * random_below(4);
 		break;
 	case 3:
-		s->regs_known ^= UINT64_C(1) << SAMPLE_X86_64_RBP;
+		s->regs_known ^= UINT64_C(1) << CPU_FP;
 		break;
 	default:
 		for (uint64_t n = 1 + random_below(4); n > 0; n--)

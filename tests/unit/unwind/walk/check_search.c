@@ -1,3 +1,4 @@
+// machine: x86_64
 /*
  * Tests of the search for a frame pointer, on made-up stacks with code of this program: which
  * candidate is chosen, and the limit of the cost for a whole stack.

@@ -1,3 +1,4 @@
+// machine: x86_64
 /*
  * Tests of steps at instructions at which the rule is wrong, or seems to be, and of steps from code
  * that was generated at run time, on made-up stacks with code of this program.

@@ -1,3 +1,4 @@
+// machine: x86_64
 /*
  * Made-up stacks through the code of a file without call frame information: a path through the
  * code is used only if the stack confirms it.

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "lib/base/buf.h"
+#include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/record.h"
 
@@ -20,7 +21,7 @@
 #define STEPS_MAX 397
 #define THREADS	  5
 
-#define SP_AND_PC (UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
+#define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
 
 static const char *const programs[] = {
 	"unw_o0", "unw_o2", "unw_o3", "unw_fp", "unw_static", "unw_nopie",
@@ -33,7 +34,7 @@ static const struct {
 } blocking[] = {
 	{"nanosleep", SYS_clock_nanosleep},
 	{"read", SYS_read},
-	{"poll", SYS_poll},
+	{"poll", RECORD_POLL},
 	{"futex", SYS_futex},
 	{"signal", SYS_clock_nanosleep},
 	{"raise", SYS_clock_nanosleep},
