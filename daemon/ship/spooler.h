@@ -36,8 +36,8 @@ struct spooler {
 	uint64_t next_ns;  /* when the next envelope may be sent */
 	uint64_t check_ns; /* when to look for envelopes that are too old */
 	/*
-	 * Why the last envelope could not be written to the disk, an errno, since when chunks wait
-	 * in memory; its size, and when the disk is tried again. 0: the disk works.
+	 * While the disk refuses envelopes, chunks wait in memory. Why the last one could not be
+	 * written (an errno; 0: the disk works), its size, and when the disk is tried again.
 	 */
 	int disk_error;
 	size_t disk_size;
