@@ -54,7 +54,8 @@ struct top {
 	uint64_t next_status_ns;
 
 	struct top_view view;
-	uint32_t thread, function; /* the lists show functions of thread and callers of function */
+	/* The lists show functions of this thread ("": of all threads) and callers of function. */
+	char thread[TOP_TEXT], function[TOP_TEXT];
 	bool is_quitting;
 };
 
@@ -78,8 +79,7 @@ static void begin_model(struct top *t)
 		seed = 0;
 	top_model_fini(&t->model);
 	top_model_init(&t->model, demangle, seed);
-	t->thread = TOP_ALL;
-	t->function = TOP_OTHERS;
+	t->thread[0] = '\0';
 	t->view.shows_ready = false;
 }
 
@@ -92,21 +92,21 @@ static void show_list(struct top *t, enum top_list list)
 	t->view.shows_help = false;
 }
 
+/* Returns the sums that the list of the screen shows. */
+static const struct top_sums *sums_of(const struct top *t)
+{
+	if (t->view.list == TOP_LIST_THREADS)
+		return &t->model.threads;
+	if (t->view.list == TOP_LIST_FUNCTIONS && t->thread[0] == '\0')
+		return &t->model.functions;
+	return &t->model.chosen;
+}
+
 static int list_rows(struct top *t)
 {
-	struct top_view *v = &t->view;
-
-	switch (v->list) {
-	case TOP_LIST_TARGETS:
+	if (t->view.list == TOP_LIST_TARGETS)
 		return 0;
-	case TOP_LIST_FUNCTIONS:
-		return top_model_functions(&t->model, t->thread, v->order, &t->rows);
-	case TOP_LIST_THREADS:
-		return top_model_threads(&t->model, v->order, &t->rows);
-	case TOP_LIST_CALLERS:
-		break;
-	}
-	return top_model_callers(&t->model, t->thread, t->function, v->order, &t->rows);
+	return top_model_rows(&t->model, sums_of(t), t->view.order, &t->rows);
 }
 
 static size_t length_of(const struct top *t)
@@ -115,30 +115,30 @@ static size_t length_of(const struct top *t)
 }
 
 /* Returns an id by which the row is found again after sorting. */
-static int64_t id_of(const struct top *t, size_t at)
+static uint64_t id_of(const struct top *t, size_t at)
 {
 	if (t->view.list == TOP_LIST_TARGETS)
-		return t->targets.v[at].pid;
-	return t->rows.v[at].index;
+		return (uint64_t)t->targets.v[at].pid;
+	return t->rows.v[at].key;
 }
 
 /*
- * Returns the id of the selected row; -1 if the selection stays at the first row, whichever row
- * that is.
+ * Returns the id of the selected row; TOP_NO_KEY if the selection stays at the first row, whichever
+ * row that is.
  */
-static int64_t selected_id(const struct top *t)
+static uint64_t selected_id(const struct top *t)
 {
 	const size_t at = t->view.selected;
 
-	return at == 0 || at >= length_of(t) ? -1 : id_of(t, at);
+	return at == 0 || at >= length_of(t) ? TOP_NO_KEY : id_of(t, at);
 }
 
-/* Selects the row with this id, or, for -1 or an unknown id, keeps the position. */
-static void select_id(struct top *t, int64_t id)
+/* Selects the row with this id, or, for TOP_NO_KEY or an unknown id, keeps the position. */
+static void select_id(struct top *t, uint64_t id)
 {
 	const size_t n = length_of(t);
 
-	for (size_t i = 0; id >= 0 && i < n; i++) {
+	for (size_t i = 0; id != TOP_NO_KEY && i < n; i++) {
 		if (id_of(t, i) != id)
 			continue;
 		t->view.selected = i;
@@ -178,19 +178,6 @@ static const char *target_order_name(enum top_target_order order)
 	return "name";
 }
 
-static void name_thread(const struct top *t, char ret[TOP_TEXT])
-{
-	const struct top_thread *thread;
-
-	if (t->thread == TOP_ALL) {
-		(void)snprintf(ret, TOP_TEXT, "all threads");
-		return;
-	}
-	thread = &t->model.threads[t->thread];
-	(void)snprintf(ret, TOP_TEXT, "thread %s%s%s", thread->name,
-		       thread->name[0] != '\0' ? " " : "", thread->id);
-}
-
 /* Returns how many threads were in a state on average in the last second. */
 static double threads_in(const struct top *t, uint64_t ns)
 {
@@ -200,25 +187,25 @@ static double threads_in(const struct top *t, uint64_t ns)
 static void title_process(struct top *t)
 {
 	struct top_view *v = &t->view;
-	struct top_time now, all;
+	const struct top_row *whole = &t->model.threads.whole;
+	const size_t n_threads = t->model.threads.n;
 	size_t length;
-	const size_t n_threads = t->model.n_threads > 0 ? t->model.used_threads - 1 : 0;
 
-	top_model_thread_time(&t->model, TOP_ALL, &now, &all);
 	/* The columns stay from now on, so that the other columns do not move to and fro. */
-	if (all.ready_ns > 0 && all.ready_ns >= all.self_ns / READY_SHOWN_PART)
+	if (whole->all.ready_ns > 0 && whole->all.ready_ns >= whole->all.self_ns / READY_SHOWN_PART)
 		v->shows_ready = true;
 	(void)snprintf(v->title, TOP_TEXT, "process %d (%s), %.0f s%s, %zu thread%s: %.2f run",
 		       t->recording.pid, t->process, (double)t->model.all_ns / (double)NS_PER_SEC,
 		       v->is_paused ? ", PAUSED" : "", n_threads, n_threads == 1 ? "" : "s",
-		       threads_in(t, now.self_ns));
+		       threads_in(t, whole->now.self_ns));
 	length = strlen(v->title);
 	if (v->shows_ready)
 		(void)snprintf(v->title + length, TOP_TEXT - length, ", %.2f ready",
-			       threads_in(t, now.ready_ns));
+			       threads_in(t, whole->now.ready_ns));
 	length = strlen(v->title);
 	(void)snprintf(v->title + length, TOP_TEXT - length, ", %.2f wait%s",
-		       threads_in(t, now.waiting_ns), t->model.hides_ready ? " or ready" : "");
+		       threads_in(t, whole->now.waiting_ns),
+		       t->model.hides_ready ? " or ready" : "");
 	v->now_ns = t->model.now_ns;
 	v->all_ns = t->model.all_ns;
 }
@@ -226,23 +213,22 @@ static void title_process(struct top *t)
 static void subtitle_process(struct top *t)
 {
 	struct top_view *v = &t->view;
-	const char *since = v->order.since_start ? "since the start" : "of the last second";
+	const char *since = !v->order.since_start	     ? "of the last second"
+			    : sums_of(t) == &t->model.chosen ? "since it was chosen"
+							     : "since the start";
 	const char *by = column_name(v->order.column);
-	char thread[TOP_TEXT];
+	const char *thread = t->thread[0] == '\0' ? "all threads" : t->thread;
 
-	if (t->model.n_chunks == 0) {
+	if (t->model.n_chunks == 0)
 		(void)snprintf(v->subtitle, TOP_TEXT, "waiting for the first samples ...");
-		return;
-	}
-	name_thread(t, thread);
-	if (v->list == TOP_LIST_THREADS)
+	else if (v->list == TOP_LIST_THREADS)
 		(void)snprintf(v->subtitle, TOP_TEXT, "threads, by %s time %s", by, since);
 	else if (v->list == TOP_LIST_FUNCTIONS)
 		(void)snprintf(v->subtitle, TOP_TEXT, "functions of %.200s, by %s time %s", thread,
 			       by, since);
 	else
 		(void)snprintf(v->subtitle, TOP_TEXT, "callers of %.160s in %.160s, by %s time %s",
-			       t->model.functions[t->function].name, thread, by, since);
+			       t->function, thread, by, since);
 }
 
 static void title_targets(struct top *t)
@@ -256,7 +242,7 @@ static void title_targets(struct top *t)
 
 static int draw(struct top *t)
 {
-	const int64_t id = selected_id(t);
+	const uint64_t id = selected_id(t);
 	int r = list_rows(t);
 
 	if (r < 0)
@@ -306,8 +292,6 @@ static int add_chunk(void *ctx, const struct import_chunk *chunk)
 {
 	struct top *t = ctx;
 
-	t->model.shown_thread = t->thread;
-	t->model.shown_function = t->function;
 	return top_model_add(&t->model, chunk);
 }
 
@@ -354,7 +338,7 @@ static int read_status(struct top *t, int fd, uint32_t size)
 static int take_status(struct top *t)
 {
 	struct protocol_answer answer;
-	const int64_t id = selected_id(t);
+	const uint64_t id = selected_id(t);
 	int fd, r;
 
 	t->next_status_ns = clock_mono_ns() + STATUS_NS;
@@ -398,56 +382,51 @@ static void show_target(struct top *t)
 		(void)!begin_watch(t, t->targets.v[t->view.selected].pid, NULL);
 }
 
-static void show_callers(struct top *t)
+/* Shows the functions of a thread; NULL: of all threads. */
+static void show_functions(struct top *t, const struct top_row *thread)
 {
-	const uint32_t function = t->rows.v[t->view.selected].index;
+	top_model_choose(&t->model, thread == NULL ? TOP_NO_KEY : thread->key, TOP_NO_KEY);
+	if (thread == NULL)
+		t->thread[0] = '\0';
+	else
+		(void)snprintf(t->thread, TOP_TEXT, "thread %s%s%s", thread->name,
+			       thread->name[0] != '\0' ? " " : "", thread->detail);
+	show_list(t, TOP_LIST_FUNCTIONS);
+}
 
-	if (function == TOP_OTHERS)
-		return;
-	t->function = function;
+static void show_callers(struct top *t, const struct top_row *function)
+{
+	(void)snprintf(t->function, TOP_TEXT, "%s", function->name);
+	top_model_choose(&t->model, t->model.chosen_thread, function->key);
 	show_list(t, TOP_LIST_CALLERS);
 }
 
 static void enter(struct top *t)
 {
-	if (t->view.list == TOP_LIST_TARGETS) {
+	const size_t at = t->view.selected;
+
+	if (t->view.list == TOP_LIST_TARGETS)
 		show_target(t);
+	else if (at >= t->rows.n || t->rows.v[at].key == TOP_NO_KEY)
 		return;
-	}
-	if (t->view.selected >= t->rows.n)
-		return;
-	if (t->view.list != TOP_LIST_THREADS) {
-		show_callers(t);
-	} else if (t->rows.v[t->view.selected].index != TOP_OTHERS) {
-		t->thread = t->rows.v[t->view.selected].index;
-		show_list(t, TOP_LIST_FUNCTIONS);
-	}
+	else if (t->view.list == TOP_LIST_THREADS)
+		show_functions(t, &t->rows.v[at]);
+	else
+		show_callers(t, &t->rows.v[at]);
 }
 
 /* Returns to the list before this one. */
 static void back(struct top *t)
 {
-	switch (t->view.list) {
-	case TOP_LIST_TARGETS:
-		break;
-	case TOP_LIST_CALLERS:
-		t->function = TOP_OTHERS;
+	if (t->view.list == TOP_LIST_CALLERS) {
+		top_model_choose(&t->model, t->model.chosen_thread, TOP_NO_KEY);
 		show_list(t, TOP_LIST_FUNCTIONS);
-		break;
-	case TOP_LIST_THREADS:
-		t->thread = TOP_ALL;
-		show_list(t, TOP_LIST_FUNCTIONS);
-		break;
-	case TOP_LIST_FUNCTIONS:
-		if (t->thread != TOP_ALL) {
-			t->thread = TOP_ALL;
-			show_list(t, TOP_LIST_FUNCTIONS);
-		} else if (t->status.path != NULL) {
-			end_watch(t);
-			show_list(t, TOP_LIST_TARGETS);
-			t->next_status_ns = 0;
-		}
-		break;
+	} else if (t->view.list == TOP_LIST_THREADS || t->thread[0] != '\0') {
+		show_functions(t, NULL);
+	} else if (t->view.list == TOP_LIST_FUNCTIONS && t->status.path != NULL) {
+		end_watch(t);
+		show_list(t, TOP_LIST_TARGETS);
+		t->next_status_ns = 0;
 	}
 }
 

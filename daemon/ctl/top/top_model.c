@@ -4,460 +4,266 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/siphash.h"
 
-/* Bits in the key of a cell: enough for more than a chunk of one second can have. */
-#define FUNCTION_BITS	22
-#define THREADS_KEY_MAX UINT32_C(0x100000)
+static void init_sums(struct top_sums *s, enum top_kind kind, uint64_t hash_seed)
+{
+	*s = (struct top_sums){
+		.kind = kind,
+		.whole = {.key = TOP_NO_KEY, .name = "(others)", .detail = ""},
+	};
+	table_init(&s->by_key, hash_seed);
+}
+
+static void fini_sums(struct top_sums *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->v[i].text);
+	free(s->v);
+	table_fini(&s->by_key);
+}
 
 void top_model_init(struct top_model *m, merge_demangle *demangle, uint64_t hash_seed)
 {
-	*m = (struct top_model){
-		.demangle = demangle,
-		.hash_seed = hash_seed,
-		.shown_thread = TOP_ALL,
-		.shown_function = TOP_OTHERS,
-	};
-	text_init(&m->text, hash_seed);
-	table_init(&m->by_function, hash_seed);
-	table_init(&m->by_thread, hash_seed);
-	table_init(&m->by_cell, hash_seed);
+	*m = (struct top_model){.demangle = demangle, .hash_seed = hash_seed};
+	init_sums(&m->functions, TOP_FUNCTIONS, hash_seed);
+	init_sums(&m->threads, TOP_THREADS, hash_seed);
+	init_sums(&m->chosen, TOP_FUNCTIONS, hash_seed);
 }
 
 void top_model_fini(struct top_model *m)
 {
-	text_fini(&m->text);
-	free(m->functions);
-	free(m->threads);
-	free(m->cells);
-	table_fini(&m->by_function);
-	table_fini(&m->by_thread);
-	table_fini(&m->by_cell);
+	fini_sums(&m->functions);
+	fini_sums(&m->threads);
+	fini_sums(&m->chosen);
+	merge_fini(&m->last);
 	*m = (struct top_model){0};
 }
 
-/* Functions. Strings are interned: equal strings have equal addresses. */
+/* Rows. */
 
-static uint64_t function_key(const char *name, const char *module)
+/*
+ * Returns the key of two strings, never TOP_NO_KEY. Different strings have the same key, and so
+ * become one row, with a probability of 1 to 2^63.
+ */
+static uint64_t key_of(const struct top_model *m, const char *a, const char *b)
 {
-	return (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
+	uint64_t seed[2] = {m->hash_seed};
+	uint8_t key[SIPHASH_KEY_SIZE];
+
+	memcpy(key, seed, sizeof(key));
+	seed[1] = siphash(key, a, strlen(a));
+	memcpy(key, seed, sizeof(key));
+	return siphash(key, b, strlen(b)) | 1;
 }
 
-/* Adds the function to the table. If its key is taken, the next free key is used. */
-static int enter_function(struct top_model *m, uint32_t index)
+/* Gives the row copies of the strings. */
+static int name_row(struct top_row *row, const char *name, const char *detail)
 {
-	const struct top_function *f = &m->functions[index];
-	uint64_t key = function_key(f->name, f->module);
-	uint32_t other;
+	const size_t name_size = strlen(name) + 1, detail_size = strlen(detail) + 1;
+	char *text = malloc(name_size + detail_size);
 
-	while (table_get(&m->by_function, key, &other))
-		key++;
-	return table_put(&m->by_function, key, index);
-}
-
-static uint32_t free_function(const struct top_model *m)
-{
-	uint32_t i = 0;
-
-	if (m->used_functions == m->n_functions)
-		return (uint32_t)m->n_functions;
-	while (m->functions[i].name != NULL)
-		i++;
-	return i;
-}
-
-static int find_function(struct top_model *m, const char *name, const char *module, uint32_t *ret)
-{
-	struct top_function f;
-	int r = text_intern(&m->text, name, &f.name);
-
-	if (r == 0)
-		r = text_intern(&m->text, module, &f.module);
-	if (r < 0)
-		return r;
-	for (uint64_t key = function_key(f.name, f.module); table_get(&m->by_function, key, ret);
-	     key++)
-		if (m->functions[*ret].name == f.name && m->functions[*ret].module == f.module)
-			return 0;
-	if (m->n_functions == TOP_WHOLE)
+	if (text == NULL)
 		return -ENOMEM;
-	if (array_grow(m->functions, m->n_functions, m->cap_functions) < 0)
-		return -ENOMEM;
-	*ret = free_function(m);
-	m->functions[*ret] = f;
-	m->n_functions += *ret == m->n_functions;
-	m->used_functions++;
-	return enter_function(m, *ret);
-}
-
-/* Threads. */
-
-static uint32_t free_thread(const struct top_model *m)
-{
-	uint32_t i = 0;
-
-	if (m->used_threads == m->n_threads)
-		return (uint32_t)m->n_threads;
-	while (m->threads[i].id != NULL)
-		i++;
-	return i;
-}
-
-static int add_thread(struct top_model *m, const char *id, const char *name, uint32_t *ret)
-{
-	if (m->n_threads == THREADS_KEY_MAX)
-		return -ENOMEM;
-	if (array_grow(m->threads, m->n_threads, m->cap_threads) < 0)
-		return -ENOMEM;
-	*ret = free_thread(m);
-	m->threads[*ret] = (struct top_thread){.id = id, .name = name};
-	m->n_threads += *ret == m->n_threads;
-	m->used_threads++;
-	return table_put(&m->by_thread, (uintptr_t)id, *ret);
-}
-
-static int find_thread(struct top_model *m, const char *raw_id, const char *raw_name, uint32_t *ret)
-{
-	const char *id, *name;
-	int r = text_intern(&m->text, raw_id, &id);
-
-	if (r == 0)
-		r = text_intern(&m->text, raw_name, &name);
-	/* The first element of the list of threads stands for TOP_ALL. */
-	if (r == 0 && m->n_threads == 0)
-		r = add_thread(m, "", "", ret);
-	if (r != 0)
-		return r;
-	if (!table_get(&m->by_thread, (uintptr_t)id, ret))
-		return add_thread(m, id, name, ret);
-	if (name[0] != '\0')
-		m->threads[*ret].name = name;
+	row->name = memcpy(text, name, name_size);
+	row->detail = memcpy(text + name_size, detail, detail_size);
+	free(row->text);
+	row->text = text;
 	return 0;
 }
 
-/* Cells. */
-
-static uint64_t cell_key(uint32_t thread, uint32_t function, uint32_t caller)
+/* Finds or adds a row. A row that has another name gets this one, unless it is "". */
+static int find_row(struct top_sums *s, uint64_t key, const char *name, const char *detail,
+		    uint32_t *ret)
 {
-	return (uint64_t)thread << 2 * FUNCTION_BITS | (uint64_t)function << FUNCTION_BITS | caller;
-}
-
-static const struct top_cell *get_cell(const struct top_model *m, uint32_t thread,
-				       uint32_t function, uint32_t caller)
-{
-	uint32_t i;
-
-	return table_get(&m->by_cell, cell_key(thread, function, caller), &i) ? &m->cells[i] : NULL;
-}
-
-static int find_cell(struct top_model *m, uint32_t thread, uint32_t function, uint32_t caller,
-		     struct top_cell **ret)
-{
-	const uint64_t key = cell_key(thread, function, caller);
-	uint32_t i;
+	struct top_row row = {.key = key};
 	int r;
 
-	if (table_get(&m->by_cell, key, &i)) {
-		*ret = &m->cells[i];
-		return 0;
-	}
-	if (array_grow(m->cells, m->n_cells, m->cap_cells) < 0)
-		return -ENOMEM;
-	r = table_put(&m->by_cell, key, (uint32_t)m->n_cells);
+	if (table_get(&s->by_key, key, ret))
+		return name[0] == '\0' || strcmp(s->v[*ret].name, name) == 0
+			       ? 0
+			       : name_row(&s->v[*ret], name, detail);
+	r = array_grow(s->v, s->n, s->cap);
+	if (r == 0)
+		r = table_put(&s->by_key, key, (uint32_t)s->n);
+	if (r == 0)
+		r = name_row(&row, name, detail);
 	if (r < 0)
 		return r;
-	*ret = &m->cells[m->n_cells++];
-	**ret = (struct top_cell){
-		.thread = thread,
-		.function = function,
-		.caller = caller,
-	};
+	*ret = (uint32_t)s->n;
+	s->v[s->n++] = row;
 	return 0;
 }
-
-static void add_time(struct top_time *t, const struct merge_bar *bar, bool is_leaf, bool is_new)
-{
-	uint64_t *of_leaf[PROFILE_STATES] = {
-		[PROFILE_RUNNING] = &t->self_ns,
-		[PROFILE_READY] = &t->ready_ns,
-		[PROFILE_WAITING] = &t->waiting_ns,
-	};
-	uint64_t *of_any[PROFILE_STATES] = {
-		[PROFILE_RUNNING] = &t->total_ns,
-		[PROFILE_READY] = &t->ready_total_ns,
-		[PROFILE_WAITING] = &t->waiting_total_ns,
-	};
-
-	*of_leaf[bar->state] += is_leaf ? bar->duration_ns : 0;
-	*of_any[bar->state] += is_new ? bar->duration_ns : 0;
-}
-
-static int count(struct top_model *m, uint32_t thread, uint32_t function, uint32_t caller,
-		 const struct merge_bar *bar, bool is_leaf)
-{
-	struct top_cell *cell;
-	bool is_new;
-	int r = find_cell(m, thread, function, caller, &cell);
-
-	if (r < 0)
-		return r;
-	is_new = cell->stamp != m->n_stacks;
-	cell->stamp = m->n_stacks;
-	add_time(&cell->now, bar, is_leaf, is_new);
-	add_time(&cell->all, bar, is_leaf, is_new);
-	return 0;
-}
-
-/* Adds a bar to the sums of its functions and callers. function_of: by frame of the merge. */
-static int add_bar(struct top_model *m, const struct merge *merge, const struct merge_bar *bar,
-		   uint32_t thread, const uint32_t *function_of)
-{
-	int r;
-
-	m->n_stacks++;
-	r = count(m, thread, TOP_WHOLE, TOP_ANY, bar, true);
-	for (uint32_t node = bar->node; node != PROFILE_NONE && r == 0;
-	     node = merge->nodes[node].parent) {
-		const uint32_t parent = merge->nodes[node].parent;
-		const uint32_t function = function_of[merge->nodes[node].frame];
-		const uint32_t caller =
-			parent == PROFILE_NONE ? TOP_ROOT : function_of[merge->nodes[parent].frame];
-
-		r = count(m, thread, function, TOP_ANY, bar, node == bar->node);
-		if (r == 0)
-			r = count(m, thread, function, caller, bar, node == bar->node);
-	}
-	return r;
-}
-
-/* Dropping what has the least time. */
 
 static uint64_t weight(const struct top_time *t)
 {
-	return t->self_ns + t->total_ns + t->ready_ns + t->ready_total_ns + t->waiting_ns +
-	       t->waiting_total_ns;
+	return t->self_ns + t->total_ns + t->ready_ns + t->waiting_ns;
 }
 
-struct ranked {
-	uint64_t weight;
-	uint32_t index;
-};
+static int largest_first(uint64_t x, uint64_t y)
+{
+	return x > y ? -1 : x < y;
+}
 
 static int heaviest_first(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct top_row *x = a, *y = b;
 
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return largest_first(weight(&x->all), weight(&y->all));
 }
 
-/* Clears is_kept of all elements except the n elements with the largest weights. */
-static void keep_first(struct ranked *v, size_t n_ranked, size_t n, bool *is_kept)
-{
-	qsort(v, n_ranked, sizeof(*v), heaviest_first);
-	for (size_t i = n; i < n_ranked; i++)
-		is_kept[v[i].index] = false;
-}
-
-struct kept {
-	struct ranked *ranked; /* room for any of the three lists */
-	bool *functions, *threads, *cells;
-};
-
-static uint64_t cell_weight(const struct top_model *m, uint32_t thread, uint32_t function)
-{
-	const struct top_cell *cell = get_cell(m, thread, function, TOP_ANY);
-
-	return cell == NULL ? 0 : weight(&cell->all);
-}
-
-static void choose_functions(const struct top_model *m, struct kept *k)
-{
-	for (uint32_t i = 0; i < m->n_functions; i++) {
-		k->functions[i] = m->functions[i].name != NULL;
-		k->ranked[i] = (struct ranked){
-			i == m->shown_function ? UINT64_MAX : cell_weight(m, TOP_ALL, i), i};
-	}
-	if (m->used_functions > TOP_FUNCTIONS_MAX)
-		keep_first(k->ranked, m->n_functions, TOP_FUNCTIONS_MAX / 2, k->functions);
-}
-
-static void choose_threads(const struct top_model *m, struct kept *k)
-{
-	for (uint32_t i = 0; i < m->n_threads; i++) {
-		k->threads[i] = m->threads[i].id != NULL;
-		k->ranked[i] = (struct ranked){i == TOP_ALL || i == m->shown_thread
-						       ? UINT64_MAX
-						       : cell_weight(m, i, TOP_WHOLE),
-					       i};
-	}
-	if (m->used_threads > TOP_THREADS_MAX)
-		keep_first(k->ranked, m->n_threads, TOP_THREADS_MAX / 2, k->threads);
-}
-
-static bool is_kept_function(const struct kept *k, uint32_t function)
-{
-	return function == TOP_ANY || function == TOP_ROOT || function == TOP_WHOLE ||
-	       k->functions[function];
-}
-
-/* Chooses the cells to keep; functions and threads have to be chosen before. */
-static void choose_cells(const struct top_model *m, struct kept *k)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < m->n_cells; i++) {
-		const struct top_cell *c = &m->cells[i];
-
-		k->cells[i] = k->threads[c->thread] && is_kept_function(k, c->function) &&
-			      is_kept_function(k, c->caller);
-		n += k->cells[i];
-		k->ranked[i] = (struct ranked){c->function == TOP_WHOLE ? UINT64_MAX
-					       : k->cells[i]		? weight(&c->all)
-									: 0,
-					       i};
-	}
-	if (n > TOP_CELLS_MAX)
-		keep_first(k->ranked, m->n_cells, TOP_CELLS_MAX / 2, k->cells);
-}
-
-/* Copies the strings of all functions and threads that are left to a new text. */
-static int move_strings(struct top_model *m, struct text *text)
+/* Drops the rows with the least time if there are too many. */
+static int prune(struct top_sums *s)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < m->n_functions && r == 0; i++) {
-		struct top_function *f = &m->functions[i];
-
-		if (f->name == NULL)
-			continue;
-		r = text_intern(text, f->name, &f->name);
-		if (r == 0)
-			r = text_intern(text, f->module, &f->module);
-	}
-	for (size_t i = TOP_ALL + 1; i < m->n_threads && r == 0; i++) {
-		struct top_thread *t = &m->threads[i];
-
-		if (t->id == NULL)
-			continue;
-		r = text_intern(text, t->id, &t->id);
-		if (r == 0)
-			r = text_intern(text, t->name, &t->name);
-	}
+	if (s->n <= TOP_ROWS_MAX)
+		return 0;
+	qsort(s->v, s->n, sizeof(s->v[0]), heaviest_first);
+	while (s->n > TOP_ROWS_MAX / 2)
+		free(s->v[--s->n].text);
+	table_clear(&s->by_key);
+	for (uint32_t i = 0; i < s->n && r == 0; i++)
+		r = table_put(&s->by_key, s->v[i].key, i);
 	return r;
 }
 
-static int enter_all(struct top_model *m)
-{
-	int r = 0;
+/* Adding a chunk. */
 
-	table_clear(&m->by_function);
-	table_clear(&m->by_thread);
-	table_clear(&m->by_cell);
-	for (uint32_t i = 0; i < m->n_functions && r == 0; i++)
-		if (m->functions[i].name != NULL)
-			r = enter_function(m, i);
-	for (uint32_t i = 0; i < m->n_threads && r == 0; i++)
-		if (m->threads[i].id != NULL)
-			r = table_put(&m->by_thread, (uintptr_t)m->threads[i].id, i);
-	for (uint32_t i = 0; i < m->n_cells && r == 0; i++)
-		r = table_put(
-			&m->by_cell,
-			cell_key(m->cells[i].thread, m->cells[i].function, m->cells[i].caller), i);
-	return r;
+/* is_leaf: the function is the leaf of the stack. is_new: the time of the stack is not in t yet. */
+static void add_time(struct top_time *t, const struct merge_bar *bar, bool is_leaf, bool is_new)
+{
+	const uint64_t leaf_ns = is_leaf ? bar->duration_ns : 0;
+
+	if (bar->state == PROFILE_READY) {
+		t->ready_ns += leaf_ns;
+	} else if (bar->state == PROFILE_WAITING) {
+		t->waiting_ns += leaf_ns;
+	} else {
+		t->self_ns += leaf_ns;
+		t->total_ns += is_new ? bar->duration_ns : 0;
+	}
 }
 
-static int drop_others(struct top_model *m, const struct kept *k)
+/* Adds the stack number s->n_stacks to a row. */
+static void count(const struct top_sums *s, struct top_row *row, const struct merge_bar *bar,
+		  bool is_leaf)
 {
-	struct text text;
-	size_t n = 0;
-	int r;
+	const bool is_new = row->stamp != s->n_stacks;
 
-	for (size_t i = 0; i < m->n_functions; i++) {
-		if (k->functions[i] || m->functions[i].name == NULL)
-			continue;
-		m->functions[i].name = NULL;
-		m->used_functions--;
-	}
-	for (size_t i = 0; i < m->n_threads; i++) {
-		if (k->threads[i] || m->threads[i].id == NULL)
-			continue;
-		m->threads[i].id = NULL;
-		m->used_threads--;
-	}
-	for (size_t i = 0; i < m->n_cells; i++)
-		if (k->cells[i])
-			m->cells[n++] = m->cells[i];
-	m->n_cells = n;
-	text_init(&text, m->hash_seed);
-	r = move_strings(m, &text);
-	text_fini(&m->text);
-	m->text = text;
-	return r < 0 ? r : enter_all(m);
+	/* Of callers, the time in which the function waits in what it calls is of use, too. */
+	if (s->kind == TOP_CALLERS && bar->state != PROFILE_RUNNING)
+		is_leaf = is_new;
+	row->stamp = s->n_stacks;
+	add_time(&row->now, bar, is_leaf, is_new);
+	add_time(&row->all, bar, is_leaf, is_new);
 }
 
-static int prune(struct top_model *m)
+/*
+ * Adds the functions of a stack, or the callers of the function whose row is callee. row_of: by
+ * frame of the merge, with the row for stacks that have no caller at its end.
+ */
+static void add_stack(struct top_sums *s, const struct merge *merge, const struct merge_bar *bar,
+		      const uint32_t *row_of, uint32_t callee)
 {
-	const size_t n = m->n_cells + m->n_functions + m->n_threads;
-	struct kept k = {
-		.ranked = calloc(n + 1, sizeof(*k.ranked)),
-		.functions = calloc(m->n_functions + 1, sizeof(bool)),
-		.threads = calloc(m->n_threads + 1, sizeof(bool)),
-		.cells = calloc(m->n_cells + 1, sizeof(bool)),
-	};
-	int r = -ENOMEM;
+	for (uint32_t node = bar->node, parent; node != PROFILE_NONE; node = parent) {
+		uint32_t row = row_of[merge->nodes[node].frame];
 
-	if (k.ranked != NULL && k.functions != NULL && k.threads != NULL && k.cells != NULL) {
-		choose_functions(m, &k);
-		choose_threads(m, &k);
-		choose_cells(m, &k);
-		r = drop_others(m, &k);
+		parent = merge->nodes[node].parent;
+		if (s->kind == TOP_CALLERS) {
+			if (row != callee)
+				continue;
+			row = row_of[parent == PROFILE_NONE ? merge->n_frames
+							    : merge->nodes[parent].frame];
+		}
+		count(s, &s->whole, bar, node == bar->node);
+		count(s, &s->v[row], bar, node == bar->node);
 	}
-	free(k.ranked);
-	free(k.functions);
-	free(k.threads);
-	free(k.cells);
-	return r;
 }
 
-/* Adds the merge of one chunk to the sums. */
-static int add_all(struct top_model *m, const struct merge *merge, uint32_t *function_of,
-		   uint32_t *thread_of)
+/* Finds the rows of all frames, and of stacks without a caller. */
+static int find_functions(const struct top_model *m, struct top_sums *s, uint32_t *row_of)
 {
+	const struct merge *merge = &m->last;
 	int r = 0;
 
 	for (size_t i = 0; i < merge->n_frames && r == 0; i++) {
 		const struct merge_frame *f = &merge->frames[i];
+		const char *module = f->package == NULL ? "" : f->package;
 
-		r = find_function(m, f->name, f->package == NULL ? "" : f->package,
-				  &function_of[i]);
+		r = find_row(s, key_of(m, f->name, module), f->name, module, &row_of[i]);
 	}
-	for (size_t i = 0; i < merge->n_threads && r == 0; i++)
-		r = find_thread(m, merge->threads[i].id, merge->threads[i].name, &thread_of[i]);
-	for (size_t i = 0; i < merge->n_bars && r == 0; i++) {
-		const struct merge_bar *bar = &merge->bars[i];
+	return r < 0 ? r : find_row(s, TOP_NO_KEY, "(root)", "", &row_of[merge->n_frames]);
+}
 
-		r = add_bar(m, merge, bar, TOP_ALL, function_of);
-		if (r == 0)
-			r = add_bar(m, merge, bar, thread_of[bar->thread], function_of);
+/* Adds the stacks of the last chunk, of a thread or of all (TOP_NO_KEY), to a list. */
+static int add_functions(const struct top_model *m, struct top_sums *s, uint64_t thread)
+{
+	const struct merge *merge = &m->last;
+	uint32_t *row_of = calloc(merge->n_frames + 1, sizeof(*row_of)), callee = UINT32_MAX;
+	int r = row_of == NULL ? -ENOMEM : find_functions(m, s, row_of);
+
+	(void)table_get(&s->by_key, m->chosen_function, &callee);
+	for (size_t i = 0; i < merge->n_threads && r == 0; i++) {
+		const struct merge_thread *t = &merge->threads[i];
+
+		if (thread != TOP_NO_KEY && key_of(m, t->id, "") != thread)
+			continue;
+		for (size_t k = t->first_bar; k < t->first_bar + t->n_bars; k++) {
+			s->n_stacks++;
+			add_stack(s, merge, &merge->bars[k], row_of, callee);
+		}
+	}
+	free(row_of);
+	return r;
+}
+
+static int add_threads(const struct top_model *m, struct top_sums *s)
+{
+	const struct merge *merge = &m->last;
+	int r = 0;
+
+	for (size_t i = 0; i < merge->n_threads && r == 0; i++) {
+		const struct merge_thread *t = &merge->threads[i];
+		uint32_t row;
+
+		r = find_row(s, key_of(m, t->id, ""), t->name, t->id, &row);
+		for (size_t k = t->first_bar; r == 0 && k < t->first_bar + t->n_bars; k++) {
+			s->n_stacks++;
+			count(s, &s->whole, &merge->bars[k], true);
+			count(s, &s->v[row], &merge->bars[k], true);
+		}
 	}
 	return r;
 }
 
-static int add_merge(struct top_model *m, const struct merge *merge)
+static int add_chosen(struct top_model *m)
 {
-	uint32_t *function_of = calloc(merge->n_frames + 1, sizeof(*function_of));
-	uint32_t *thread_of = calloc(merge->n_threads + 1, sizeof(*thread_of));
-	int r = -ENOMEM;
+	m->is_chosen_counted = true;
+	return add_functions(m, &m->chosen, m->chosen_thread);
+}
 
-	if (function_of != NULL && thread_of != NULL)
-		r = add_all(m, merge, function_of, thread_of);
-	free(function_of);
-	free(thread_of);
-	m->now_ns = merge->end_ns - merge->start_ns;
+void top_model_choose(struct top_model *m, uint64_t thread, uint64_t function)
+{
+	fini_sums(&m->chosen);
+	init_sums(&m->chosen, function == TOP_NO_KEY ? TOP_FUNCTIONS : TOP_CALLERS, m->hash_seed);
+	m->chosen_thread = thread;
+	m->chosen_function = function;
+	m->is_chosen_counted = false;
+}
+
+static int add_last(struct top_model *m)
+{
+	int r = add_functions(m, &m->functions, TOP_NO_KEY);
+
+	if (r == 0)
+		r = add_threads(m, &m->threads);
+	if (r == 0 && m->is_chosen_counted)
+		r = add_chosen(m);
+	m->now_ns = m->last.end_ns - m->last.start_ns;
 	m->all_ns += m->now_ns;
 	m->n_chunks++;
-	m->hides_ready |= merge->hides_ready;
+	m->hides_ready |= m->last.hides_ready;
 	return r;
 }
 
@@ -469,28 +275,27 @@ int top_model_add(struct top_model *m, const struct import_chunk *c)
 		.until_ns = UINT64_MAX,
 		.hash_seed = m->hash_seed,
 	};
-	struct merge merge;
+	struct top_sums *const sums[] = {&m->functions, &m->threads, &m->chosen};
 	int r = 0;
 
-	if (m->used_functions > TOP_FUNCTIONS_MAX || m->used_threads > TOP_THREADS_MAX ||
-	    m->n_cells > TOP_CELLS_MAX)
-		r = prune(m);
-	for (size_t i = 0; i < m->n_cells; i++)
-		m->cells[i].now = (struct top_time){0};
-	merge_init(&merge, &options);
+	for (size_t i = 0; i < array_size(sums) && r == 0; i++) {
+		r = prune(sums[i]);
+		sums[i]->whole.now = (struct top_time){0};
+		for (size_t k = 0; k < sums[i]->n; k++)
+			sums[i]->v[k].now = (struct top_time){0};
+	}
+	merge_fini(&m->last);
+	merge_init(&m->last, &options);
 	if (r == 0)
-		r = merge_add(&merge, c);
+		r = merge_add(&m->last, c);
 	if (r == 0)
-		r = merge_finish(&merge);
-	if (r == 0)
-		r = add_merge(m, &merge);
-	merge_fini(&merge);
-	return r;
+		r = merge_finish(&m->last);
+	return r < 0 ? r : add_last(m);
 }
 
 /* Lists. */
 
-static uint64_t time_in(const struct top_time *t, enum top_column column, bool is_callers)
+static uint64_t time_in(const struct top_time *t, enum top_column column)
 {
 	switch (column) {
 	case TOP_SELF:
@@ -498,38 +303,27 @@ static uint64_t time_in(const struct top_time *t, enum top_column column, bool i
 	case TOP_TOTAL:
 		return t->total_ns;
 	case TOP_READY:
-		return is_callers ? t->ready_total_ns : t->ready_ns;
+		return t->ready_ns;
 	case TOP_WAITING:
 		break;
 	}
-	return is_callers ? t->waiting_total_ns : t->waiting_ns;
-}
-
-struct comparison {
-	struct top_order order;
-	bool is_callers;
-};
-
-static int largest_first(uint64_t x, uint64_t y)
-{
-	return x > y ? -1 : x < y;
+	return t->waiting_ns;
 }
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct top_row *x = a, *y = b;
-	const struct comparison *c = ctx;
-	const enum top_column column = c->order.column;
-	const int now = largest_first(time_in(&x->now, column, c->is_callers),
-				      time_in(&y->now, column, c->is_callers));
-	const int all = largest_first(time_in(&x->all, column, c->is_callers),
-				      time_in(&y->all, column, c->is_callers));
-	int r = c->order.since_start ? all : now;
+	const struct top_order *order = ctx;
+	const int now =
+		largest_first(time_in(&x->now, order->column), time_in(&y->now, order->column));
+	const int all =
+		largest_first(time_in(&x->all, order->column), time_in(&y->all, order->column));
+	int r = order->since_start ? all : now;
 
 	if (r == 0)
-		r = c->order.since_start ? now : all;
+		r = order->since_start ? now : all;
 	if (r == 0)
-		r = largest_first(weight(&x->all), weight(&y->all));
+		r = heaviest_first(x, y);
 	if (r == 0)
 		r = strcmp(x->name, y->name);
 	return r != 0 ? r : strcmp(x->detail, y->detail);
@@ -548,30 +342,17 @@ static void subtract(struct top_time *t, const struct top_time *part)
 	t->self_ns -= min_u64(t->self_ns, part->self_ns);
 	t->total_ns -= min_u64(t->total_ns, part->total_ns);
 	t->ready_ns -= min_u64(t->ready_ns, part->ready_ns);
-	t->ready_total_ns -= min_u64(t->ready_total_ns, part->ready_total_ns);
 	t->waiting_ns -= min_u64(t->waiting_ns, part->waiting_ns);
-	t->waiting_total_ns -= min_u64(t->waiting_total_ns, part->waiting_total_ns);
 }
 
-/*
- * Sorts the rows, and adds the row of others: whole minus all rows. adds_up: the totals of the
- * rows add up to that of the whole; if not, the row of others gets no totals.
- */
-static int finish(struct top_rows *rows, const struct top_cell *whole, bool adds_up,
-		  struct comparison c)
+/* Adds the row "(others)": the whole minus all rows. */
+static int add_others(struct top_rows *rows, const struct top_sums *s)
 {
-	struct top_row others = {.index = TOP_OTHERS, .name = "(others)", .detail = ""};
+	struct top_row others = s->whole;
 
-	if (rows->n > 0)
-		qsort_r(rows->v, rows->n, sizeof(rows->v[0]), compare_rows, &c);
-	if (whole == NULL)
-		return 0;
-	others.now = whole->now;
-	others.all = whole->all;
-	if (!adds_up) {
-		others.now.total_ns = others.now.ready_total_ns = others.now.waiting_total_ns = 0;
-		others.all.total_ns = others.all.ready_total_ns = others.all.waiting_total_ns = 0;
-	}
+	/* A stack counts in the totals of all of its functions, so they do not add up. */
+	if (s->kind == TOP_FUNCTIONS)
+		others.now.total_ns = others.all.total_ns = 0;
 	for (size_t i = 0; i < rows->n; i++) {
 		subtract(&others.now, &rows->v[i].now);
 		subtract(&others.all, &rows->v[i].all);
@@ -579,83 +360,28 @@ static int finish(struct top_rows *rows, const struct top_cell *whole, bool adds
 	return weight(&others.all) == 0 ? 0 : add_row(rows, &others);
 }
 
-int top_model_functions(const struct top_model *m, uint32_t thread, struct top_order order,
-			struct top_rows *ret)
+int top_model_rows(struct top_model *m, const struct top_sums *sums, struct top_order order,
+		   struct top_rows *ret)
 {
 	int r = 0;
 
 	ret->n = 0;
-	for (size_t i = 0; i < m->n_cells && r == 0; i++) {
-		const struct top_cell *c = &m->cells[i];
-
+	if (sums == &m->chosen && !m->is_chosen_counted)
+		r = add_chosen(m);
+	for (size_t i = 0; i < sums->n && r == 0; i++) {
 		/* Leaves out functions that only call others that do not run. */
-		if (c->thread != thread || c->caller != TOP_ANY || c->function == TOP_WHOLE ||
-		    (c->all.total_ns == 0 && c->all.ready_ns == 0 && c->all.waiting_ns == 0))
-			continue;
-		r = add_row(ret,
-			    &(struct top_row){c->function, m->functions[c->function].name,
-					      m->functions[c->function].module, c->now, c->all});
+		if (weight(&sums->v[i].all) > 0)
+			r = add_row(ret, &sums->v[i]);
 	}
-	return r < 0 ? r
-		     : finish(ret, get_cell(m, thread, TOP_WHOLE, TOP_ANY), false,
-			      (struct comparison){order, false});
-}
-
-int top_model_threads(const struct top_model *m, struct top_order order, struct top_rows *ret)
-{
-	int r = 0;
-
-	ret->n = 0;
-	for (size_t i = 0; i < m->n_cells && r == 0; i++) {
-		const struct top_cell *c = &m->cells[i];
-		const struct top_thread *t = &m->threads[c->thread];
-
-		if (c->thread == TOP_ALL || c->function != TOP_WHOLE)
-			continue;
-		r = add_row(ret, &(struct top_row){c->thread, t->name, t->id, c->now, c->all});
-	}
-	return r < 0 ? r
-		     : finish(ret, get_cell(m, TOP_ALL, TOP_WHOLE, TOP_ANY), true,
-			      (struct comparison){order, false});
-}
-
-int top_model_callers(const struct top_model *m, uint32_t thread, uint32_t function,
-		      struct top_order order, struct top_rows *ret)
-{
-	int r = 0;
-
-	ret->n = 0;
-	for (size_t i = 0; i < m->n_cells && r == 0; i++) {
-		const struct top_cell *c = &m->cells[i];
-		struct top_row row = {c->caller, "(root)", "", c->now, c->all};
-
-		if (c->thread != thread || c->function != function || c->caller == TOP_ANY)
-			continue;
-		if (c->caller == TOP_ROOT) {
-			row.index = TOP_OTHERS;
-		} else {
-			row.name = m->functions[c->caller].name;
-			row.detail = m->functions[c->caller].module;
-		}
-		r = add_row(ret, &row);
-	}
-	return r < 0 ? r
-		     : finish(ret, get_cell(m, thread, function, TOP_ANY), true,
-			      (struct comparison){order, true});
+	if (r < 0)
+		return r;
+	if (ret->n > 0)
+		qsort_r(ret->v, ret->n, sizeof(ret->v[0]), compare_rows, &order);
+	return add_others(ret, sums);
 }
 
 void top_rows_fini(struct top_rows *r)
 {
 	free(r->v);
 	*r = (struct top_rows){0};
-}
-
-void top_model_thread_time(const struct top_model *m, uint32_t thread, struct top_time *ret_now,
-			   struct top_time *ret_all)
-{
-	static const struct top_time none;
-	const struct top_cell *c = get_cell(m, thread, TOP_WHOLE, TOP_ANY);
-
-	*ret_now = c == NULL ? none : c->now;
-	*ret_all = c == NULL ? none : c->all;
 }

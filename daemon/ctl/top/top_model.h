@@ -1,14 +1,16 @@
 /*
- * The times that `sentry-profctl top` shows of a process: of its functions, its threads, and
- * the callers of a function, both in the last chunk and since the start. Chunks are added as
- * they arrive from a recording (daemon/ctl/common/recording.h).
+ * The times that `sentry-profctl top` shows of a process, as three lists of sums: the functions,
+ * the threads, and a chosen list: the functions of one thread or the callers of one function. Each
+ * chunk of a recording (daemon/ctl/common/recording.h) is added to all three as it arrives.
+ *
+ * The chosen list begins anew with each choice. It has the last chunk, which the model keeps for
+ * this, and the chunks after it; so a choice needs no sums of all threads, functions and callers.
  *
  * Two functions with the same name and module are one, as in proto/export/merge.h.
  *
- * Memory is bounded: if there are more than TOP_FUNCTIONS_MAX functions, TOP_THREADS_MAX threads
- * or TOP_CELLS_MAX sums before a chunk is added, the model keeps only half as many of that kind:
- * those with the most time since the start. The row TOP_OTHERS of a list has the time that no
- * other row has.
+ * Memory is bounded: if a list has more than TOP_ROWS_MAX rows before a chunk is added, the list
+ * keeps only half as many: those with the most time. The last row that the user sees, "(others)",
+ * has the time that no other row has.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H
@@ -18,88 +20,70 @@
 #include <stdint.h>
 
 #include "lib/base/table.h"
-#include "lib/base/text.h"
 #include "lib/base/util.h"
 #include "proto/export/merge.h"
 #include "proto/import/chunk.h"
 
-/* More than a user reads; about 20 MB in total. */
-#define TOP_FUNCTIONS_MAX 8192u
-#define TOP_THREADS_MAX	  2048u
-#define TOP_CELLS_MAX	  131072u
+/* More than a user reads; about 5 MB in total. */
+#define TOP_ROWS_MAX 8192u
+
+/* The key of "(others)" and "(root)", which are neither a function nor a thread. */
+#define TOP_NO_KEY 0u
 
 /*
- * Special values of the members of struct top_cell. They fit the 22 bits that a function has in
- * the key of a cell.
- */
-#define TOP_ANY	  UINT32_C(0x3fffff)
-#define TOP_ROOT  UINT32_C(0x3ffffe)
-#define TOP_WHOLE UINT32_C(0x3ffffd)
-
-/* The thread index that stands for all threads together. */
-#define TOP_ALL 0u
-/* The index of the row that has the time of everything that is not listed. */
-#define TOP_OTHERS UINT32_MAX
-
-/*
- * The time of a function in the stacks of a thread, or the time of a whole thread. A stack in
- * which a function occurs several times (recursion) counts once for each value.
+ * The time of stacks: of those with a function, or of all stacks of a thread. A stack in which a
+ * function occurs several times (recursion) counts once for each value.
  */
 struct top_time {
 	/* Running time of the stacks with the function as the leaf, and with it anywhere. */
 	uint64_t self_ns, total_ns;
-	/* The ready time, and the waiting time, of these two kinds of stacks. */
-	uint64_t ready_ns, ready_total_ns;
-	uint64_t waiting_ns, waiting_total_ns;
+	/* Of the stacks with the function as the leaf; in TOP_CALLERS, with it anywhere. */
+	uint64_t ready_ns, waiting_ns;
 };
 
-struct top_function {
-	const char *name; /* NULL: an unused element */
-	const char *module;
-};
-
-struct top_thread {
-	const char *id; /* NULL: an unused element */
+/* A function, thread or caller with its times. */
+struct top_row {
+	uint64_t key; /* a hash of the function's name and module, or of the thread's id */
 	const char *name;
+	const char *detail;	  /* the module of a function; the id of a thread */
+	struct top_time now, all; /* in the last chunk, and in all chunks of the list */
+	uint64_t stamp;		  /* top_sums.n_stacks when a stack was last added to the row */
+	char *text;		  /* the memory of name and detail, which the list owns */
 };
 
-/*
- * A sum of times. thread is an index, or TOP_ALL. function is an index, or TOP_WHOLE: the sum is of
- * the thread as a whole, and caller is TOP_ANY. caller is the index of the function that called
- * this function; TOP_ROOT: the stacks begin with this function; TOP_ANY: the sum is over all
- * callers.
- */
-struct top_cell {
-	uint32_t thread, function, caller;
-	uint64_t stamp; /* n_stacks of the model when the last stack was added to this cell */
-	struct top_time now, all; /* in the last chunk, and since the start */
+enum top_kind {
+	TOP_FUNCTIONS,
+	TOP_THREADS, /* self_ns and total_ns of a thread are its running time */
+	/*
+	 * Each row has the time of the chosen function when this caller called it. The row "(root)"
+	 * is for stacks that begin with the function.
+	 */
+	TOP_CALLERS,
+};
+
+struct top_sums {
+	enum top_kind kind;
+	struct top_row *v; /* in no order; some rows have no time */
+	size_t n, cap;
+	struct table by_key;
+	struct top_row whole; /* the time of all stacks that have been added */
+	uint64_t n_stacks;
 };
 
 struct top_model {
 	merge_demangle *demangle;
 	uint64_t hash_seed;
-	struct text text; /* owns the strings of functions and threads */
-	/* n: elements of the array, cap: its room, used: elements that are in use. */
-	struct top_function *functions;
-	size_t n_functions, cap_functions, used_functions;
-	struct top_thread *threads; /* the first is TOP_ALL */
-	size_t n_threads, cap_threads, used_threads;
-	struct top_cell *cells;
-	size_t n_cells, cap_cells;
-	struct table by_function, by_thread, by_cell;
-	uint64_t n_stacks; /* stacks added so far; a stack is added for TOP_ALL and its thread */
+	struct top_sums functions, threads, chosen;
+	struct merge last; /* the last chunk; zeros: none yet */
+	/* The keys of the choice; TOP_NO_KEY: all threads, and no function. */
+	uint64_t chosen_thread, chosen_function;
+	bool is_chosen_counted; /* chosen has the last chunk */
 
 	/* The duration of the last chunk, and of all chunks. */
 	uint64_t now_ns, all_ns;
 	size_t n_chunks;
 	/* The waiting time of some chunk may be ready time (import_chunk.hides_ready). */
 	bool hides_ready;
-	/*
-	 * The caller sets these two to the thread and the function on the screen. The model does
-	 * not drop this thread and this function, so that their indices stay valid. TOP_ALL and
-	 * TOP_OTHERS: none.
-	 */
-	uint32_t shown_thread, shown_function;
 };
 
 /* demangle is for struct merge_options; may be NULL. Does not allocate. */
@@ -113,6 +97,12 @@ void top_model_fini(struct top_model *m);
  */
 must_check int top_model_add(struct top_model *m, const struct import_chunk *c);
 
+/*
+ * Makes m->chosen the list of the callers of a function or, without one (TOP_NO_KEY), of the
+ * functions; both in a thread or, for TOP_NO_KEY, in all threads.
+ */
+void top_model_choose(struct top_model *m, uint64_t thread, uint64_t function);
+
 enum top_column {
 	TOP_SELF,
 	TOP_TOTAL,
@@ -122,15 +112,7 @@ enum top_column {
 
 struct top_order {
 	enum top_column column;
-	bool since_start; /* by the time since the start; false: by the time in the last chunk */
-};
-
-struct top_row {
-	uint32_t index; /* of the function or thread; TOP_OTHERS for "(others)" and "(root)" */
-	/* Valid until the next top_model_add(). */
-	const char *name;
-	const char *detail; /* the module of a function; the id of a thread */
-	struct top_time now, all;
+	bool since_start; /* by the time in all chunks; false: by the time in the last chunk */
 };
 
 struct top_rows {
@@ -139,32 +121,13 @@ struct top_rows {
 };
 
 /*
- * The next three functions write a list to *ret, the row with the most time first. If TOP_OTHERS
- * has time, it is the last row. *ret is zeros or an older list, whose memory the functions use
- * again. They return 0 or -ENOMEM.
+ * Writes the rows of sums, a member of m, that have time to *ret, the row with the most time first;
+ * "(others)", if it has time, is the last row. Names are valid until the next top_model_add() or
+ * top_model_choose(). *ret is zeros or an older list, whose memory the function uses again. Returns
+ * 0 or -ENOMEM.
  */
-
-/*
- * Lists the functions of a thread, or of TOP_ALL, that ran, or that were the leaf while the thread
- * was ready or waiting.
- */
-must_check int top_model_functions(const struct top_model *m, uint32_t thread,
-				   struct top_order order, struct top_rows *ret);
-/* Lists the threads. self_ns and total_ns of a thread are its running time. */
-must_check int top_model_threads(const struct top_model *m, struct top_order order,
-				 struct top_rows *ret);
-
-/*
- * Lists the callers of a function: each row has the time of the function when this caller
- * called it. The row "(root)" is for stacks that begin with the function. Ready and waiting
- * time is sorted by ready_total_ns and waiting_total_ns.
- */
-must_check int top_model_callers(const struct top_model *m, uint32_t thread, uint32_t function,
-				 struct top_order order, struct top_rows *ret);
+must_check int top_model_rows(struct top_model *m, const struct top_sums *sums,
+			      struct top_order order, struct top_rows *ret);
 void top_rows_fini(struct top_rows *r);
-
-/* Returns the time of a thread or of TOP_ALL. */
-void top_model_thread_time(const struct top_model *m, uint32_t thread, struct top_time *ret_now,
-			   struct top_time *ret_all);
 
 #endif

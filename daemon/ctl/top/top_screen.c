@@ -260,25 +260,15 @@ static void put_seconds(char ret[16], uint64_t ns)
 		(void)snprintf(ret, 16, seconds < 9999.995 ? "%.2f" : "%.0f", seconds);
 }
 
-static uint64_t ready_of(const struct top_view *v, const struct top_time *t)
-{
-	return v->list == TOP_LIST_CALLERS ? t->ready_total_ns : t->ready_ns;
-}
-
-static uint64_t waiting_of(const struct top_view *v, const struct top_time *t)
-{
-	return v->list == TOP_LIST_CALLERS ? t->waiting_total_ns : t->waiting_ns;
-}
-
-static attr_t colour_of(const struct top_view *v, const struct top_row *row)
+static attr_t colour_of(const struct top_row *row)
 {
 	if (!own.has_colours)
 		return A_NORMAL;
-	if (ready_of(v, &row->now) > row->now.self_ns)
+	if (row->now.ready_ns > row->now.self_ns)
 		return (attr_t)COLOR_PAIR(PAIR_READY);
 	if (row->now.self_ns > 0)
 		return (attr_t)COLOR_PAIR(PAIR_RUNNING);
-	return waiting_of(v, &row->now) > 0 ? (attr_t)COLOR_PAIR(PAIR_WAITING) : A_NORMAL;
+	return row->now.waiting_ns > 0 ? (attr_t)COLOR_PAIR(PAIR_WAITING) : A_NORMAL;
 }
 
 /* The texts of the columns of times: of the last second, and since the start. */
@@ -306,12 +296,12 @@ static void put_row(const struct top_view *v, int y, const struct top_row *row)
 
 	put_percent(now.self, row->now.self_ns, v->now_ns);
 	put_percent(now.total, row->now.total_ns, v->now_ns);
-	put_percent(now.ready, ready_of(v, &row->now), v->now_ns);
-	put_percent(now.waiting, waiting_of(v, &row->now), v->now_ns);
+	put_percent(now.ready, row->now.ready_ns, v->now_ns);
+	put_percent(now.waiting, row->now.waiting_ns, v->now_ns);
 	put_seconds(all.self, row->all.self_ns);
 	put_seconds(all.total, row->all.total_ns);
-	put_seconds(all.ready, ready_of(v, &row->all));
-	put_seconds(all.waiting, waiting_of(v, &row->all));
+	put_seconds(all.ready, row->all.ready_ns);
+	put_seconds(all.waiting, row->all.waiting_ns);
 	x = join_times(v, &now, &all, times);
 	(void)put_text(y, 0, COLS, times);
 	if (row->name[0] != '\0')
@@ -363,7 +353,8 @@ static void put_help(void)
 	static const char *const lines[] = {
 		"SELF%, TOTAL%, READY%, WAIT%     of the last second; 100 is one thread "
 		"all the time",
-		"SELF s, TOTAL s, READY s, WAIT s seconds since the start of top",
+		"SELF s, TOTAL s, READY s, WAIT s seconds since the start of top; of callers and",
+		"of the functions of one thread since they were chosen",
 		"SELF: running in the function; TOTAL: also in functions it calls",
 		"READY: in the function, runnable but without a processor (shown once it "
 		"is 1 %",
@@ -391,21 +382,9 @@ static void put_help(void)
 
 static const char *keys_of(const struct top_view *v)
 {
-	switch (v->list) {
-	case TOP_LIST_TARGETS:
-		return "s samples  u pause  b bytes  n name  Enter functions  "
-		       "? help  q quit";
-	case TOP_LIST_FUNCTIONS:
-		return "s self  t total  r ready  w waiting  a since start  h threads  "
-		       "c callers  ?  q";
-	case TOP_LIST_THREADS:
-		return "Enter functions  t total  r ready  w waiting  a since "
-		       "start  Esc back  q quit";
-	case TOP_LIST_CALLERS:
-		return "Enter callers  s self  t total  r ready  w waiting  a "
-		       "since start  Esc  q";
-	}
-	return "";
+	if (v->list == TOP_LIST_TARGETS)
+		return "s samples  u pause  b bytes  n name  Enter functions  ? help  q quit";
+	return "s self  t total  r ready  w waiting  a since start  h threads  Enter  Esc  ?  q";
 }
 
 static size_t length_of(const struct top_view *v)
@@ -423,7 +402,7 @@ static void put_list(const struct top_view *v, size_t n_shown)
 		attr_t attributes = at == v->selected ? A_REVERSE : A_NORMAL;
 
 		if (v->list != TOP_LIST_TARGETS)
-			attributes |= colour_of(v, &v->rows->v[at]);
+			attributes |= colour_of(&v->rows->v[at]);
 		(void)attron(attributes);
 		if (at == v->selected)
 			(void)mvhline(y, 0, ' ' | attributes, COLS);

@@ -85,12 +85,6 @@ static void check_time(const struct top_time *t, unsigned int self_ms, unsigned 
 	ck_assert_uint_eq(t->waiting_ns / NS_PER_MS, waiting_ms);
 }
 
-static void check_ready(const struct top_time *t, unsigned int ready_ms, unsigned int total_ms)
-{
-	ck_assert_uint_eq(t->ready_ns / NS_PER_MS, ready_ms);
-	ck_assert_uint_eq(t->ready_total_ns / NS_PER_MS, total_ms);
-}
-
 static const struct top_row *row_at(size_t i, const char *name)
 {
 	ck_assert_uint_lt(i, rows.n);
@@ -106,9 +100,35 @@ static const struct top_row *find(const char *name)
 	ck_abort_msg("no row %s", name);
 }
 
-static void list_functions(uint32_t thread, struct top_order order)
+static void list_functions(struct top_order order)
 {
-	OK(top_model_functions(&m, thread, order, &rows));
+	OK(top_model_rows(&m, &m.functions, order, &rows));
+}
+
+static void list_threads(struct top_order order)
+{
+	OK(top_model_rows(&m, &m.threads, order, &rows));
+}
+
+static void list_chosen(struct top_order order)
+{
+	OK(top_model_rows(&m, &m.chosen, order, &rows));
+}
+
+/* Chooses all threads, or the one with this name, and all functions, or the callers of one. */
+static void choose(const char *thread, const char *function)
+{
+	uint64_t thread_key = TOP_NO_KEY, function_key = TOP_NO_KEY;
+
+	if (thread != NULL) {
+		list_threads(by_self);
+		thread_key = find(thread)->key;
+	}
+	if (function != NULL) {
+		list_functions(by_self);
+		function_key = find(function)->key;
+	}
+	top_model_choose(&m, thread_key, function_key);
 }
 
 FIXTURE(set_up, tear_down)
@@ -117,7 +137,7 @@ TEST(functions_of_the_last_chunk_and_since_the_start)
 {
 	add_first();
 	ck_assert_uint_eq(m.now_ns, NS_PER_SEC);
-	list_functions(TOP_ALL, by_self);
+	list_functions(by_self);
 	ck_assert_uint_eq(rows.n, 4);
 	check_time(&row_at(0, "hash")->now, 1400, 1400, 0);
 	ck_assert_str_eq(rows.v[0].detail, "/opt/app");
@@ -129,7 +149,7 @@ TEST(functions_of_the_last_chunk_and_since_the_start)
 	add_second();
 	ck_assert_uint_eq(m.now_ns, NS_PER_SEC);
 	ck_assert_uint_eq(m.all_ns, 2 * NS_PER_SEC);
-	list_functions(TOP_ALL, by_self);
+	list_functions(by_self);
 	check_time(&row_at(0, "work()")->now, 1000, 1000, 0);
 	check_time(&rows.v[0].all, 1100, 2500, 0);
 	check_time(&row_at(1, "hash")->now, 0, 0, 0);
@@ -140,102 +160,115 @@ TEST(rows_are_sorted_by_a_column)
 {
 	add_first();
 	add_second();
-	list_functions(TOP_ALL, (struct top_order){TOP_SELF, true});
+	list_functions((struct top_order){TOP_SELF, true});
 	row_at(0, "hash");
-	list_functions(TOP_ALL, (struct top_order){TOP_TOTAL, true});
+	list_functions((struct top_order){TOP_TOTAL, true});
 	/* Both have the same total time; work() has more time in all columns together. */
 	row_at(0, "work()");
 	row_at(1, "main");
-	list_functions(TOP_ALL, (struct top_order){TOP_WAITING, false});
+	list_functions((struct top_order){TOP_WAITING, false});
 	/* No function waits in the last chunk: the time since the start decides. */
 	row_at(0, "[libc.so.6]");
 }
 
 TEST(times_of_threads)
 {
-	struct top_time now, all;
-	uint32_t main_thread;
-
 	add_first();
-	OK(top_model_threads(&m, by_self, &rows));
+	list_threads(by_self);
 	ck_assert_uint_eq(rows.n, 2);
 	check_time(&row_at(0, "")->now, 1000, 1000, 0);
 	ck_assert_str_eq(rows.v[0].detail, "8");
 	check_time(&row_at(1, "main")->now, 500, 500, 500);
 	ck_assert_str_eq(rows.v[1].detail, "7");
-	main_thread = rows.v[1].index;
-
-	list_functions(main_thread, by_self);
-	check_time(&row_at(0, "hash")->now, 400, 400, 0);
-	check_time(&find("work()")->now, 100, 500, 0);
 	add_second();
-	top_model_thread_time(&m, main_thread, &now, &all);
-	check_time(&now, 1000, 1000, 0);
-	check_time(&all, 1500, 1500, 500);
-	top_model_thread_time(&m, TOP_ALL, &now, &all);
-	check_time(&all, 2500, 2500, 500);
+	list_threads(by_self);
+	check_time(&row_at(0, "main")->now, 1000, 1000, 0);
+	check_time(&rows.v[0].all, 1500, 1500, 500);
+	check_time(&m.threads.whole.all, 2500, 2500, 500);
 }
 
-static uint32_t function_named(const char *name)
+TEST(name_of_a_thread_is_the_last_one)
 {
-	list_functions(TOP_ALL, by_self);
-	return find(name)->index;
+	add_first();
+	add("{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"b\","
+	    "\"platform\":\"native\",\"profile\":{\"frames\":[{\"function\":\"f\"}],"
+	    "\"stacks\":[[0]],\"samples\":[" MADE_RUNS("101.0", "7", "0") MADE_END(
+		    "102.0", "7", "0") "],\"thread_metadata\":{\"7\":{\"name\":\"pool\"}}}}");
+	list_threads(by_self);
+	ck_assert_uint_eq(rows.n, 2);
+	check_time(&row_at(0, "pool")->all, 1500, 1500, 500);
+	ck_assert_str_eq(rows.v[0].detail, "7");
+}
+
+/* A choice has the last chunk and the chunks after the choice. */
+TEST(functions_of_a_chosen_thread)
+{
+	add_second();
+	add_first();
+	choose("main", NULL);
+	list_chosen(by_self);
+	check_time(&row_at(0, "hash")->now, 400, 400, 0);
+	check_time(&find("work()")->all, 100, 500, 0);
+	add_second();
+	add_samples("c", MADE_RUNS("102.0", "8", "0") MADE_END("103.0", "8", "0"));
+	list_chosen(by_self);
+	check_time(&find("work()")->now, 0, 0, 0);
+	check_time(&find("work()")->all, 1100, 1500, 0);
+	/* An earlier choice is forgotten. */
+	choose("", NULL);
+	list_chosen(by_self);
+	check_time(&row_at(0, "work()")->all, 1000, 1000, 0);
 }
 
 TEST(times_of_callers)
 {
 	add_first();
-	OK(top_model_callers(&m, TOP_ALL, function_named("hash"), by_self, &rows));
+	choose("main", "hash");
+	list_chosen(by_self);
 	ck_assert_uint_eq(rows.n, 1);
-	check_time(&row_at(0, "work()")->now, 1400, 1400, 0);
+	check_time(&row_at(0, "work()")->now, 400, 400, 0);
 
-	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
-			     (struct top_order){TOP_TOTAL, false}, &rows));
+	choose(NULL, "work()");
+	list_chosen((struct top_order){TOP_TOTAL, false});
 	ck_assert_uint_eq(rows.n, 2);
 	check_time(&row_at(0, "main")->now, 100, 1500, 0);
 	check_time(&row_at(1, "work()")->now, 0, 1000, 0);
 
 	/* Waiting time of callers includes that of the functions below work(). */
 	add_samples("c", MADE_WAITS("102.0", "7", "4") MADE_END("102.2", "7", "4"));
-	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
-			     (struct top_order){TOP_WAITING, true}, &rows));
-	ck_assert_uint_eq(row_at(0, "hash")->all.waiting_total_ns, 200 * NS_PER_MS);
+	list_chosen((struct top_order){TOP_WAITING, true});
+	check_time(&row_at(0, "hash")->all, 0, 0, 200);
 	check_time(&row_at(1, "main")->all, 100, 1500, 0);
 
-	OK(top_model_callers(&m, TOP_ALL, function_named("main"),
-			     (struct top_order){TOP_WAITING, true}, &rows));
-	ck_assert_uint_eq(rows.n, 1);
-	check_time(&row_at(0, "(root)")->all, 0, 1500, 0);
-	ck_assert_uint_eq(rows.v[0].index, TOP_OTHERS);
-	ck_assert_uint_eq(rows.v[0].all.waiting_total_ns, 500 * NS_PER_MS);
+	choose(NULL, "hash");
+	list_chosen(by_self);
+	ck_assert_uint_eq(row_at(0, "(root)")->key, TOP_NO_KEY);
+	check_time(&rows.v[0].all, 0, 0, 200);
 }
 
 /* Thread 7 is ready in hash for 0.4 s, and runs in work for 0.2 s; then it waits. */
 TEST(ready_times)
 {
-	struct top_time now, all;
-
 	add_samples("a", MADE_READY("100.0", "7", "1") MADE_RUNS("100.4", "7", "0")
 				 MADE_WAITS("100.6", "7", "2") MADE_END("101.0", "7", "2"));
-	list_functions(TOP_ALL, (struct top_order){TOP_READY, false});
+	list_functions((struct top_order){TOP_READY, false});
 	check_time(&row_at(0, "hash")->now, 0, 0, 0);
-	check_ready(&rows.v[0].now, 400, 400);
+	ck_assert_uint_eq(rows.v[0].now.ready_ns / NS_PER_MS, 400);
 	check_time(&find("work()")->now, 200, 200, 0);
-	check_ready(&find("work()")->now, 0, 400);
-	top_model_thread_time(&m, TOP_ALL, &now, &all);
-	check_time(&now, 200, 200, 400);
-	check_ready(&all, 400, 400);
+	ck_assert_uint_eq(find("work()")->now.ready_ns / NS_PER_MS, 0);
+	check_time(&m.threads.whole.now, 200, 200, 400);
+	ck_assert_uint_eq(m.threads.whole.all.ready_ns / NS_PER_MS, 400);
 	/* The payload does not say that waiting is not ready. */
 	ck_assert(m.hides_ready);
 
-	OK(top_model_callers(&m, TOP_ALL, function_named("main"),
-			     (struct top_order){TOP_READY, true}, &rows));
-	check_ready(&row_at(0, "(root)")->all, 0, 400);
+	choose(NULL, "main");
+	list_chosen((struct top_order){TOP_READY, true});
+	ck_assert_uint_eq(row_at(0, "(root)")->all.ready_ns / NS_PER_MS, 400);
 	/* Of what no row has. */
 	add_samples("b", MADE_READY("101.0", "8", "1") MADE_END("101.5", "8", "1"));
-	OK(top_model_threads(&m, (struct top_order){TOP_READY, false}, &rows));
+	list_threads((struct top_order){TOP_READY, false});
 	ck_assert_str_eq(row_at(0, "")->detail, "8");
-	check_ready(&rows.v[0].now, 500, 500);
+	ck_assert_uint_eq(rows.v[0].now.ready_ns / NS_PER_MS, 500);
 	ck_assert_uint_eq(rows.n, 2);
 }
 
@@ -269,55 +302,51 @@ static char *many(unsigned int first, unsigned int n)
 
 TEST(least_times_are_dropped)
 {
-	const unsigned int n = TOP_THREADS_MAX + 1;
+	const unsigned int n = TOP_ROWS_MAX / 4 + 1;
 	uint64_t self_ns = 0;
-	uint32_t function, thread;
 	char name[16];
 
 	add_first();
-	function = function_named("[libc.so.6]");
-	OK(top_model_threads(&m, by_self, &rows));
-	thread = find("main")->index;
+	/* The chosen function has little time, and its callers are counted all the same. */
+	choose(NULL, "work()");
+	list_chosen(by_self);
 	for (unsigned int i = 0; i < 9; i++) {
 		char *text = many(1000 + i * n, n);
 
-		/* The thread and function on the screen are kept, although they have little time.
-		 */
-		m.shown_thread = thread;
-		m.shown_function = function;
 		add(text);
 		free(text);
-		ck_assert_uint_le(m.used_threads, TOP_THREADS_MAX + n);
-		ck_assert_uint_le(m.used_functions, TOP_FUNCTIONS_MAX + n);
-		ck_assert_str_eq(m.threads[thread].id, "7");
-		ck_assert_str_eq(m.functions[function].name, "[libc.so.6]");
+		ck_assert_uint_le(m.threads.n, TOP_ROWS_MAX + n);
+		/* With the row for stacks without a caller. */
+		ck_assert_uint_le(m.functions.n, TOP_ROWS_MAX + n + 1);
+		ck_assert_uint_le(m.chosen.n, TOP_ROWS_MAX + n + 1);
 	}
-	ck_assert_uint_le(m.n_threads, TOP_THREADS_MAX + n);
-	ck_assert_uint_le(m.n_functions, TOP_FUNCTIONS_MAX + n);
-
-	list_functions(TOP_ALL, (struct top_order){TOP_SELF, true});
-	row_at(rows.n - 1, "(others)");
+	ck_assert_uint_eq(m.functions.by_key.used, m.functions.n);
+	list_functions((struct top_order){TOP_SELF, true});
+	check_time(&row_at(rows.n - 1, "(others)")->now, 0, 0, 0);
+	ck_assert_uint_eq(rows.v[rows.n - 1].all.total_ns, 0);
 	(void)snprintf(name, sizeof(name), "f%u", 1000 + 9 * n - 1);
 	check_time(&find(name)->now, 3000, 3000, 0);
 	for (size_t i = 0; i < rows.n; i++)
 		self_ns += rows.v[i].all.self_ns;
 	ck_assert_uint_eq(self_ns / NS_PER_MS, 1500 + 9 * n * 3000);
-	OK(top_model_threads(&m, by_self, &rows));
-	row_at(rows.n - 1, "(others)");
+	list_threads(by_self);
+	ck_assert_uint_eq(row_at(rows.n - 1, "(others)")->all.total_ns,
+			  rows.v[rows.n - 1].all.self_ns);
+	add_second();
+	list_chosen(by_self);
+	check_time(&row_at(0, "main")->all, 1100, 2500, 0);
 }
 
 TEST(model_without_samples)
 {
-	struct top_time now, all;
-
-	list_functions(TOP_ALL, by_self);
+	list_functions(by_self);
 	ck_assert_uint_eq(rows.n, 0);
-	OK(top_model_threads(&m, by_self, &rows));
+	list_threads(by_self);
 	ck_assert_uint_eq(rows.n, 0);
-	top_model_thread_time(&m, TOP_ALL, &now, &all);
-	check_time(&now, 0, 0, 0);
+	list_chosen(by_self);
+	ck_assert_uint_eq(rows.n, 0);
 	add_samples("a", "");
 	ck_assert_uint_eq(m.now_ns, 0);
-	list_functions(TOP_ALL, by_self);
+	list_functions(by_self);
 	ck_assert_uint_eq(rows.n, 0);
 }
