@@ -9,7 +9,7 @@
 #include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
-#include "daemon/ctl/status_table.h"
+#include "daemon/ctl/common/status_table.h"
 #include "daemon/process/process.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"

@@ -87,7 +87,7 @@ def test_a_spool_that_vanishes(box):
     while not any('; degraded: no spool' in line for line in manager.said):
         manager.take()
     doctor = ctl.run('doctor', '--socket', socket, status=1).stdout
-    check('degraded: for ' in doctor and 'no spool, because its directory' in doctor, doctor)
+    check('daemon: degraded for ' in doctor and 'no spool, because its directory' in doctor, doctor)
     profd.signal(signal.SIGTERM)
     profd.signal(signal.SIGTERM)
     profd.wait()

@@ -25,13 +25,11 @@ struct doctor {
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or not in it */
 	int32_t capture_pid; /* the process that traces; 0: not known */
 	/*
-	 * The capabilities that the daemon has or may pass on. The daemon reports them only to
-	 * users who may operate it; for others has_capabilities is false.
+	 * The capabilities that the daemon has or may pass on. The daemon reports them, and which
+	 * of them it lacks, only to users who may operate it; for others has_capabilities is false.
 	 */
 	bool has_capabilities;
 	capability_set capabilities;
-	/* The daemon has reported its degraded states, missing capabilities among them. */
-	bool has_degraded;
 	/* The daemon sends its own findings here, for doctor_delivery(); -1: not asked. */
 	int findings_fd;
 };

@@ -1,17 +1,13 @@
 /* What the running daemon reports of itself, of its servers and of the process. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/common/control_client.h"
-#include "daemon/common/degraded_kind.h"
 #include "daemon/config/config.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
+#include "daemon/ctl/common/status_table.h"
 #include "lib/base/buf.h"
-
-/* The largest status that is read. */
-#define JSON_MAX (16u << 20)
 
 static void say_no_daemon(struct doctor *d, int error)
 {
@@ -33,12 +29,10 @@ static json_t *ask_status(struct doctor *d, struct control_client *client)
 	struct buf text;
 	int fd = -1, r;
 
-	buf_init(&text, JSON_MAX);
+	buf_init(&text, 0);
 	r = control_client_request(client, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
-	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
-		r = -EPROTO;
 	if (r == 0)
-		r = buf_read_fd(&text, fd);
+		r = control_client_read(fd, answer.fd_bytes, &text);
 	if (r == 0)
 		root = json_loadb(buf_string(&text), text.len, 0, NULL);
 	if (root == NULL)
@@ -73,92 +67,36 @@ static const char *text_of(const json_t *object, const char *key)
 	return text == NULL ? "" : text;
 }
 
-static void check_scheduler(struct doctor *d, const json_t *daemon)
+/* Prints what `sentry-profctl status` prints of the daemon. */
+static void say_faults(struct doctor *d, const json_t *daemon)
 {
-	const char *scheduler = text_of(daemon, "scheduler");
-	const json_int_t quota = json_integer_value(json_object_get(daemon, "cpu_quota_percent"));
+	char *text = NULL, *line, *rest;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	if (*scheduler == '\0')
-		return;
-	if (strcmp(scheduler, "fifo") == 0) {
-		doctor_say(d, FINDING_OK, "scheduler",
-			   "the daemon's sampler runs under SCHED_FIFO");
+	if (out == NULL) {
+		doctor_say(d, FINDING_WARNING, "daemon", "%s", strerror(errno));
 		return;
 	}
-	doctor_say(d, FINDING_WARNING, "scheduler",
-		   "the daemon's sampler has no real-time priority%s: ticks are "
-		   "late if the processors are busy (needs CAP_SYS_NICE; some "
-		   "cgroups refuse SCHED_FIFO)",
-		   strcmp(scheduler, "nice") == 0 ? ", only the highest nice value" : "");
-	if (quota > 0)
-		doctor_say(d, FINDING_WARNING, "CPU quota",
-			   "the daemon's control group has %lld %% of a core: "
-			   "when that is used up, a thread that is being "
-			   "sampled stays stopped until the next period; "
-			   "permit SCHED_FIFO, or remove the quota",
-			   (long long)quota);
+	status_table_faults(daemon, out);
+	(void)fclose(out);
+	for (rest = text; (line = strsep(&rest, "\n")) != NULL;)
+		if (*line != '\0')
+			doctor_say(d, FINDING_WARNING, "daemon", "%s", line);
+	free(text);
 }
 
-/* Each state is a finding, but the scheduling: check_scheduler() has that. */
-static void check_degraded(struct doctor *d, const json_t *daemon)
-{
-	const json_t *degraded = json_object_get(daemon, "degraded"), *state;
-	size_t i;
-
-	d->has_degraded = json_is_array(degraded);
-	json_array_foreach(degraded, i, state)
-	{
-		const char *kind = text_of(state, "kind"), *reason = text_of(state, "reason");
-
-		if (strcmp(kind, degraded_kind_texts[DEGRADED_FIFO].id) == 0)
-			continue;
-		doctor_say(d,
-			   strcmp(kind, degraded_kind_texts[DEGRADED_SYS_PTRACE].id) == 0
-				   ? FINDING_FAULT
-				   : FINDING_WARNING,
-			   "degraded", "for %.0f s: %s%s%s: %s (%s)",
-			   json_number_value(json_object_get(state, "since_s")),
-			   text_of(state, "what"), reason[0] != '\0' ? ", because " : "", reason,
-			   text_of(state, "effect"), text_of(state, "remedy"));
-	}
-	if (d->has_degraded && json_array_size(degraded) == 0)
-		doctor_say(d, FINDING_OK, "degraded", "the daemon keeps all that it promises");
-}
-
-/* The daemon reports these only to users who may operate it. */
+/* The daemon reports its capabilities and its degraded states only to users who may operate it. */
 static void check_rights(struct doctor *d, const json_t *daemon)
 {
 	const char *hex = text_of(daemon, "capabilities");
+	const json_t *degraded = json_object_get(daemon, "degraded");
 	char *end;
 
 	d->capabilities = strtoull(hex, &end, 16);
 	d->has_capabilities = *hex != '\0' && *end == '\0';
-	check_degraded(d, daemon);
-	check_scheduler(d, daemon);
-}
-
-static void check_rate_limits(struct doctor *d, const json_t *daemon)
-{
-	const json_t *servers = json_object_get(daemon, "servers"), *server;
-	const double longest = json_number_value(json_object_get(daemon, "rate_limited_s"));
-	size_t i;
-
-	if (!json_is_array(servers) && longest > 0)
-		doctor_say(d, FINDING_WARNING, "daemon",
-			   "a server accepts nothing for %.0f s (rate limit): its "
-			   "targets are not sampled until then",
-			   longest);
-	json_array_foreach(servers, i, server)
-	{
-		const double limited_s =
-			json_number_value(json_object_get(server, "rate_limited_s"));
-
-		if (limited_s > 0)
-			doctor_say(d, FINDING_WARNING, "daemon",
-				   "%s accepts nothing for %.0f s (rate limit): its "
-				   "targets are not sampled until then",
-				   text_of(server, "server"), limited_s);
-	}
+	if (json_is_array(degraded) && json_array_size(degraded) == 0)
+		doctor_say(d, FINDING_OK, "daemon", "keeps all that it promises");
 }
 
 static void check_restarts(struct doctor *d, const json_t *daemon)
@@ -195,7 +133,7 @@ static void check_daemon(struct doctor *d, const json_t *daemon)
 	else
 		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld", (long long)pid);
 	check_rights(d, daemon);
-	check_rate_limits(d, daemon);
+	say_faults(d, daemon);
 	check_restarts(d, daemon);
 }
 

@@ -66,7 +66,6 @@ static void check_capabilities(struct doctor *d)
 {
 	struct degraded_kind_facts facts;
 	enum degraded_kind found[DEGRADED_N];
-	const char *who = d->has_capabilities ? "the daemon" : "you";
 	const capability_set own = capabilities_of(d);
 	size_t n;
 
@@ -86,16 +85,16 @@ static void check_capabilities(struct doctor *d)
 	degraded_kind_facts_read(&facts);
 	facts.have = own;
 	n = degraded_kind_find(&facts, found);
-	for (size_t i = 0; i < n && !d->has_degraded; i++)
+	for (size_t i = 0; i < n && !d->has_capabilities; i++)
 		doctor_say(d, found[i] == DEGRADED_SYS_PTRACE ? FINDING_FAULT : FINDING_WARNING,
-			   "capabilities", "%s for %s: %s (%s)", degraded_kind_texts[found[i]].name,
-			   who, degraded_kind_texts[found[i]].effect,
+			   "capabilities", "%s for you: %s (%s)",
+			   degraded_kind_texts[found[i]].name, degraded_kind_texts[found[i]].effect,
 			   degraded_kind_texts[found[i]].remedy);
 	if (n == 0)
-		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s%s", who,
-			   d->has_capabilities ? " has them"
-					       : " have them, and so would a sentry-profd "
-						 "that you start");
+		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s",
+			   d->has_capabilities
+				   ? "the daemon has them"
+				   : "you have them, and so would a sentry-profd that you start");
 }
 
 static void check_yama(struct doctor *d)

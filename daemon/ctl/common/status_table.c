@@ -1,6 +1,5 @@
-#include "daemon/ctl/status_table.h"
+#include "daemon/ctl/common/status_table.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -253,6 +252,20 @@ static void print_lowered(FILE *out, const json_t *daemon)
 			      number_of(lowered, "not_sampled"));
 }
 
+/* A real-time process is not stopped by the quota. */
+static void print_quota(FILE *out, const json_t *daemon)
+{
+	const char *scheduler = json_string_value(json_object_get(daemon, "scheduler"));
+	const double quota = number_of(daemon, "cpu_quota_percent");
+
+	if (scheduler != NULL && strcmp(scheduler, "fifo") != 0 && quota > 0)
+		(void)fprintf(out,
+			      "CPU quota: the daemon's control group has %.0f %% of a core: when "
+			      "that is used up, a thread that is being sampled stays stopped until "
+			      "the next period; permit SCHED_FIFO, or remove the quota\n",
+			      quota);
+}
+
 static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 {
 	const json_t *spool = json_object_get(daemon, "spool");
@@ -268,8 +281,6 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 		      number_of(daemon, "uptime_s"), n, n == 1 ? "" : "s",
 		      number_of(daemon, "profiling"), number_of(spool, "waiting"), bytes);
 	free(name);
-	print_lowered(out, daemon);
-	print_limits(out, daemon);
 }
 
 /* Prints a line for each section that is not used as it is written, or matches no process. */
@@ -349,6 +360,15 @@ static void print_degraded(FILE *out, const json_t *degraded)
 	}
 }
 
+void status_table_faults(const json_t *daemon, FILE *out)
+{
+	print_lowered(out, daemon);
+	print_quota(out, daemon);
+	print_limits(out, daemon);
+	print_degraded(out, json_object_get(daemon, "degraded"));
+	print_left_out(out, json_object_get(daemon, "files_left_out"));
+}
+
 int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 {
 	json_t *root = json_loadb(json, size, 0, NULL);
@@ -358,9 +378,8 @@ int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 
 	if (json_is_object(daemon) && json_is_array(targets)) {
 		print_daemon(out, daemon, json_array_size(targets));
-		print_degraded(out, json_object_get(daemon, "degraded"));
+		status_table_faults(daemon, out);
 		print_sections(out, json_object_get(daemon, "sections"));
-		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) == 0
 			    ? 0
 			    : print_targets(out, targets, width > 0 ? width : SIZE_MAX);

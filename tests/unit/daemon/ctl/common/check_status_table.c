@@ -1,4 +1,4 @@
-#include "daemon/ctl/status_table.h"
+#include "daemon/ctl/common/status_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +153,23 @@ TEST(rates_that_the_budget_has_lowered)
 		 "{\"targets\": 0, \"not_sampled\": 3}}, \"targets\": []}"));
 	HAS(text, "\nCPU budget 5 %: 3 targets that users have attached are not sampled\n");
 	LACKS(text, "at only");
+}
+
+TEST(quota_of_a_daemon_without_real_time_priority)
+{
+	OK(print("{\"daemon\": {\"scheduler\": \"nice\", \"cpu_quota_percent\": 60}, "
+		 "\"targets\": []}"));
+	HAS(text,
+	    "\nCPU quota: the daemon's control group has 60 % of a core: when that is used up, ");
+	OK(print("{\"daemon\": {\"scheduler\": \"nice\", \"cpu_quota_percent\": 0}, "
+		 "\"targets\": []}"));
+	LACKS(text, "quota");
+	OK(print("{\"daemon\": {\"scheduler\": \"fifo\", \"cpu_quota_percent\": 60}, "
+		 "\"targets\": []}"));
+	LACKS(text, "quota");
+	OK(print("{\"daemon\": {\"scheduler\": null, \"cpu_quota_percent\": null}, "
+		 "\"targets\": []}"));
+	LACKS(text, "quota");
 }
 
 TEST(clocks_that_differ_from_a_server)
