@@ -111,7 +111,17 @@ static bool indices_good(const struct profile *p)
 	for (size_t i = 0; i < p->n_samples; i++)
 		if (p->samples[i].node != PROFILE_NONE && p->samples[i].node >= p->n_nodes)
 			return false;
+	for (size_t i = 0; p->lines != NULL && i < p->n_frames; i++)
+		if ((uint64_t)p->lines[i].first + p->lines[i].n > p->n_inlined)
+			return false;
 	return true;
+}
+
+static bool frame_texts_good(const struct profile_frame *f)
+{
+	return (f->function == NULL || profile_is_utf8(f->function)) &&
+	       (f->package == NULL || profile_is_utf8(f->package)) &&
+	       (f->file == NULL || profile_is_utf8(f->file));
 }
 
 static bool texts_good(const struct profile *p)
@@ -126,14 +136,14 @@ static bool texts_good(const struct profile *p)
 	for (size_t i = 0; i < p->n_threads; i++)
 		if (!profile_is_utf8(p->threads[i].name))
 			return false;
-	for (size_t i = 0; i < p->n_frames; i++) {
-		const struct profile_frame *f = &p->frames[i];
-
-		if ((f->function != NULL && !profile_is_utf8(f->function)) ||
-		    (f->package != NULL && !profile_is_utf8(f->package)) ||
-		    (f->file != NULL && !profile_is_utf8(f->file)))
+	for (size_t i = 0; i < p->n_frames; i++)
+		if (!frame_texts_good(&p->frames[i]) ||
+		    (p->lines != NULL && p->lines[i].file != NULL &&
+		     !profile_is_utf8(p->lines[i].file)))
 			return false;
-	}
+	for (size_t i = 0; i < p->n_inlined; i++)
+		if (!frame_texts_good(&p->inlined[i]))
+			return false;
 	return true;
 }
 

@@ -43,6 +43,17 @@ struct profile_frame {
 };
 
 /*
+ * The source lines of a frame, and the functions that were inlined at its address, for payloads for
+ * files: a server gets neither.
+ */
+struct profile_lines {
+	uint32_t first,
+		n; /* the inlined functions: profile.inlined from first on, innermost first */
+	const char *file; /* of the frame's own function: the path of the source file, or NULL */
+	uint32_t line;	  /* in file; 0: unknown */
+};
+
+/*
  * A node of the trie of stacks. A stack is the path from a node to the root: the node has the
  * innermost frame, its parent the caller's. Parents come before their children in the array; the
  * parent of a root is PROFILE_NONE.
@@ -98,11 +109,15 @@ struct profile {
 	const char *environment;
 	const char *sdk_name;
 	const char *sdk_version;
+	const char *symbols; /* PROFILE_SYMBOLS; NULL: it is left out */
 
 	const struct profile_image *images; /* sorted by addr */
 	size_t n_images;
 	const struct profile_frame *frames;
 	size_t n_frames;
+	const struct profile_lines *lines; /* by frame; NULL: none */
+	const struct profile_frame *inlined;
+	size_t n_inlined;
 	const struct profile_node *nodes;
 	size_t n_nodes;
 	const struct profile_sample *samples; /* sorted by time, then tid */
@@ -179,10 +194,26 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
 
 /*
+ * A member of a frame in a payload for a file: the lines of the functions at the frame's address
+ * (struct profile_lines), a list of objects, innermost first. An inlined function has the member
+ * "function"; the last element is the frame's own function, and has none. Each has "file" and
+ * "line" if they are known.
+ */
+#define PROFILE_LINES "lines"
+/* The most elements of the list, as UNWIND_LINES_MAX. */
+#define PROFILE_LINES_MAX 32
+
+/*
  * A member of a payload for a file: the profiler told ready from waiting. Without it a sample with
  * the state waiting may be ready.
  */
 #define PROFILE_READY_KNOWN "ready_known"
+
+/*
+ * A member of a payload for a file: what the profiler was to look for, "none", "names", or "lines",
+ * which includes inlined functions.
+ */
+#define PROFILE_SYMBOLS "symbols"
 
 /* Returns the name of a state, as in a payload: "running", "ready" or "waiting". */
 const char *profile_state_name(enum profile_state state);

@@ -88,7 +88,47 @@ static void write_source(const struct profile_frame *frame, struct json_out *o)
 	}
 }
 
-static void write_frames(const struct profile *p, const struct used *u, struct json_out *o)
+/* Writes an element of "lines". function: NULL: that of the frame itself. */
+static void write_line(const char *function, const char *file, uint32_t line, struct json_out *o)
+{
+	const char *comma = "";
+
+	json_out_raw(o, "{");
+	if (function != NULL) {
+		json_out_member(o, "\"function\":", function);
+		comma = ",";
+	}
+	if (file != NULL) {
+		json_out_raw(o, comma);
+		json_out_member(o, "\"file\":", file);
+		comma = ",";
+	}
+	if (line != 0) {
+		json_out_raw(o, comma);
+		json_out_raw(o, "\"line\":");
+		json_out_u64(o, line);
+	}
+	json_out_raw(o, "}");
+}
+
+/* Writes the member "lines" of a frame, if there is something to write. */
+static void write_lines(const struct profile *p, size_t frame, struct json_out *o)
+{
+	const struct profile_lines *lines = &p->lines[frame];
+
+	if (lines->n == 0 && lines->file == NULL)
+		return;
+	json_out_raw(o, ",\"" PROFILE_LINES "\":[");
+	for (uint32_t i = lines->first; i < lines->first + lines->n; i++) {
+		write_line(p->inlined[i].function, p->inlined[i].file, p->inlined[i].line, o);
+		json_out_raw(o, ",");
+	}
+	write_line(NULL, lines->file, lines->line, o);
+	json_out_raw(o, "]");
+}
+
+static void write_frames(const struct profile *p, const struct used *u, bool for_file,
+			 struct json_out *o)
 {
 	const char *comma = "";
 
@@ -107,7 +147,10 @@ static void write_frames(const struct profile *p, const struct used *u, struct j
 			json_out_member(o, ",\"package\":", frame->package);
 		if (frame->file != NULL)
 			write_source(frame, o);
-		json_out_raw(o, frame->in_app ? ",\"in_app\":true}" : ",\"in_app\":false}");
+		json_out_raw(o, frame->in_app ? ",\"in_app\":true" : ",\"in_app\":false");
+		if (for_file && p->lines != NULL)
+			write_lines(p, i, o);
+		json_out_raw(o, "}");
 		comma = ",";
 	}
 	json_out_raw(o, "]");
@@ -237,7 +280,7 @@ static void write_threads(const struct profile *p, const struct used *u, struct 
 	json_out_raw(o, "}");
 }
 
-int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool with_states,
+int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool for_file,
 		       struct json_out *o)
 {
 	struct used u = {0};
@@ -246,9 +289,9 @@ int profile_json_write(const struct profile *p, enum profile_json_clock clock, b
 	if (r == 0) {
 		used_number(p, &u);
 		json_out_raw(o, "\"profile\":{");
-		write_frames(p, &u, o);
+		write_frames(p, &u, for_file, o);
 		write_stacks(p, &u, o);
-		write_samples(p, &u, clock, with_states, o);
+		write_samples(p, &u, clock, for_file, o);
 		write_threads(p, &u, o);
 		json_out_raw(o, "}");
 	}

@@ -22,11 +22,12 @@ enum profile_json_clock {
 #define PROFILE_JSON_ELAPSED_MAX_US UINT64_C(30000000)
 
 /*
- * Writes "profile":{...} without frames, nodes and threads that no sample uses. with_states: writes
- * the states of samples, which the server would drop, and the samples that are only for files. The
- * profile must have passed profile_check(). Returns 0 or -ENOMEM; errors of writing stay in o.
+ * Writes "profile":{...} without frames, nodes and threads that no sample uses. for_file: writes
+ * the states of samples and the lines of frames, which the server would drop, and the samples that
+ * are only for files. The profile must have passed profile_check(). Returns 0 or -ENOMEM; errors of
+ * writing stay in o.
  */
-int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool with_states,
+int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool for_file,
 		       struct json_out *o) __attribute__((warn_unused_result));
 
 /* Returns the member of a sample that names its state: PROFILE_STATE_RUNNING and so on. */

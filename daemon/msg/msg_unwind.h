@@ -29,6 +29,7 @@ struct msg_session_open {
 	int32_t pid;
 	uint32_t max_frames;
 	uint32_t symbols;	    /* enum unwind_symbols */
+	uint32_t lines_for_files;   /* only payloads for files have source lines (aggregate.h) */
 	uint32_t environment_given; /* the configuration sets the environment */
 	uint32_t by_function;	    /* report the address of a frame's function, not the pc */
 	uint32_t cpu_only;	    /* take no stacks of threads that do not run */

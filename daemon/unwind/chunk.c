@@ -10,6 +10,7 @@
 #include "daemon/msg/discard.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
+#include "lib/unwind/unwind.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile_v1.h"
 #include "proto/sdk.h"
@@ -243,6 +244,17 @@ static void send_payload(const struct msg_session_open *open, const char *progra
 		close_fd(&fds[i]);
 }
 
+static const char *symbols_name(uint32_t symbols)
+{
+	static const char *const names[] = {
+		[UNWIND_SYMBOLS_NONE] = "none",
+		[UNWIND_SYMBOLS_NAMES] = "names",
+		[UNWIND_SYMBOLS_LINES] = "lines",
+	};
+
+	return symbols < array_size(names) ? names[symbols] : NULL;
+}
+
 void chunk_send(const struct msg_session_open *open, uint32_t recording,
 		const struct chunk_program *program, struct profile *profile)
 {
@@ -255,6 +267,7 @@ void chunk_send(const struct msg_session_open *open, uint32_t recording,
 	profile->environment = program->environment;
 	profile->sdk_name = SDK_NAME;
 	profile->sdk_version = SDK_VERSION;
+	profile->symbols = symbols_name(open->symbols);
 	fault = profile_check(profile);
 	if (fault != PROFILE_OK) {
 		log_debug("process %d: a chunk is discarded, because a server would reject it: %s",

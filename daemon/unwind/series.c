@@ -10,7 +10,10 @@
 
 static struct aggregate_options options_of(const struct msg_session_open *open)
 {
-	/* The server demangles Rust names and finds inlined functions itself. */
+	/*
+	 * For platform rust the server demangles names and finds inlined functions itself: it would
+	 * look for them at each frame again.
+	 */
 	const bool is_rust = strcmp(open->platform, "rust") == 0;
 
 	return (struct aggregate_options){
@@ -19,7 +22,8 @@ static struct aggregate_options options_of(const struct msg_session_open *open)
 		.wall_offset_us = open->wall_offset_us,
 		.hash_seed = open->hash_seed,
 		.demangle = !is_rust,
-		.inlined = !is_rust,
+		.inlined = !is_rust && !open->lines_for_files,
+		.lines_for_files = open->lines_for_files != 0,
 		.name_by_start = open->symbols != UNWIND_SYMBOLS_NONE,
 		.by_function = open->by_function != 0,
 		.in_app_include = open->in_app_include,

@@ -57,12 +57,12 @@ static bool is_wanted(const struct msg_symbolize *m, const struct unwind_image *
 /* Collects the functions at frame i of l, inlined ones first. */
 static void collect(const struct lookup *l, size_t i, struct symbolized_pc *ret)
 {
-	const struct lookup_detail *detail = &l->details[i];
+	const struct profile_lines *lines = &l->lines[i];
 
 	ret->n = 0;
-	for (uint32_t k = 0; k <= detail->n && k < UNWIND_LINES_MAX; k++) {
+	for (uint32_t k = 0; k <= lines->n && k < UNWIND_LINES_MAX; k++) {
 		const struct profile_frame *f =
-			k < detail->n ? &l->inlined[detail->first + k] : &l->frames[i];
+			k < lines->n ? &l->inlined[lines->first + k] : &l->frames[i];
 
 		ret->frames[ret->n++] = (struct symbolized_frame){f->function, f->file, f->line};
 	}
@@ -84,7 +84,6 @@ static int look_up(struct unwind_space *space, const struct msg_symbolize *m, st
 		};
 	lookup_init(&l, 0);
 	l.demangle = m->demangle != 0;
-	l.inlined_too = true;
 	l.name_by_start = true;
 	r = lookup_update(&l, &stacks, space, "");
 	*ret = SYMBOLIZE_NO_NAMES;

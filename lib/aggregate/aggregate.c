@@ -72,7 +72,8 @@ int aggregate_new(const struct aggregate_options *options, struct unwind_space *
 	functions_init(&a->functions, options->hash_seed);
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
-	a->lookup.inlined_too = options->inlined;
+	a->lookup.inlined_for_files = !options->inlined;
+	a->lookup.lines_for_files = options->lines_for_files;
 	a->lookup.name_by_start = options->name_by_start;
 	a->lookup.by_function = options->by_function;
 	a->lookup.in_app = (struct in_app_rules){
@@ -424,7 +425,8 @@ static int add_to_table(struct aggregate *a, uint64_t time_ns)
 	r = lookup_update(&a->lookup, &a->chunk.stacks, a->space, a->main_path);
 	if (r < 0)
 		return r;
-	return functions_add(&a->functions, &a->chunk.stacks, a->lookup.frames);
+	return functions_add_inlined(&a->functions, &a->chunk.stacks, a->lookup.frames,
+				     a->lookup.lines, a->lookup.inlined, a->lookup.n_inlined);
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -478,6 +480,9 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 		.n_images = a->lookup.n_profile_images,
 		.frames = a->lookup.frames,
 		.n_frames = a->lookup.n_frames,
+		.lines = a->lookup.lines,
+		.inlined = a->lookup.inlined,
+		.n_inlined = a->lookup.n_inlined,
 		.nodes = a->chunk.stacks.nodes,
 		.n_nodes = a->chunk.stacks.n_nodes,
 		.samples = a->chunk.samples,
@@ -485,7 +490,8 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 		.threads = a->profile_threads,
 		.n_threads = n_threads,
 	};
-	r = expand_inlined(&a->expand, &a->lookup, &a->chunk.stacks, a->chunk.samples, ret);
+	if (a->options.inlined)
+		r = expand_inlined(&a->expand, &a->lookup, &a->chunk.stacks, a->chunk.samples, ret);
 	if (r == 0 && a->options.by_function)
 		r = dedup_profile(&a->dedup, a->options.hash_seed, a->chunk.samples, ret);
 	return r;

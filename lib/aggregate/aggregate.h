@@ -103,7 +103,9 @@ struct aggregate_options {
 	const char *main_argv0; /* argv[0] of the process; may be "" */
 	uint64_t hash_seed;	/* random, for hash tables whose keys the target can choose */
 	bool demangle;		/* C++ and Rust names; false: names as in the symbol table */
-	bool inlined;		/* inlined functions are frames of their own */
+	/* Inlined functions are frames of their own; false: only payloads for files have them. */
+	bool inlined;
+	bool lines_for_files; /* only payloads for files have source files and lines */
 	/* A function without a symbol has a name made of its start (lookup_update()). */
 	bool name_by_start;
 	/*

@@ -113,6 +113,7 @@ int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *sa
 	}
 	p->frames = f->frames;
 	p->n_frames = n_frames;
+	p->lines = NULL;
 	p->nodes = f->nodes;
 	p->n_nodes = n_nodes;
 	for (size_t i = 0; i < p->n_samples; i++)

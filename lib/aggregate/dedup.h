@@ -24,6 +24,7 @@ void dedup_fini(struct dedup *f);
  * Replaces the frames and nodes of p by merged ones, which belong to f, and sets the nodes
  * of samples, which are the samples of p, to the merged ones. Frames that differ only in
  * in_app are equal; the merged frame is in_app if all of them are. f is zero before.
+ * The merged frames have no lines (profile.lines), since frames at several addresses become one.
  * Returns 0, or -ENOMEM: p and samples are unchanged.
  *
  * Strings are compared by pointer, so the strings of p's frames must be interned

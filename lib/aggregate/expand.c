@@ -15,7 +15,7 @@ void expand_fini(struct expand *e)
 /* Returns the number of frames that frame i becomes. */
 static size_t n_expanded(const struct lookup *l, size_t i)
 {
-	return 1 + (size_t)l->details[i].n;
+	return 1 + (size_t)l->lines[i].n;
 }
 
 /* Returns true if the expanded stacks and frames fit into the payload. */
@@ -43,12 +43,12 @@ static void fill_frames(const struct lookup *l, struct profile_frame *out, uint3
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < l->n_frames; i++) {
-		const struct lookup_detail *detail = &l->details[i];
+		const struct profile_lines *lines = &l->lines[i];
 
 		base[i] = n;
 		out[n++] = l->frames[i];
-		for (uint32_t k = detail->n; k-- > 0;)
-			out[n++] = l->inlined[detail->first + k];
+		for (uint32_t k = lines->n; k-- > 0;)
+			out[n++] = l->inlined[lines->first + k];
 	}
 }
 
@@ -102,6 +102,7 @@ int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks
 	p->nodes = e->nodes;
 	p->frames = e->frames;
 	p->n_frames = n_frames;
+	p->lines = NULL;
 	for (size_t i = 0; i < p->n_samples; i++)
 		if (samples[i].node != PROFILE_NONE)
 			samples[i].node = last[samples[i].node];

@@ -32,9 +32,9 @@ void expand_fini(struct expand *e);
  * Expands the profile p of a closed chunk. Called after lookup_finish() and before
  * dedup_profile(), when the frames of p are those of l, and its nodes are those of s. Replaces
  * both by arrays that belong to e, and sets the nodes of samples, which are the samples of
- * p, to the new ones. Changes nothing if no function was inlined, or if the payload would
- * exceed EXPAND_PAYLOAD_MAX. e is zero before. Returns 0, or -ENOMEM: p and samples are
- * unchanged.
+ * p, to the new ones; p has no lines then. Changes nothing if no function was inlined, or if the
+ * payload would exceed EXPAND_PAYLOAD_MAX. e is zero before. Returns 0, or -ENOMEM: p and samples
+ * are unchanged.
  */
 must_check int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks *s,
 			      struct profile_sample *samples, struct profile *p);

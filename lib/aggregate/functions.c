@@ -170,50 +170,91 @@ static int drop_smallest_rows(struct functions *f)
 	return 0;
 }
 
-/* Adds the time of one stack. row_of: by frame, the row of its function. */
-static void add_stack(struct functions *f, const struct stacks *s, const uint32_t *row_of,
+/* The rows of the functions at each frame. */
+struct rows_of {
+	uint32_t *frames;		   /* by frame: the row of its function */
+	const struct profile_lines *lines; /* by frame; NULL: no function is inlined */
+	uint32_t *inlined;		   /* by index of an inlined function: its row */
+};
+
+/* Adds the running time of a stack to the total time of a function, once. */
+static void add_total(struct functions *f, uint32_t index, const struct stacks_time *time)
+{
+	struct functions_row *row = &f->rows[index];
+
+	if (row->stamp != f->n_stacks)
+		row->total_ns += time->ns[PROFILE_RUNNING];
+	row->stamp = f->n_stacks;
+}
+
+/* Adds the time of one stack. */
+static void add_stack(struct functions *f, const struct stacks *s, const struct rows_of *rows,
 		      const struct stacks_time *time)
 {
-	uint32_t node = time->node;
-	struct functions_row *leaf = &f->rows[row_of[s->nodes[node].frame]];
+	const uint32_t first = s->nodes[time->node].frame;
+	const bool is_inlined = rows->lines != NULL && rows->lines[first].n > 0;
+	struct functions_row *leaf = &f->rows[is_inlined ? rows->inlined[rows->lines[first].first]
+							 : rows->frames[first]];
 
 	leaf->self_ns += time->ns[PROFILE_RUNNING];
 	leaf->ready_ns += time->ns[PROFILE_READY];
 	leaf->waiting_ns += time->ns[PROFILE_WAITING];
 	f->n_stacks++;
-	for (; node != PROFILE_NONE; node = s->nodes[node].parent) {
-		struct functions_row *row = &f->rows[row_of[s->nodes[node].frame]];
+	for (uint32_t node = time->node; node != PROFILE_NONE; node = s->nodes[node].parent) {
+		const uint32_t frame = s->nodes[node].frame;
+		const struct profile_lines *lines =
+			rows->lines != NULL ? &rows->lines[frame] : NULL;
 
-		if (row->stamp != f->n_stacks)
-			row->total_ns += time->ns[PROFILE_RUNNING];
-		row->stamp = f->n_stacks;
+		for (uint32_t i = 0; lines != NULL && i < lines->n; i++)
+			add_total(f, rows->inlined[lines->first + i], time);
+		add_total(f, rows->frames[frame], time);
 	}
 }
 
 int functions_add(struct functions *f, struct stacks *s, const struct profile_frame *frames)
 {
-	uint32_t *row_of;
+	return functions_add_inlined(f, s, frames, NULL, NULL, 0);
+}
+
+/* Finds the rows of n frames; the caller frees *ret, also after an error. */
+static int find_rows(struct functions *f, const struct profile_frame *frames, size_t n,
+		     uint32_t **ret)
+{
+	int r = 0;
+
+	*ret = calloc(n + 1, sizeof(**ret));
+	if (*ret == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = row_of_frame(f, &frames[i], &(*ret)[i]);
+	return r;
+}
+
+int functions_add_inlined(struct functions *f, struct stacks *s, const struct profile_frame *frames,
+			  const struct profile_lines *lines, const struct profile_frame *inlined,
+			  size_t n_inlined)
+{
+	struct rows_of rows = {.lines = lines};
 	int r = 0;
 
 	if (f->n > FUNCTIONS_MAX || f->n_symbols > FUNCTIONS_MAX)
 		r = drop_smallest_rows(f);
 	if (r < 0 || s->n_frames == 0)
 		return r;
-	row_of = calloc(s->n_frames, sizeof(row_of[0]));
-	if (row_of == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_frames && r == 0; i++)
-		r = row_of_frame(f, &frames[i], &row_of[i]);
+	r = find_rows(f, frames, s->n_frames, &rows.frames);
+	if (r == 0)
+		r = find_rows(f, inlined, n_inlined, &rows.inlined);
 	for (size_t i = 0; i < s->n_times && r == 0; i++) {
 		struct stacks_time *time = &s->times[i];
 
 		if (time->ns[PROFILE_RUNNING] == 0 && time->ns[PROFILE_READY] == 0 &&
 		    time->ns[PROFILE_WAITING] == 0)
 			continue;
-		add_stack(f, s, row_of, time);
+		add_stack(f, s, &rows, time);
 		memset(time->ns, 0, sizeof(time->ns));
 	}
-	free(row_of);
+	free(rows.frames);
+	free(rows.inlined);
 	return r;
 }
 

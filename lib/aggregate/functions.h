@@ -79,6 +79,15 @@ must_check int functions_add(struct functions *f, struct stacks *s,
 			     const struct profile_frame *frames);
 
 /*
+ * The same, where functions were inlined into those of the frames: lines has those of each frame,
+ * as indices of inlined, which has n_inlined elements. They have rows of their own.
+ */
+must_check int functions_add_inlined(struct functions *f, struct stacks *s,
+				     const struct profile_frame *frames,
+				     const struct profile_lines *lines,
+				     const struct profile_frame *inlined, size_t n_inlined);
+
+/*
  * Writes the table: at most max_rows functions, and a row for all others. If there are more
  * functions, three quarters of the rows show those with the most self time, and one quarter
  * those with the most ready and waiting time. The rows are sorted by self time, then ready,

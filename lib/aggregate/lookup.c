@@ -28,11 +28,13 @@ void lookup_fini(struct lookup *l)
 	table_fini(&l->image_at);
 	free(l->profile_images);
 	free(l->details);
+	free(l->lines);
 	free(l->inlined);
 	old = *l;
 	lookup_init(l, l->image_at.seed);
 	l->demangle = old.demangle;
-	l->inlined_too = old.inlined_too;
+	l->inlined_for_files = old.inlined_for_files;
+	l->lines_for_files = old.lines_for_files;
 	l->name_by_start = old.name_by_start;
 	l->by_function = old.by_function;
 	l->in_app = old.in_app;
@@ -107,61 +109,121 @@ static bool reserve_payload(struct lookup *l, const char *s)
 	return true;
 }
 
-/* Interns the name, demangled if asked for. *ret is NULL if the payload has no room. */
-static int look_up_name(struct lookup *l, const char *name, const char **ret)
+/* The same for payloads for files. The names of members are counted as well. */
+static bool reserve_file_payload(struct lookup *l, const char *s)
+{
+	static const char members[] = "{\"function\":\"\",\"file\":\"\",\"line\":4294967295},";
+	size_t n = sizeof(members) - 1 + escaped_bytes(s);
+
+	if (n > LOOKUP_FILE_PAYLOAD_MAX - l->file_payload_bytes)
+		return false;
+	l->file_payload_bytes += n;
+	return true;
+}
+
+/* Interns the name, demangled if asked for. */
+static int intern_name(struct lookup *l, const char *name, const char **ret)
 {
 	char demangled[NAME_SIZE];
-	int r;
 
 	if (l->demangle && unwind_demangle(name, true, demangled, sizeof(demangled)))
 		name = demangled;
-	r = intern(l, name, ret);
+	return intern(l, name, ret);
+}
+
+/* The same. *ret is NULL if the payload has no room. */
+static int look_up_name(struct lookup *l, const char *name, const char **ret)
+{
+	int r = intern_name(l, name, ret);
+
 	if (r == 0 && !reserve_payload(l, *ret))
 		*ret = NULL;
 	return r;
 }
 
-/* Sets file and line. A payload has each file's name twice, once without its directory. */
-static int set_source(struct lookup *l, const struct unwind_line *line, struct profile_frame *frame)
+/*
+ * Interns the source file; NULL if it is unknown, or the payload has no room. A payload has each
+ * file's name twice, once without its directory; in "lines" it has it once.
+ */
+static int look_up_file(struct lookup *l, const char *file, bool for_files, const char **ret)
 {
 	int r;
 
-	if (line->file == NULL || line->file[0] == '\0')
+	*ret = NULL;
+	if (file == NULL || file[0] == '\0')
 		return 0;
-	r = intern(l, line->file, &frame->file);
+	r = intern(l, file, ret);
 	if (r == 0 &&
-	    (!reserve_payload(l, frame->file) || !reserve_payload(l, names_base(frame->file))))
-		frame->file = NULL;
+	    (for_files ? !reserve_file_payload(l, *ret)
+		       : !reserve_payload(l, *ret) || !reserve_payload(l, names_base(*ret))))
+		*ret = NULL;
+	return r;
+}
+
+static bool has_file(const struct unwind_line *line)
+{
+	return line->file != NULL && line->file[0] != '\0';
+}
+
+/* Sets file and line of a frame: in the frame itself, or in *lines, for files only. */
+static int set_source(struct lookup *l, const struct unwind_line *line, struct profile_frame *frame,
+		      struct profile_lines *lines)
+{
+	if (!has_file(line))
+		return 0;
+	if (l->lines_for_files) {
+		lines->line = line->line;
+		return look_up_file(l, line->file, true, &lines->file);
+	}
 	frame->line = line->line;
+	return look_up_file(l, line->file, false, &frame->file);
+}
+
+/*
+ * Makes the frame of an inlined function. Its function is NULL if it is left out: it has no name,
+ * or the payload has no room for the name.
+ */
+static int make_inlined(struct lookup *l, const struct unwind_line *line,
+			const struct profile_frame *frame, struct profile_frame *ret)
+{
+	const bool for_files = l->inlined_for_files;
+	int r;
+
+	*ret = *frame;
+	ret->function = NULL;
+	ret->file = NULL;
+	ret->line = 0;
+	if (line->function == NULL || line->function[0] == '\0')
+		return 0;
+	r = intern_name(l, line->function, &ret->function);
+	if (r == 0 && (for_files ? !reserve_file_payload(l, ret->function)
+				 : !reserve_payload(l, ret->function)))
+		ret->function = NULL;
+	if (r < 0 || ret->function == NULL)
+		return r;
+	/* By function a line would make equal frames differ. */
+	if (!l->by_function && has_file(line))
+		ret->line = line->line;
+	r = look_up_file(l, line->file, for_files, &ret->file);
+	/* The payload has the package in each frame, and not in "lines". */
+	if (!for_files && ret->package != NULL && !reserve_payload(l, ret->package))
+		ret->package = NULL;
 	return r;
 }
 
 /* Adds the n functions that were inlined at frame, innermost first. */
 static int add_inlined(struct lookup *l, const struct unwind_line *lines, size_t n,
-		       const struct profile_frame *frame, struct lookup_detail *ret)
+		       const struct profile_frame *frame, struct profile_lines *ret)
 {
 	ret->first = (uint32_t)l->n_inlined;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_frame inlined = *frame;
-		int r;
+		struct profile_frame inlined;
+		int r = make_inlined(l, &lines[i], frame, &inlined);
 
-		/* An inlined frame without a name has no use. */
-		if (lines[i].function == NULL || lines[i].function[0] == '\0')
-			continue;
-		inlined.file = NULL;
-		inlined.line = 0;
-		r = look_up_name(l, lines[i].function, &inlined.function);
-		if (r == 0)
-			r = set_source(l, &lines[i], &inlined);
-		if (l->by_function)
-			inlined.line = 0;
 		if (r < 0)
 			return r;
 		if (inlined.function == NULL)
 			continue;
-		/* The payload has the package in each of these frames. */
-		if (frame->package != NULL && !reserve_payload(l, frame->package))
-			inlined.package = NULL;
 		if (array_grow(l->inlined, l->n_inlined, l->cap_inlined) < 0)
 			return -ENOMEM;
 		l->inlined[l->n_inlined++] = inlined;
@@ -231,31 +293,35 @@ static int look_up_function(struct lookup *l, struct unwind_space *space, uint64
 	return r;
 }
 
-/* Looks up the source position, and the inlined functions if these are asked for. */
+/*
+ * Looks up the source position, and the inlined functions. start: of the frame's function; 0:
+ * unknown.
+ */
 static int look_up_lines(struct lookup *l, struct unwind_space *space, uint64_t addr,
-			 struct profile_frame *frame, struct lookup_detail *detail)
+			 uint64_t start, struct profile_frame *frame, struct profile_lines *ret)
 {
-	const uint64_t source_at = l->by_function && detail->start != 0 ? detail->start : addr;
+	const uint64_t source_at = l->by_function && start != 0 ? start : addr;
 	struct unwind_line lines[UNWIND_LINES_MAX];
 	bool found;
 	size_t n;
 	int r = 0;
 
 	found = unwind_lines_at(space, addr, lines, &n) == 0;
-	if (found && l->inlined_too)
-		r = add_inlined(l, lines, n - 1, frame, detail);
+	if (found)
+		r = add_inlined(l, lines, n - 1, frame, ret);
 	if (source_at != addr)
 		found = unwind_lines_at(space, source_at, lines, &n) == 0;
-	return r == 0 && found ? set_source(l, &lines[n - 1], frame) : r;
+	return r == 0 && found ? set_source(l, &lines[n - 1], frame, ret) : r;
 }
 
 static int look_up_frame(struct lookup *l, const struct stacks_frame *f, struct unwind_space *space,
 			 const char *main_path, struct profile_frame *ret,
-			 struct lookup_detail *ret_detail)
+			 struct lookup_detail *ret_detail, struct profile_lines *ret_lines)
 {
 	const uint64_t addr = lookup_addr(f);
 	struct profile_frame frame = {.addr = f->addr};
 	struct lookup_detail detail = {0};
+	struct profile_lines lines = {0};
 	struct unwind_image image;
 	bool has_image;
 	int r = 0;
@@ -274,10 +340,11 @@ static int look_up_frame(struct lookup *l, const struct stacks_frame *f, struct 
 	if (l->by_function && detail.start != 0)
 		frame.addr = unwind_after_call(detail.start);
 	if (r == 0)
-		r = look_up_lines(l, space, addr, &frame, &detail);
+		r = look_up_lines(l, space, addr, detail.start, &frame, &lines);
 	unwind_names_done(space);
 	*ret = frame;
 	*ret_detail = detail;
+	*ret_lines = lines;
 	return r;
 }
 
@@ -288,11 +355,12 @@ int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space 
 		int r;
 
 		if (array_grow(l->frames, l->n_frames, l->cap_frames) < 0 ||
-		    array_grow(l->details, l->n_frames, l->cap_details) < 0)
+		    array_grow(l->details, l->n_frames, l->cap_details) < 0 ||
+		    array_grow(l->lines, l->n_frames, l->cap_lines) < 0)
 			return -ENOMEM;
-		l->details[l->n_frames] = (struct lookup_detail){0};
 		r = look_up_frame(l, &s->frames[l->n_frames], space, main_path,
-				  &l->frames[l->n_frames], &l->details[l->n_frames]);
+				  &l->frames[l->n_frames], &l->details[l->n_frames],
+				  &l->lines[l->n_frames]);
 		if (r < 0)
 			return r;
 		l->n_frames++;

@@ -30,6 +30,12 @@
  */
 #define LOOKUP_PAYLOAD_MAX (16u * 1000 * 1000)
 
+/*
+ * The same limit for source files, and for names of inlined functions, that only payloads for files
+ * have. It is a limit of its own, so that what the server gets does not depend on them.
+ */
+#define LOOKUP_FILE_PAYLOAD_MAX (8u * 1000 * 1000)
+
 /* Longest build-id that is kept, in bytes; most have 20. A longer one is cut. */
 #define LOOKUP_ID_MAX 64
 
@@ -43,8 +49,6 @@ struct lookup_image {
 
 /* Data of a frame that its struct profile_frame does not have. */
 struct lookup_detail {
-	/* The n functions inlined at the frame: lookup.inlined from first on, innermost first. */
-	uint32_t first, n;
 	uint64_t start; /* address of the start of its function; 0: unknown */
 	bool unnamed;	/* no symbol covers the address */
 };
@@ -55,6 +59,9 @@ struct lookup {
 	size_t n_frames, cap_frames;
 	struct lookup_detail *details; /* by frame */
 	size_t cap_details;
+	/* By frame. file and line are set only with lines_for_files. */
+	struct profile_lines *lines;
+	size_t cap_lines;
 	struct profile_frame *inlined;
 	size_t n_inlined, cap_inlined;
 	struct lookup_image *images;
@@ -63,9 +70,12 @@ struct lookup {
 	struct profile_image *profile_images; /* made by lookup_finish() */
 	size_t n_profile_images;
 	size_t payload_bytes; /* of the strings so far, at most LOOKUP_PAYLOAD_MAX */
+	/* Of those that only payloads for files have, at most LOOKUP_FILE_PAYLOAD_MAX. */
+	size_t file_payload_bytes;
 	/* Options: set by the caller after lookup_init(), kept by lookup_fini(). */
 	bool demangle;
-	bool inlined_too;		 /* look up inlined functions */
+	bool inlined_for_files;		 /* only payloads for files have inlined functions */
+	bool lines_for_files;		 /* only payloads for files have source files and lines */
 	bool name_by_start, by_function; /* as in struct aggregate_options */
 	struct in_app_rules in_app;
 };
@@ -78,7 +88,9 @@ void lookup_fini(struct lookup *l);
 /*
  * Looks up the frames of s that l does not have yet, in the present maps of space. A frame
  * that lies in no image has package NULL. file and line are those of the function that the
- * symbol names: if another function was inlined there, line is the line of its call.
+ * symbol names: if another function was inlined there, line is the line of its call. With
+ * lines_for_files the two are in l->lines and not in the frame. l->lines also has the functions
+ * that were inlined at the frame.
  * main_path is the path of the main executable, for in_app().
  *
  * With name_by_start, a frame without a symbol is named by the start of its function, which

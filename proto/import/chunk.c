@@ -147,28 +147,162 @@ static int read_frame(const json_t *v, const struct element *at, struct import_f
 	return r;
 }
 
-static int read_frames(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
-{
-	struct element at = {"profile.frames", 0, fault};
-	const json_t *list, *v;
-	void *room;
-	int r = get_list(profile, at.list, sizeof(*c->frames), fault, &list, &room);
+/*
+ * Where the frames of the payload are in import_chunk.frames: frame i is the last of those from
+ * starts[i] up to starts[i + 1]. The ones before it are the functions inlined there, innermost
+ * first.
+ */
+struct places {
+	size_t *starts;
+	size_t n;
+};
 
-	if (room == NULL)
+/* Reads an element of PROFILE_LINES, of an inlined function or, the last one, of the frame. */
+static int read_line(const json_t *v, bool is_last, const struct element *at,
+		     struct import_frame *ret)
+{
+	const char *file = NULL, *function = NULL;
+	uint64_t line = 0;
+	int r = json_is_object(v) ? 0 : fail(at, PROFILE_LINES, "has an element that is no object");
+
+	if (r == 0)
+		r = get_text(v, "function", at, &function);
+	if (r == 0)
+		r = get_text(v, "file", at, &file);
+	if (r == 0)
+		r = get_number(v, "line", at, INT32_MAX, &line);
+	if (r < 0)
 		return r;
-	c->frames = room;
-	json_array_foreach(list, at.index, v)
-	{
-		r = read_frame(v, &at, &c->frames[at.index]);
-		if (r < 0)
-			return r;
+	if (!is_last)
+		ret->function = function;
+	/* A frame may have its file and line outside of the list. */
+	if (!is_last || file != NULL) {
+		ret->file = file;
+		ret->line = (uint32_t)line;
 	}
-	c->n_frames = json_array_size(list);
 	return 0;
 }
 
-/* Returns how many indices the lists have together. */
-static int measure_stacks(const json_t *list, struct import_fault *fault, size_t *ret)
+/* Returns the number of frames that a frame of the payload becomes; 0: a fault. */
+static size_t count_lines(const json_t *frame)
+{
+	const json_t *lines = json_object_get(frame, PROFILE_LINES);
+
+	if (lines == NULL)
+		return 1;
+	return json_array_size(lines) <= PROFILE_LINES_MAX ? json_array_size(lines) : 0;
+}
+
+/* Reads a frame, and the functions inlined there, to ret, which has room for n. */
+static int read_frame_and_inlined(const json_t *v, const struct element *at, size_t n,
+				  struct import_frame *ret)
+{
+	const json_t *lines = json_object_get(v, PROFILE_LINES), *line;
+	size_t i;
+	int r = n > 0 ? read_frame(v, at, &ret[n - 1])
+		      : fail(at, PROFILE_LINES, "is no list, empty or too long");
+
+	if (r < 0 || lines == NULL)
+		return r;
+	json_array_foreach(lines, i, line)
+	{
+		if (i < n - 1)
+			ret[i] = ret[n - 1];
+		r = read_line(line, i == n - 1, at, &ret[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_frames(const json_t *profile, struct import_chunk *c, struct places *ret,
+		       struct import_fault *fault)
+{
+	struct element at = {"profile.frames", 0, fault};
+	const json_t *list, *v;
+	size_t n = 0;
+	void *room;
+	int r = get_list(profile, at.list, sizeof(*ret->starts), fault, &list, &room);
+
+	if (room == NULL)
+		return r;
+	ret->starts = room;
+	ret->n = json_array_size(list);
+	json_array_foreach(list, at.index, v)
+	{
+		ret->starts[at.index] = n;
+		n += count_lines(v);
+	}
+	ret->starts[ret->n] = n;
+	if (n >= UINT32_MAX)
+		return import_fault_set(fault, "%s is too long", at.list);
+	c->frames = calloc(n + 1, sizeof(*c->frames));
+	if (c->frames == NULL)
+		return -ENOMEM;
+	c->n_frames = n;
+	json_array_foreach(list, at.index, v)
+	{
+		const size_t first = ret->starts[at.index];
+
+		r = read_frame_and_inlined(v, &at, ret->starts[at.index + 1] - first,
+					   &c->frames[first]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * Writes the frames of a stack of the payload to ret, unless that is NULL: with the inlined
+ * functions as far as IMPORT_STACK_FRAMES_MAX permits. The indices of the payload are valid.
+ * Returns how many frames there are.
+ */
+static size_t put_stack(const json_t *stack, const struct places *places, uint32_t *ret)
+{
+	const size_t n_frames = json_array_size(stack);
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_frames; i++) {
+		const json_int_t frame = json_integer_value(json_array_get(stack, i));
+		const size_t end = places->starts[frame + 1];
+		size_t first = places->starts[frame];
+
+		if (n + (end - first) + (n_frames - i - 1) > IMPORT_STACK_FRAMES_MAX)
+			first = end - 1;
+		for (; first < end; first++, n++)
+			if (ret != NULL)
+				ret[n] = (uint32_t)first;
+	}
+	return n;
+}
+
+/* Checks stack i. */
+static int check_stack(const json_t *stack, size_t i, const struct places *places,
+		       struct import_fault *fault)
+{
+	const json_t *v;
+	uint32_t frame;
+	size_t j;
+
+	if (!json_is_array(stack))
+		return import_fault_set(fault, "profile.stacks[%zu] is not a list", i);
+	if (json_array_size(stack) > IMPORT_STACK_FRAMES_MAX)
+		return import_fault_set(fault, "profile.stacks[%zu] has more than %u frames", i,
+					IMPORT_STACK_FRAMES_MAX);
+	json_array_foreach(stack, j, v)
+	{
+		if (get_index(v, places->n, &frame) < 0)
+			return import_fault_set(fault,
+						"profile.stacks[%zu][%zu] is not an index of "
+						"profile.frames",
+						i, j);
+	}
+	return 0;
+}
+
+/* Checks the stacks, and counts how many frames they have together. */
+static int measure_stacks(const json_t *list, const struct places *places,
+			  struct import_fault *fault, size_t *ret)
 {
 	const json_t *v;
 	size_t i;
@@ -176,28 +310,27 @@ static int measure_stacks(const json_t *list, struct import_fault *fault, size_t
 	*ret = 0;
 	json_array_foreach(list, i, v)
 	{
-		if (!json_is_array(v))
-			return import_fault_set(fault, "profile.stacks[%zu] is not a list", i);
-		if (json_array_size(v) > IMPORT_STACK_FRAMES_MAX)
-			return import_fault_set(fault,
-						"profile.stacks[%zu] has more than %u frames", i,
-						IMPORT_STACK_FRAMES_MAX);
-		*ret += json_array_size(v);
+		int r = check_stack(v, i, places, fault);
+
+		if (r < 0)
+			return r;
+		*ret += put_stack(v, places, NULL);
 	}
 	return 0;
 }
 
-static int read_stacks(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
+static int read_stacks(const json_t *profile, const struct places *places, struct import_chunk *c,
+		       struct import_fault *fault)
 {
-	const json_t *list, *stack, *v;
-	size_t n = 0, i, j;
+	const json_t *list, *stack;
+	size_t n = 0, i;
 	void *room;
 	int r = get_list(profile, "profile.stacks", sizeof(*c->stack_starts), fault, &list, &room);
 
 	if (room == NULL)
 		return r;
 	c->stack_starts = room;
-	r = measure_stacks(list, fault, &n);
+	r = measure_stacks(list, places, fault, &n);
 	if (r < 0)
 		return r;
 	c->stack_frames = calloc(n + 1, sizeof(*c->stack_frames));
@@ -207,18 +340,31 @@ static int read_stacks(const json_t *profile, struct import_chunk *c, struct imp
 	json_array_foreach(list, i, stack)
 	{
 		c->stack_starts[i] = n;
-		json_array_foreach(stack, j, v)
-		{
-			if (get_index(v, c->n_frames, &c->stack_frames[n++]) < 0)
-				return import_fault_set(fault,
-							"profile.stacks[%zu][%zu] is not an "
-							"index of profile.frames",
-							i, j);
-		}
+		n += put_stack(stack, places, c->stack_frames + n);
 	}
 	c->n_stacks = json_array_size(list);
 	c->stack_starts[c->n_stacks] = n;
 	return 0;
+}
+
+static int read_frames_and_stacks(const json_t *profile, struct import_chunk *c,
+				  struct import_fault *fault)
+{
+	struct places places = {0};
+	int r = read_frames(profile, c, &places, fault);
+
+	if (r == 0)
+		r = read_stacks(profile, &places, c, fault);
+	free(places.starts);
+	return r;
+}
+
+/* Older profilers do not say what they looked for. */
+static bool lacks_lines(const struct import_chunk *c)
+{
+	const char *symbols = json_string_value(json_object_get(c->payload, PROFILE_SYMBOLS));
+
+	return symbols != NULL && strcmp(symbols, "lines") != 0;
 }
 
 /*
@@ -446,13 +592,12 @@ static int read_all(struct import_chunk *c, struct import_fault *fault)
 		return import_fault_set(fault, "profiler_id or chunk_id is not a string");
 	r = read_images(c, fault);
 	if (r == 0)
-		r = read_frames(profile, c, fault);
-	if (r == 0)
-		r = read_stacks(profile, c, fault);
+		r = read_frames_and_stacks(profile, c, fault);
 	if (r == 0)
 		r = read_samples(profile, c, fault);
 	if (r == 0 && !json_is_true(json_object_get(c->payload, PROFILE_READY_KNOWN)))
 		c->hides_ready = has_waiting_sample(c);
+	c->lacks_lines = lacks_lines(c);
 	return r;
 }
 

@@ -72,6 +72,7 @@ struct import_chunk {
 
 	struct import_image *images;
 	size_t n_images;
+	/* Also those of inlined functions (PROFILE_LINES), which have frames of their own here. */
 	struct import_frame *frames;
 	size_t n_frames;
 	/*
@@ -92,6 +93,8 @@ struct import_chunk {
 	 * (PROFILE_READY_KNOWN): the sample may be ready.
 	 */
 	bool hides_ready;
+	/* The profiler was not to look for source lines and inlined functions (PROFILE_SYMBOLS). */
+	bool lacks_lines;
 
 	/* The parsed payload: it owns the strings, and has the members that the structs lack. */
 	json_t *payload;

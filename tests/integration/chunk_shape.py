@@ -33,7 +33,9 @@ FRAME_FIELDS = {'instruction_addr', 'function', 'package', 'module', 'in_app',
                 'filename', 'abs_path', 'lineno', 'colno'}
 SAMPLE_FIELDS = {'timestamp', 'thread_id', 'stack_id'}
 # Further fields that only files have.
-FILE_CHUNK_FIELDS = {'ready_known'}
+FILE_CHUNK_FIELDS = {'ready_known', 'symbols'}
+FILE_FRAME_FIELDS = {'lines'}
+LINE_FIELDS = {'function', 'file', 'line'}
 FILE_IMAGE_FIELDS = {'code_id'}
 FILE_SAMPLE_FIELDS = {'state'}
 THREAD_FIELDS = {'name', 'priority'}
@@ -74,7 +76,8 @@ def kept_by_server(chunk):
     profile, meta = chunk['profile'], chunk['debug_meta']
     return {**{k: v for k, v in chunk.items() if k in CHUNK_FIELDS},
             'debug_meta': {'images': only(IMAGE_FIELDS, meta['images'])},
-            'profile': {**profile, 'samples': only(
+            'profile': {**profile, 'frames': only(FRAME_FIELDS, profile['frames']),
+                        'samples': only(
                 SAMPLE_FIELDS, samples_for_server(profile['samples']))}}
 
 
@@ -121,6 +124,8 @@ def chunk_shape_problems(chunk, sent):
         found.append('version is not the string "2"')
     if not sent and chunk['ready_known'] is not True:
         found.append('ready_known is not true')
+    if not sent and chunk['symbols'] not in ('none', 'names', 'lines'):
+        found.append(f'symbols is {chunk["symbols"]}')
     for name in ('profiler_id', 'chunk_id'):
         if not UUID4.fullmatch(str(chunk[name])):
             found.append(f'{name} is not 32 hex digits of a random UUID')
@@ -193,7 +198,7 @@ def profile_shape_problems(profile, sent):
     if not isinstance(profile['thread_metadata'], dict):
         return ['thread_metadata is no object']
     found += first([p for f in profile['frames']
-                    for p in frame_shape_problems(f)])
+                    for p in frame_shape_problems(f, sent)])
     found += first([f'stack {i} is no list of numbers'
                     for i, s in enumerate(profile['stacks'])
                     if not isinstance(s, list) or not all(map(is_int, s))])
@@ -204,11 +209,12 @@ def profile_shape_problems(profile, sent):
     return found
 
 
-def frame_shape_problems(frame):
+def frame_shape_problems(frame, sent):
     # Every frame must have in_app. Without it the server guesses, and for this
     # platform takes nearly all code for the application's.
-    found = fields_problems(frame, 'a frame', FRAME_FIELDS,
-                            {'instruction_addr', 'in_app'})
+    found = fields_problems(
+        frame, 'a frame', FRAME_FIELDS | (set() if sent else FILE_FRAME_FIELDS),
+        {'instruction_addr', 'in_app'})
     if found:
         return found
     address = frame['instruction_addr']
@@ -228,7 +234,21 @@ def frame_shape_problems(frame):
     for name in ('function', 'package', 'module', 'filename', 'abs_path'):
         if not is_text(frame.get(name, 'absent')):
             found.append(f'{name} of a frame is no text')
-    return found
+    return found + lines_problems(frame.get('lines', [{}]))
+
+
+def lines_problems(lines):
+    """The last line is that of the frame, and each line before it that of an inlined
+    function."""
+    if not isinstance(lines, list) or not 0 < len(lines) <= 32:
+        return ['lines of a frame are no list, or too many']
+    found = [p for i, line in enumerate(lines) for p in fields_problems(
+        line, 'a line', LINE_FIELDS if i < len(lines) - 1 else LINE_FIELDS - {'function'},
+        {'function'} if i < len(lines) - 1 else set())]
+    found += ['a text of a line is no text' for line in lines
+              for name in ('function', 'file') if not is_text(line.get(name, 'absent'))]
+    return found + ['a line is no number' for line in lines
+                    if not is_int(line.get('line', 1)) or line.get('line', 1) <= 0]
 
 
 def sample_shape_problems(sample, profile, sent):

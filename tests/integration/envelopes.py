@@ -10,7 +10,8 @@ PROJECT = '42'
 SDK = 'sentry.native.profd'
 # Members that only files have: docs/FORMATS.md.
 FOR_FILES = re.compile(rb',"state":"(?:waiting|ready|running)"|,"ready_known":true|'
-                       rb',"code_id":"[0-9a-f]*"')
+                       rb',"code_id":"[0-9a-f]*"|,"symbols":"[a-z]*"|'
+                       rb',"lines":\[\{(?:[^"\]]|"(?:[^"\\]|\\.)*")*\]')
 SAMPLES = re.compile(rb'"samples":\[(.*?)\],"thread_metadata"', re.S)
 VERSION = r'\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?'
 

@@ -130,6 +130,10 @@ class Box:
         if not options.pop('table', False):
             argv.append('--quiet')
         stats = directory / 'stats.json'
+        # Targets know their own functions, and not what the compiler has inlined into them.
+        # lines=True: the default, as users have it.
+        if not options.pop('lines', False) and not {'--symbols', '--config'} & set(args):
+            argv += ['--symbols', 'names']
         # No CPU budget, unless the test sets one.
         if '--cpu-budget' not in args:
             argv += ['--cpu-budget', '0']

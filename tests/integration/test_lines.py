@@ -100,8 +100,107 @@ def test_not_asked_for(box):
     target = start(box, BUILD / 'targets/inlined')
     profd = box.profile([target], '--platform', 'native')
     frames = profd.chunks[0]['profile']['frames']
-    check(not any('lineno' in f or 'filename' in f for f in frames),
+    check(not any({'lineno', 'filename', 'lines'} & set(f) for f in frames),
           f'{frames}')
+    check(profd.chunks[0]['symbols'] == 'names', 'what was looked for')
+
+
+def in_files(frames):
+    """Returns the places of the frames, and of the functions inlined there, innermost first."""
+    return [(line.get('function', f.get('function')), os.path.basename(line.get('file', '')),
+             line.get('line')) for f in frames for line in f.get('lines', [{}])]
+
+
+def test_a_run_by_hand(box):
+    """Without --symbols, files have lines and inlined functions, on each platform. What is sent has
+    neither."""
+    target = start(box, BUILD / 'targets/inlined')
+    ours = expected(target)
+    for options in (), NATIVE, ('--mode', 'wall'):
+        server = box.server()
+        profd = box.profile([target], '--dsn', server.dsn, *options, lines=True,
+                            env={**STRICT, **server.env})
+        envelope, = profd.envelopes
+        found = chunk_rules.problems(envelope, platform=envelope.chunk['platform'])
+        check(found == [], f'{found[:5]}')
+        frames = envelope.chunk['profile']['frames']
+        stack, = {tuple(s) for s in envelope.chunk['profile']['stacks'] if len(s) > 4}
+        seen = in_files([frames[i] for i in stack])
+        at = seen.index(ours[0])
+        check(seen[at:at + 4] == ours, f'{seen}, not {ours}')
+        check(envelope.chunk['symbols'] == 'lines', 'what was looked for')
+        sent, = server.envelopes
+        check(sent.payload == envelope.for_server, 'the server has another chunk')
+        for word in b'inlined.c', b'inlined.h', b'in_header', b'"lines"', b'"symbols"':
+            check(word not in sent.payload, f'{word} was sent: {sent.payload}')
+        check(b'"outer"' in sent.payload, f'{sent.payload}')
+
+
+def test_the_server_gets_lines_if_asked(box):
+    """Inlined functions are not sent for rust: the server finds them itself."""
+    target = start(box, BUILD / 'targets/inlined')
+    ours = expected(target)
+    server = box.server()
+    profd = box.profile([target], '--dsn', server.dsn, '--symbols', 'lines',
+                        env={**STRICT, **server.env})
+    sent, = server.envelopes
+    check(b'inlined.c' in sent.payload and b'in_header' not in sent.payload, f'{sent.payload}')
+    envelope, = profd.envelopes
+    stack = waiting_stack(profd)
+    frame, = [f for f in stack if f.get('function') == 'outer']
+    check((frame['filename'], frame['lineno']) == ours[2][1:], f'{frame}')
+    check(in_files([frame])[:2] == ours[:2], f'{frame}')
+
+
+BUSY = """
+#include <stdio.h>
+static volatile unsigned sum;
+static inline __attribute__((always_inline)) void add(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sum += i;
+}
+static __attribute__((noinline)) void around(unsigned n)
+{
+	add(n);
+	__asm__ volatile("" ::: "memory");
+}
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		around(1000000);
+}
+"""
+
+
+def self_times(table):
+    """Returns the functions of a table with CPU time of their own."""
+    return {line.split()[-2] for line in table.splitlines()
+            if re.match(r' +\d+\.\d\d s +\d', line)}
+
+
+def test_the_table(box):
+    """The tables of a run and of a recording without a daemon have the inlined function, unless
+    --symbols names is given."""
+    source, path = box.dir / 'busy.c', box.dir / 'busy'
+    source.write_text(BUSY)
+    run('gcc', '-O1', '-g', '-o', path, source)
+    target = box.start([path])
+    target.wait_line('ready')
+    for lines in True, False:
+        for output in True, False:
+            profd = box.profile([target], work=0.3, lines=lines, table=True,
+                                output=output or box.dir / f'{lines}.html', env=STRICT)
+            found = self_times(profd.stdout)
+            check(('add' in found) == lines and ('around' in found) != lines,
+                  f'{lines}: {profd.stdout}')
+    env = harness.environment(SENTRY_PROFD_SOCKET=str(box.dir / 'none.sock'))
+    recorder = box.start([BUILD / 'sentry-profctl', 'record', target.pid, '--to', 'summary', '-d',
+                          '1'], env=env)
+    check(recorder.wait() == 0 and 'add' in self_times(recorder.stdout),
+          f'{recorder.stdout}{recorder.stderr}')
 
 
 def need(*tools):

@@ -433,6 +433,22 @@ static void add_command(struct config_faults *faults, struct options *o, int32_t
 	o->n_pids++;
 }
 
+static bool is_given(const struct options *o, const char *key)
+{
+	for (size_t i = 0; i < options_n_known; i++)
+		if (options_known[i].kind == OPTION_KEY && strcmp(options_known[i].key, key) == 0)
+			return o->given[i] != NULL;
+	return false;
+}
+
+/* Without a configuration, that is in a run by hand, everything is looked up for the user. */
+static void choose_symbols(struct options *o)
+{
+	o->lines_for_files = o->config_path == NULL && !is_given(o, "symbols");
+	if (o->lines_for_files)
+		o->config.symbols = UNWIND_SYMBOLS_LINES;
+}
+
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults)
 {
 	const enum config_occasion occasion = o->check_only ? CONFIG_AT_CHECK : CONFIG_AT_START;
@@ -450,8 +466,10 @@ void options_load(struct options *o, int32_t command_pid, struct config_faults *
 		require_something(faults, o);
 	}
 	r = load(o, occasion, &config, faults);
-	if (r == 0)
+	if (r == 0) {
 		options_replace(o, &config);
+		choose_symbols(o);
+	}
 	if (o->check_servers)
 		return;
 	if (o->check_only)

@@ -50,6 +50,11 @@ struct options {
 	const char *program;		/* argv[0] */
 	const char *given[OPTIONS_MAX]; /* each option's last value, or NULL */
 	struct config config;
+	/*
+	 * config.symbols is UNWIND_SYMBOLS_LINES by the default of runs by hand: files, tables and
+	 * recordings have source lines and inlined functions. What is sent has neither.
+	 */
+	bool lines_for_files;
 };
 
 /* Returns true in a service, in which the configuration's sections say what is profiled. */

@@ -94,8 +94,8 @@ const struct option_known options_known[] = {
 	{0, "--platform", "P", KEY("platform"), false,
 	 "rust (default; Sentry symbolicates) or native"},
 	{0, "--symbols", "S", KEY("symbols"), false,
-	 "what is read from the target's files: none, names (default) or "
-	 "lines"},
+	 "what is read from the target's files: none, names or lines; by default "
+	 "names for what is sent, and lines for files and tables"},
 	{0, "--addresses", "A", KEY("addresses"), false,
 	 "addresses of frames: exact, function (one for each function) or "
 	 "auto (default)"},

@@ -48,7 +48,8 @@ static bool has_addresses_by_function(const struct targets *ts, const struct sec
 		return true;
 	case ADDRESSES_AUTO:
 		return strcmp(c->platform, "native") == 0 &&
-		       ts->state->options.config.symbols != UNWIND_SYMBOLS_LINES &&
+		       (ts->state->options.config.symbols != UNWIND_SYMBOLS_LINES ||
+			ts->state->options.lines_for_files) &&
 		       !delivery_has_files(ts->delivery);
 	}
 	return false;
@@ -63,6 +64,7 @@ static void open_session(struct targets *ts, struct run *run)
 		.pid = run->pid,
 		.max_frames = ts->state->options.config.max_frames,
 		.symbols = (uint32_t)ts->state->options.config.symbols,
+		.lines_for_files = ts->state->options.lines_for_files,
 		.environment_given = c->environment_given,
 		.by_function = has_addresses_by_function(ts, c),
 		.cpu_only = ts->state->options.config.mode == MODE_CPU,

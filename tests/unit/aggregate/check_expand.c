@@ -47,7 +47,6 @@ static void set_up(void)
 	};
 	stacks_init(&s, 0);
 	lookup_init(&l, 0);
-	l.inlined_too = true;
 	p = (struct profile){.samples = samples};
 }
 
@@ -144,14 +143,6 @@ TEST(nothing_is_inlined)
 	ck_assert_ptr_eq(p.nodes, s.nodes);
 	ck_assert_uint_eq(samples[1].node, PROFILE_NONE);
 	check_stack(0, "plain ?:0, main /src/main.c:10");
-}
-
-TEST(inlined_functions_are_not_requested)
-{
-	l.inlined_too = false;
-	ADD(0x1110, 0x1020);
-	expand();
-	check_stack(0, "outer /src/c.c:3, main /src/main.c:10");
 }
 
 /* Stacks that would exceed the server's limit are not expanded. */

@@ -83,6 +83,32 @@ static void check_table(size_t max_rows, const char *name)
 
 FIXTURE(set_up, tear_down)
 
+/* The innermost inlined function is the leaf; each function has a total, once for each stack. */
+TEST(inlined_functions_have_rows)
+{
+	static const struct profile_frame inlined[] = {
+		{.function = "inner", .package = "/opt/app"},
+		{.function = "between", .package = "/opt/app"},
+	};
+	struct profile_lines lines[64] = {{0}};
+	char *text;
+
+	spend("ba", 3 * S, PROFILE_RUNNING);
+	spend("a", 1 * S, PROFILE_WAITING);
+	name_frames();
+	/* Both functions were inlined into the leaf b, and one into a. */
+	for (size_t i = 0; i < stacks.n_frames; i++)
+		lines[i] = frames[i].function[0] == 'b' ? (struct profile_lines){0, 2, NULL, 0}
+							: (struct profile_lines){1, 1, NULL, 0};
+	OK(functions_add_inlined(&functions, &stacks, frames, lines, inlined, 2));
+	text = table(8);
+	HAS(text, "     3.00 s  100.0%     3.00 s  100.0%          -  inner  ");
+	HAS(text, "          -             3.00 s  100.0%     1.00 s  between  ");
+	HAS(text, "          -             3.00 s  100.0%          -  a  ");
+	HAS(text, "          -             3.00 s  100.0%          -  b  ");
+	free(text);
+}
+
 TEST(shares)
 {
 	spend("am", 7 * S, PROFILE_RUNNING);

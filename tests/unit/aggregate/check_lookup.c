@@ -253,7 +253,6 @@ TEST(sources_by_function)
 	space.lines = lines;
 	space.n_lines = array_size(lines);
 	l.by_function = true;
-	l.inlined_too = true;
 	ADD(0x10110, 0x10040);
 	ADD(0x10000, 0x10040);
 	finish();
@@ -272,6 +271,66 @@ TEST(sources_by_function)
 	ck_assert_uint_eq(l.inlined[0].addr, 0x10001);
 	ck_assert_str_eq(l.inlined[0].file, "/in.h");
 	ck_assert_uint_eq(l.inlined[0].line, 0);
+}
+
+/* The frames stay as they are without lines; l.lines has the lines and the inlined functions. */
+TEST(lines_for_files)
+{
+	static const struct fake_lines lines[] = {
+		{0x10000, 0x10080, 2, {{"in", "/in.h", 5}, {"main", "/a.c", 2}}},
+		{0x10101, 0x10200, 1, {{"work", "/b.c", 9}}},
+	};
+	size_t seen = 0;
+
+	space.lines = lines;
+	space.n_lines = array_size(lines);
+	l.lines_for_files = true;
+	l.inlined_for_files = true;
+	ADD(0x10110, 0x10040);
+	finish();
+	for (size_t i = 0; i < l.n_frames; i++) {
+		const bool is_main = l.frames[i].addr == 0x10040;
+
+		seen += is_main;
+		ck_assert_ptr_null(l.frames[i].file);
+		ck_assert_uint_eq(l.frames[i].line, 0);
+		ck_assert_str_eq(l.lines[i].file, is_main ? "/a.c" : "/b.c");
+		ck_assert_uint_eq(l.lines[i].line, is_main ? 2 : 9);
+		ck_assert_uint_eq(l.lines[i].n, is_main);
+		if (!is_main)
+			continue;
+		ck_assert_str_eq(l.inlined[l.lines[i].first].function, "in");
+		ck_assert_str_eq(l.inlined[l.lines[i].first].file, "/in.h");
+		ck_assert_uint_eq(l.inlined[l.lines[i].first].line, 5);
+		ck_assert_str_eq(l.inlined[l.lines[i].first].package, "/opt/app");
+	}
+	ck_assert_uint_eq(seen, 1);
+}
+
+/* What only files have takes no room from what the server gets. */
+TEST(lines_for_files_have_a_limit_of_their_own)
+{
+	static char file[4001];
+	const struct fake_lines endless = {0, UINT64_MAX, 2, {{file, file, 1}, {"f", file, 1}}};
+	size_t with_file = 0, named = 0;
+
+	memset(file, '\n', sizeof(file) - 1);
+	space.lines = &endless;
+	space.n_lines = 1;
+	l.lines_for_files = true;
+	l.inlined_for_files = true;
+	for (uint64_t i = 0; i < 200; i++)
+		ADD(0x10001 + i, 0x10001 + i, 0x10001 + i);
+	finish();
+	for (size_t i = 0; i < l.n_frames; i++) {
+		with_file += l.lines[i].file != NULL;
+		named += l.frames[i].function != NULL && l.frames[i].package != NULL;
+	}
+	ck_assert_uint_gt(with_file, 0);
+	ck_assert_uint_lt(with_file, l.n_frames);
+	ck_assert_uint_eq(named, l.n_frames);
+	ck_assert_uint_le(l.file_payload_bytes, LOOKUP_FILE_PAYLOAD_MAX);
+	ck_assert_uint_gt(l.file_payload_bytes, LOOKUP_FILE_PAYLOAD_MAX / 2);
 }
 
 TEST(images_of_the_profile)

@@ -78,6 +78,105 @@ TEST(all_members_of_a_chunk_are_read)
 	ck_assert_ptr_null(chunk.samples);
 }
 
+TEST(inlined_functions_become_frames)
+{
+	OK(read_parts("[{\"function\":\"f\",\"instruction_addr\":\"0x10\",\"package\":\"/p\","
+		      "\"in_app\":true,\"abs_path\":\"/own.c\",\"lineno\":3,\"lines\":["
+		      "{\"function\":\"a\",\"file\":\"/a.h\",\"line\":1},{\"function\":\"b\"},{}]},"
+		      "{\"function\":\"g\",\"lines\":[{\"file\":\"/g.c\",\"line\":9}]}]",
+		      "[[0,1],[1]]", NULL, ",\"x\":0"));
+	ck_assert_uint_eq(chunk.n_frames, 4);
+	for (size_t i = 0; i < 3; i++) {
+		const struct import_frame *f = &chunk.frames[i];
+
+		ck_assert_uint_eq(chunk.stack_frames[i], i);
+		ck_assert_uint_eq(f->addr, 0x10);
+		ck_assert_str_eq(f->package, "/p");
+		ck_assert(f->in_app);
+	}
+	ck_assert_str_eq(chunk.frames[0].function, "a");
+	ck_assert_str_eq(chunk.frames[0].file, "/a.h");
+	ck_assert_uint_eq(chunk.frames[0].line, 1);
+	ck_assert_str_eq(chunk.frames[1].function, "b");
+	ck_assert_ptr_null(chunk.frames[1].file);
+	/* An empty element leaves the frame its own file and line. */
+	ck_assert_str_eq(chunk.frames[2].function, "f");
+	ck_assert_str_eq(chunk.frames[2].file, "/own.c");
+	ck_assert_uint_eq(chunk.frames[2].line, 3);
+	ck_assert_str_eq(chunk.frames[3].function, "g");
+	ck_assert_str_eq(chunk.frames[3].file, "/g.c");
+	ck_assert_uint_eq(chunk.stack_starts[1], 4);
+	ck_assert_uint_eq(chunk.stack_frames[4], 3);
+	import_chunk_fini(&chunk);
+}
+
+/* Inlined functions are left out where a stack would become too long. */
+TEST(inlined_functions_of_a_deep_stack)
+{
+	static char text[8 * IMPORT_STACK_FRAMES_MAX];
+	size_t n = (size_t)snprintf(
+		text, sizeof(text),
+		"{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_id\":\"b\",\"profile\":{"
+		"\"frames\":[{\"function\":\"f\",\"lines\":[{\"function\":\"a\"},{}]}],"
+		"\"samples\":[],\"stacks\":[[0");
+
+	for (size_t i = 0; i < IMPORT_STACK_FRAMES_MAX - 2; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ",0");
+	(void)snprintf(text + n, sizeof(text) - n, "]]}}");
+	OK(read_json(text));
+	ck_assert_uint_eq(chunk.stack_starts[1], IMPORT_STACK_FRAMES_MAX);
+	ck_assert_uint_eq(chunk.stack_frames[0], 0);
+	ck_assert_uint_eq(chunk.stack_frames[1], 1);
+	ck_assert_uint_eq(chunk.stack_frames[2], 1);
+	import_chunk_fini(&chunk);
+}
+
+TEST(lines_that_are_wrong_are_faults)
+{
+	static const char *const wrong[] = {
+		"[]", "{}", "1", "[1]", "[{\"function\":1}]", "[{\"file\":[]}]", "[{\"line\":-1}]"};
+	char frames[1024];
+	size_t n;
+
+	for (size_t i = 0; i < array_size(wrong); i++) {
+		(void)snprintf(frames, sizeof(frames), "[{\"function\":\"f\",\"lines\":%s}]",
+			       wrong[i]);
+		ck_assert_int_eq(read_parts(frames, "[[0]]", NULL, NULL), -EBADMSG);
+		HAS(fault.text, "profile.frames[0].");
+	}
+	n = (size_t)snprintf(frames, sizeof(frames), "[{\"lines\":[{}");
+	for (size_t i = 0; i < PROFILE_LINES_MAX; i++)
+		n += (size_t)snprintf(frames + n, sizeof(frames) - n, ",{}");
+	(void)snprintf(frames + n, sizeof(frames) - n, "]}]");
+	ck_assert_int_eq(read_parts(frames, "[[0]]", NULL, NULL), -EBADMSG);
+	HAS(fault.text, "too long");
+}
+
+/* Profilers of before the member looked for lines or not. */
+TEST(what_was_not_looked_for)
+{
+	static const struct {
+		const char *member;
+		bool lacks_lines;
+	} rows[] = {{"", false},
+		    {",\"symbols\":\"lines\"", false},
+		    {",\"symbols\":\"names\"", true},
+		    {",\"symbols\":\"none\"", true},
+		    {",\"symbols\":1", false}};
+
+	for (size_t i = 0; i < array_size(rows); i++) {
+		char text[512];
+
+		(void)snprintf(text, sizeof(text),
+			       "{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_id\":\"b\","
+			       "\"profile\":{\"frames\":[],\"stacks\":[],\"samples\":[]}%s}",
+			       rows[i].member);
+		OK(read_json(text));
+		ck_assert_int_eq(chunk.lacks_lines, rows[i].lacks_lines);
+		import_chunk_fini(&chunk);
+	}
+}
+
 TEST(samples_are_sorted)
 {
 	OK(read_parts(NULL, NULL,

@@ -314,6 +314,48 @@ TEST(a_payload_for_a_file_has_states_and_code_ids)
 	free(server);
 }
 
+/* The server gets neither lines nor inlined functions that are only for files. */
+TEST(only_files_have_lines)
+{
+	static const struct profile_frame inlined[] = {
+		{.function = "unused"},
+		{.function = "in\"ner", .file = "/src/in.h", .line = 7},
+		{.function = "no_file"},
+	};
+	/* Of frames 0, 1, 3 and 4; no sample uses frame 2. */
+	static const struct profile_lines lines[5] = {
+		{1, 2, "/src/main.c", 43}, {0, 0, "/src/libc.c", 0}, {0, 1, "/src/unused.c", 1},
+		{0, 0, NULL, 0},	   {1, 1, NULL, 0},
+	};
+	struct good_profile g;
+	size_t size;
+	char *text, *server;
+
+	good_profile_init(&g);
+	server = payload(&g.p, &size);
+	g.p.lines = lines;
+	g.p.inlined = inlined;
+	g.p.n_inlined = 3;
+	g.p.symbols = "lines";
+	text = payload(&g.p, &size);
+	ck_assert_str_eq(text, server);
+	free(text);
+	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
+	HAS(text, "\"lineno\":42,\"in_app\":true,\"lines\":["
+		  "{\"function\":\"in\\\"ner\",\"file\":\"/src/in.h\",\"line\":7},"
+		  "{\"function\":\"no_file\"},{\"file\":\"/src/main.c\",\"line\":43}]}");
+	HAS(text, "\"in_app\":false,\"lines\":[{\"file\":\"/src/libc.c\"}]}");
+	ck_assert_uint_eq(take_out(text, ",{}]}"), 1);
+	ck_assert_uint_eq(take_out(text, "\"lines\":["), 3);
+	ck_assert_uint_eq(take_out(text, ",\"symbols\":\"lines\""), 1);
+	LACKS(text, "unused");
+	free(text);
+	free(server);
+	/* A profile with an index that is out of range is refused. */
+	g.p.n_inlined = 2;
+	ck_assert_int_eq(profile_check(&g.p), PROFILE_BAD_INDEX);
+}
+
 /* The state is "running". */
 TEST(without_a_wait_the_first_sample_has_a_state)
 {
