@@ -33,7 +33,7 @@ import sanitized
 # Tests import the names of these modules from here.
 from patience import (PATIENCE_S, POLL_S, Failure, Skip, check, in_turns,
                       stretch, wait_for)
-from proc import (blocked, children, cpu_seconds, descriptors, exe_name,
+from proc import (blocked, children, cpu_seconds, descriptors, exe_name, in_call,
                   proc_status, proc_text, state, threads, tracer, wait_work)
 from programs import (ALL_LOST, BUILD, PR_SET_PDEATHSIG, ROOT, Envelope, Profd, Program,
                       Server, environment, filters_kill, libc)
@@ -41,7 +41,7 @@ from programs import (ALL_LOST, BUILD, PR_SET_PDEATHSIG, ROOT, Envelope, Profd, 
 __all__ = ['ALL_LOST', 'BUILD', 'Box', 'Envelope', 'Failure', 'PATIENCE_S', 'POLL_S',
            'PR_SET_CHILD_SUBREAPER', 'PR_SET_PDEATHSIG', 'Profd', 'ROOT',
            'Skip', 'blocked', 'check', 'children', 'cpu_seconds',
-           'descriptors', 'environment', 'exe_name', 'filters_kill', 'free_port', 'in_turns',
+           'descriptors', 'environment', 'exe_name', 'filters_kill', 'free_port', 'in_call', 'in_turns',
            'libc', 'main', 'proc_status', 'proc_text', 'state', 'stretch',
            'threads', 'tracer', 'wait_for', 'wait_work']
 

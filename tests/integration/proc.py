@@ -59,15 +59,25 @@ def children(pid):
     return sorted(c for c in found if state(c) not in ('', 'Z'))
 
 
-# read, poll, nanosleep, futex, clock_nanosleep, and restart_syscall, which
-# stands for those of them that were stopped. Numbers of 64-bit x86.
-WAITS = ('0', '7', '35', '202', '230', '219')
+# The numbers of system calls. poll(3) calls ppoll on aarch64. restart_syscall stands for waits that
+# were stopped.
+CALLS = {
+    'x86_64': {'read': 0, 'write': 1, 'poll': 7, 'nanosleep': 35, 'futex': 202,
+               'clock_nanosleep': 230, 'restart_syscall': 219},
+    'aarch64': {'read': 63, 'write': 64, 'poll': 73, 'nanosleep': 101, 'futex': 98,
+                'clock_nanosleep': 115, 'restart_syscall': 128},
+}[os.uname().machine]
+
+
+def in_call(tid, *names):
+    """Returns true if the thread is blocked in one of these calls."""
+    return proc_text(tid, 'syscall').split()[:1] in [[str(CALLS[name])] for name in names]
 
 
 def blocked(tid):
-    """Returns true if the thread waits in one of these calls, and not for a
-    page or for a lock of the kernel on its way there."""
-    return proc_text(tid, 'syscall').split()[:1] in [[call] for call in WAITS]
+    """Returns true if the thread waits in a system call, and not for a page or for a lock of the
+    kernel on its way there."""
+    return in_call(tid, *(CALLS.keys() - {'write'}))
 
 
 def descriptors(pid):

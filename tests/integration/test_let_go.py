@@ -17,6 +17,7 @@ import life
 import stranger
 from account import check_sums
 from harness import check, wait_for
+from proc import CALLS
 from progress import Progress
 from test_control import listening
 
@@ -165,7 +166,7 @@ def rest_of(pid):
     """Returns how many bytes the current write has left; 0: no write is under
     way."""
     words = harness.proc_text(pid, 'syscall').split()
-    return int(words[3], 16) if len(words) > 4 and words[0] == '1' else 0
+    return int(words[3], 16) if len(words) > 4 and words[0] == str(CALLS['write']) else 0
 
 
 def until_in_a_rest(writer, reader):

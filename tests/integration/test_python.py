@@ -9,7 +9,6 @@ from harness import Skip, check
 from layout import Layout
 
 PYTHON = '/usr/bin/python3'
-CLOCK_NANOSLEEP = '230'
 
 PROGRAM = '''
 import threading, time
@@ -37,8 +36,7 @@ def test_python(box):
     python.wait_line('ready')
     # No thread is starting or waits for the interpreter's lock.
     harness.wait_for(lambda: [t for t in harness.threads(python.pid) if
-                              harness.proc_text(t, 'syscall').split()[:1] ==
-                              [CLOCK_NANOSLEEP]], 'one that sleeps')
+                              harness.in_call(t, 'clock_nanosleep')], 'one that sleeps')
     layout = Layout(python.pid)
     profd = box.profile([python], work=0.5)
     check(python.running(), f'python has ended: {python.stderr}')

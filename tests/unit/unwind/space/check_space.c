@@ -81,6 +81,8 @@ static void read_maps_of_moved_text(const char *memory, uint64_t shift)
 	free(text);
 }
 
+static struct unwind_stack stack;
+
 static void set_up(void)
 {
 	const char *args[] = {"nanosleep", NULL};
@@ -107,10 +109,14 @@ static void tear_down(void)
 
 static enum unwind_end walk(void)
 {
-	static struct unwind_stack stack;
-
 	OK(unwind_walk(space, sample, sample_size, 64, &stack));
 	return stack.end;
+}
+
+/* Without its files, a stack that has frame pointers can be guessed to the root. */
+static bool is_whole(void)
+{
+	return walk() == UNWIND_END_ROOT && !stack.has_heuristic;
 }
 
 static void check_leaf_has_a_name(void)
@@ -146,32 +152,32 @@ TEST(a_refused_file_is_requested_again_with_the_next_maps)
 	size_t before;
 
 	refused = true;
-	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert(!is_whole());
 	before = n_requests;
 	ck_assert_uint_gt(before, 0);
 	refused = false;
 	/* The next sample causes no request. */
-	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert(!is_whole());
 	ck_assert_uint_eq(n_requests, before);
 	/* New maps do. */
 	read_maps();
-	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	ck_assert(is_whole());
 	check_leaf_has_a_name();
 }
 
 TEST(a_lost_file_is_requested_again_with_the_next_maps)
 {
-	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	ck_assert(is_whole());
 	/* The cache drops the images to make room for others. */
 	for (size_t i = 0; i < cache->n; i++)
 		image_drop(cache->images[i]);
 	cache->generation++;
 	refused = true;
-	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert(!is_whole());
 	refused = false;
-	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert(!is_whole());
 	read_maps();
-	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	ck_assert(is_whole());
 	check_leaf_has_a_name();
 }
 
@@ -193,7 +199,7 @@ TEST(the_start_of_a_function_is_that_of_its_fde)
 	ck_assert_uint_eq(again, start);
 	/* The file's header has no code. */
 	ck_assert_int_eq(unwind_function_at(space, space->maps.v[0].start - 1, &start), -ENOENT);
-	ck_assert_uint_eq(unwind_after_call(start), start + 1);
+	ck_assert_uint_eq(unwind_after_call(start), start + CPU_PC_STEP);
 }
 
 /* Text in huge pages, or in shared memory, at its own place: names, CFI and debug_meta stay. */
@@ -207,7 +213,7 @@ TESTS(text_in_other_memory_belongs_to_its_file, array_size(other_memory))
 	ck_assert_ptr_nonnull(path);
 	before.path = path;
 	read_maps_of_moved_text(other_memory[_i], 0);
-	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	ck_assert(is_whole());
 	check_leaf_has_a_name();
 	OK(unwind_image_at(space, sample->regs[CPU_PC], &after));
 	ck_assert_str_eq(after.path, path);
@@ -238,16 +244,16 @@ TEST(the_file_of_text_in_other_memory_is_kept)
 
 	refused = true;
 	read_maps_of_moved_text(other_memory[0], 0);
-	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert(!is_whole());
 	refused = false;
 	read_maps_of_moved_text(other_memory[0], 0);
-	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	ck_assert(is_whole());
 	before = n_requests;
 	read_maps_of_moved_text(other_memory[0], 0);
-	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	ck_assert(is_whole());
 	check_leaf_has_a_name();
 	ck_assert_uint_eq(n_requests, before);
 	/* The mappings of the file that told the image are gone. */
 	read_maps_of_moved_text(other_memory[0], 4096);
-	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert(!is_whole());
 }
