@@ -235,6 +235,7 @@ $(B)/obj/%.o: %.c Makefile $(B)/flags
 	$(compile)
 
 include tests/tests.mk
+include tests/aarch64/aarch64.mk
 include systemd/install.mk
 
 clean:

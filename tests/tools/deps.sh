@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs missing dependencies of a make target.
-# Usage: deps.sh build|demo|test|analyze|bench|deb|package|pictures
+# Usage: deps.sh build|demo|test|aarch64|analyze|bench|deb|package|pictures
 #
 # With apt-get (Debian, Ubuntu) the commands are printed before they run. Without
 # apt-get the missing programs and libraries are listed. If nothing is missing,
@@ -25,6 +25,9 @@ demo='redis-tools'
 test='check g++ clang libclang-rt-14-dev clang-format clang-tidy cppcheck binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
 	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1 tmux'
+
+# make check-aarch64, in addition to make check. clang and binutils are of make check.
+aarch64='qemu-system-arm qemu-user mmdebstrap gcc-aarch64-linux-gnu g++-aarch64-linux-gnu cpio'
 
 # make valgrind, in addition to make check.
 analyze='valgrind'
@@ -51,13 +54,14 @@ case ${1-} in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;
 test) packages="$build $demo $test" ;;
+aarch64) packages="$build $demo $test $aarch64" ;;
 analyze) packages="$build $demo $test $analyze" ;;
 bench) packages="$build $bench" ;;
 deb) packages="$build $deb" ;;
 package) packages="$build $deb $test $package" ;;
 pictures) packages="$build $pictures" ;;
 *)
-	echo "usage: $0 build|demo|test|analyze|bench|deb|package|pictures" >&2
+	echo "usage: $0 build|demo|test|aarch64|analyze|bench|deb|package|pictures" >&2
 	exit 2
 	;;
 esac

@@ -31,7 +31,7 @@ import time
 
 # No test takes a minute on free processors, but a virtual machine may get a
 # twentieth of them. The limit ends a test that hangs.
-LIMIT_S = 900
+LIMIT_S = int(os.environ.get('LIMIT_S') or 900)
 # From SIGTERM to SIGKILL.
 GRACE_S = 10
 # The last lines of the output say what failed.
@@ -44,6 +44,8 @@ SKIPPED = 77
 ALONE = re.compile('Runs alone: ')
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A command that runs tests for another processor.
+RUNNER = os.environ.get('RUNNER', '').split()
 BUILD = os.environ.setdefault('BUILD', 'build')
 # A test that runs out of memory on purpose is no error of AddressSanitizer.
 os.environ['ASAN_OPTIONS'] = 'allocator_may_return_null=1'
@@ -79,7 +81,7 @@ class Test:
         with open(self.log, 'wb') as log:
             # In a process group of its own, which end() signals as a whole.
             self.process = subprocess.Popen(
-                [os.path.abspath(self.path)], stdin=subprocess.DEVNULL,
+                [*RUNNER, os.path.abspath(self.path)], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, process_group=0, env=self.env)
         self.pidfd = os.pidfd_open(self.process.pid)
         self.started = time.monotonic()

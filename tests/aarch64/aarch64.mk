@@ -1,0 +1,39 @@
+# Tests for aarch64, in emulated machines (prepare.sh, run.py). The machine's root is the sysroot of
+# the cross compiler.
+MACHINE_DIR = $(B)/arm64-machine
+CROSS_B = $(B)/arm64
+SYSROOT = $(abspath $(MACHINE_DIR))/root
+CROSS_PKG = $(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig:$(SYSROOT)/usr/share/pkgconfig
+CROSS_CC = aarch64-linux-gnu-gcc --sysroot=$(SYSROOT)
+# Sources for which there is no musl-gcc, or no sanitizer of clang.
+LACKED = $(shell grep -l '^// cc: musl-gcc' tests/targets/*.c) \
+	$(wildcard tests/targets/leaks_*clang*.c) tests/unit/unwind/elf/check_leak_runtime.c
+CROSS = MACHINE=aarch64 B=$(CROSS_B) LACKING='$(LACKED)' \
+	PKG_CONFIG='PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(CROSS_PKG) pkg-config' \
+	CC='$(CROSS_CC)' GCC='$(CROSS_CC)' CXX='aarch64-linux-gnu-g++ --sysroot=$(SYSROOT)' \
+	CLANG='clang --target=aarch64-linux-gnu --sysroot=$(SYSROOT)' AR=aarch64-linux-gnu-ar \
+	LD=aarch64-linux-gnu-ld NM=aarch64-linux-gnu-nm OBJCOPY=aarch64-linux-gnu-objcopy
+
+# In the sub-make all of CHECKS are built for aarch64. Those in PURE start no other program.
+STARTS_TARGETS = $(patsubst tests/unit/%.c,$(B)/tests/%, \
+	$(shell grep -lE 'record\.h|suite_target' $(UNIT_SOURCES)))
+PURE = $(filter-out $(STARTS_TARGETS) %/check_ipc, \
+	$(filter $(addprefix $(B)/tests/,base/% aggregate/% proto/% import/% export/% unwind/%),$(CHECKS)))
+IN_MACHINE = $(filter $(addprefix $(B)/tests/,base/% capture/% daemon/% unwind/%), \
+	$(filter-out $(PURE),$(CHECKS)))
+AARCH64_SCRIPTS = $(patsubst %,tests/integration/test_%.py,children command deaths discovery \
+	job_control let_go life_execs life_family life_signals spool stacks transparency_calls \
+	transparency_lengths zoo)
+
+check-aarch64: RUN = aarch64-run
+check-aarch64:
+	$(Q)BUILD=$(B) tests/tools/deps.sh aarch64
+	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(CROSS) built
+	$(Q)$(MAKE) --no-print-directory $(CROSS) $(RUN)
+
+aarch64-run:
+	$(Q)tests/aarch64/run.py $(SYSROOT)/.. $(B) --user $(PURE) \
+		--fast $(IN_MACHINE) $(AARCH64_SCRIPTS) --absent $(NOT_HERE)
+
+.PHONY: check-aarch64 aarch64-run
