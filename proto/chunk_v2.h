@@ -18,8 +18,8 @@
 /*
  * The reader of the payload. A payload for a file is the payload for the server with members added
  * that the server does not know: "state" of samples (PROFILE_STATE_WAITING), "lines" of frames
- * (PROFILE_LINES), "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and "code_id" of
- * images that have a build-id. It also has the samples that separate a ready time from a wait
+ * (PROFILE_LINES), "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and "code_id"
+ * of images that have a build-id. It also has the samples that separate a ready time from a wait
  * (profile_sample.is_for_files).
  */
 enum chunk_v2_reader {
