@@ -49,6 +49,8 @@ HARDENING = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
 MACHINE ?= $(shell uname -m)
 ifeq ($(MACHINE),x86_64)
 HARDENING += -fcf-protection
+else ifeq ($(MACHINE),aarch64)
+HARDENING += -mbranch-protection=standard
 endif
 ifeq ($(CI),true)
 WERROR ?= 1
