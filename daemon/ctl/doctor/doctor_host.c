@@ -47,9 +47,10 @@ static void check_kernel(struct doctor *d)
 			   "Linux %s is too old: 5.10 or newer is needed", name.release);
 	else
 		doctor_say(d, FINDING_OK, "kernel", "Linux %s", name.release);
-	if (strcmp(name.machine, "x86_64") != 0)
+	if (strcmp(name.machine, "x86_64") != 0 && strcmp(name.machine, "aarch64") != 0)
 		doctor_say(d, FINDING_FAULT, "processor",
-			   "%s: only programs for x86_64 can be profiled", name.machine);
+			   "%s: only programs for x86_64 and aarch64 can be profiled",
+			   name.machine);
 }
 
 /* Returns the capabilities of the daemon if it has reported them, else those of this process. */
