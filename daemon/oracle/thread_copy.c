@@ -77,7 +77,7 @@ bool thread_release_late(struct thread_stop *stop)
 void thread_release(const struct thread_stop *stop)
 {
 	const uint32_t tid = (uint32_t)stop->tid;
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 
 	/* Restarts a system call that the stop, or an ignored signal, has interrupted. */
 	if (arch_get_regs(tid, &regs) == 0) {
@@ -131,7 +131,7 @@ size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint
 int thread_copy_stopped(const struct live *l, const struct thread_stop *stop, uint64_t second,
 			struct record_sample *record, size_t *ret_size)
 {
-	struct user_regs_struct raw;
+	struct arch_regs raw;
 	uint64_t regs[ARCH_REGS];
 	int r = arch_get_regs((uint32_t)stop->tid, &raw);
 

@@ -13,7 +13,7 @@
  * often, it may be in another wait. One case cannot be distinguished: the thread has left one wait,
  * and the signal came just before it entered the next wait at the same place.
  */
-static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_struct *raw)
+static bool is_in_the_same_wait(const struct thread *th, const struct arch_regs *raw)
 {
 	struct activity_mark mark;
 	uint64_t regs[ARCH_REGS];
@@ -25,8 +25,7 @@ static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_
 	       regs[ARCH_PC] == th->sleep.place.pc;
 }
 
-uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
-			     uint64_t now_ns)
+uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *raw, uint64_t now_ns)
 {
 	if (th->resumed.state != RESUME_NONE)
 		return th->resumed.since_ns;

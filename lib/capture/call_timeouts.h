@@ -9,7 +9,6 @@
 #define LIB_CAPTURE_CALL_TIMEOUTS_H
 
 #include <stdint.h>
-#include <sys/user.h>
 
 #include "lib/capture/state.h"
 
@@ -18,8 +17,7 @@
  * that the stop interrupted. This is an estimate: not before the call began, and at most now_ns.
  * raw: the thread's registers.
  */
-uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
-			     uint64_t now_ns);
+uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *raw, uint64_t now_ns);
 
 /* Call this after each stop: watches the timeout of the thread's resumed call, if it has one. */
 void call_timeouts_watch(const struct thread *th);

@@ -62,6 +62,7 @@ void counters_add(struct capture_counters *sum, const struct capture_counters *m
 	sum->stops += more->stops;
 	sum->event_stops += more->event_stops;
 	sum->rewritten += more->rewritten;
+	sum->unrepaired += more->unrepaired;
 	sum->continued += more->continued;
 	sum->cost_ns += more->cost_ns;
 	sum->running_ns += more->running_ns;

@@ -51,8 +51,10 @@ struct capture_counters {
 	uint64_t stops;		   /* of threads, by interrupts of capture */
 	uint64_t event_stops;	   /* all other stops: for clone, exec, signals, group-stops */
 	uint64_t rewritten;	   /* interrupted calls that were made to restart */
-	uint64_t continued;	   /* partial transfers that were resumed */
-	uint64_t cost_ns;	   /* time that capture spent on this target */
+	/* Interrupted calls that fail with EINTR because their first argument is lost (aarch64). */
+	uint64_t unrepaired;
+	uint64_t continued; /* partial transfers that were resumed */
+	uint64_t cost_ns;   /* time that capture spent on this target */
 	/* For how long all threads together were told as running, and as ready. */
 	uint64_t running_ns, ready_ns;
 	/*

@@ -15,6 +15,7 @@
 #include "lib/capture/state.h"
 #include "lib/capture/stop.h"
 #include "lib/capture/tracees.h"
+#include "lib/capture/waits.h"
 
 /*
  * An interrupted thread that neither stops nor blocks for this long counts as missed. With 64
@@ -48,25 +49,20 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 			  const struct activity_place *place, const struct activity_mark *mark)
 {
 	uint64_t regs[ARCH_REGS] = {0};
-	uint64_t known = activity_regs(place, regs);
+	const uint64_t recalled = waits_recall(th, place, regs);
+	const uint64_t known = activity_regs(place, regs) | recalled;
+	const uint32_t flags = recalled != 0 ? SAMPLE_REMEMBERED : 0;
 	struct record_sample *record;
 	struct activity_place place_after;
 	struct activity_mark after;
-	uint32_t flags = 0;
 	bool unchanged;
 	size_t size;
 	int r;
 
-	if (th->stop.place_known && same_place(&th->stop.place, place)) {
-		for (unsigned int i = 0; i < ARCH_REGS; i++)
-			if (ARCH_CALLEE_SAVED & (1u << i))
-				regs[i] = th->stop.regs[i];
-		known |= ARCH_CALLEE_SAVED;
-		flags |= SAMPLE_REMEMBERED;
-	}
 	r = record_begin_sample(th, tick, time_ns, regs, known, flags, &record, &size);
 	if (r < 0)
 		return r;
+	waits_check(th, record);
 	if (mark != NULL)
 		unchanged = activity_mark(&th->activity, &after) && activity_same(&after, mark);
 	else
@@ -273,6 +269,18 @@ static void was_ready(struct thread *th, const struct covered_ticks *covered)
 	th->target->counters->repeated += covered->ticks;
 }
 
+/*
+ * Returns true if a blocked thread is interrupted although it has not run. Outside of a call, as in
+ * a page fault, a function without a frame may have its return address in a register only.
+ */
+static bool needs_stop(struct thread *th, const struct activity_place *place)
+{
+	if (place->call < 0)
+		return ARCH_LINK_REGISTER;
+	waits_seen(th, place);
+	return waits_need_stop(th, place);
+}
+
 /* Looks at a thread that is awake and not interrupted. */
 static void look_at(struct thread *th, uint64_t ticks, const struct covered_ticks *covered)
 {
@@ -332,6 +340,10 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		case ACTIVITY_WAITED:
 		case ACTIVITY_MAY_HAVE_RUN:
 			break;
+		}
+		if (needs_stop(th, &place)) {
+			interrupt(th, covered, &place);
+			return;
 		}
 		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
 				   th->look.known ? &th->look.mark : NULL);

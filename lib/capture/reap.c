@@ -70,14 +70,14 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status, i
 static void first_stop(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
 	struct traced_process *t = target_of_thread(c, tid);
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 	struct thread *th;
 	uint64_t pointer = 0;
 
 	if (status != TRACEE_GROUP_STOP && arch_get_regs(tid, &regs) == 0) {
 		if (repair_call(tid, &regs, signal) && t != NULL)
 			t->counters->rewritten++;
-		pointer = arch_thread_pointer(&regs);
+		pointer = arch_thread_pointer(tid, &regs);
 	}
 	if (t == NULL && c->options.born != NULL) {
 		follow(c, tid, status, signal);
@@ -106,7 +106,7 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 static void go_on_after_exec(struct capture *c, uint32_t tid)
 {
 	struct traced_process *t = targets_find(c, (int32_t)tid);
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 
 	if (t == NULL && c->options.born != NULL) {
 		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);

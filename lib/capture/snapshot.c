@@ -35,7 +35,7 @@ static void take_stack(struct record_sample *record, int pagemap_fd, struct memo
 {
 	const bool ends = plan->known.top != 0;
 	const size_t hole_max = ends ? MEMORY_PAGES_MAX : HOLE_PAGES_MAX;
-	uint64_t start = sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
+	uint64_t start = arch_stack_start(sp);
 	size_t want = plan->size;
 	ssize_t n = memory_read(pagemap_fd, seen, tid, start, record->stack, want, hole_max);
 

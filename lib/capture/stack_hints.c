@@ -25,18 +25,13 @@ void stack_hints_fini(struct stack_hints *s)
 	*s = (struct stack_hints){0};
 }
 
-static uint64_t stack_start(uint64_t sp)
-{
-	return sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
-}
-
 /*
  * Returns true if a thread with this stack pointer can be on a stack that ends at top, and the copy
  * can reach that end.
  */
 static bool may_end_at(uint64_t sp, uint64_t top)
 {
-	return top > sp && top - stack_start(sp) <= SAMPLE_STACK_MAX;
+	return top > sp && top - arch_stack_start(sp) <= SAMPLE_STACK_MAX;
 }
 
 static bool is_own(const struct stack_hints *s, uint64_t addr)
@@ -53,7 +48,7 @@ static uint64_t own_max(const struct stack_hints *s)
 /* Returns the same for the own stack. */
 static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
 {
-	return s->own_end > sp && s->own_end - stack_start(sp) <= own_max(s);
+	return s->own_end > sp && s->own_end - arch_stack_start(sp) <= own_max(s);
 }
 
 /* Returns true if the hint says that the reader needs the whole of a deep own stack. */
@@ -160,7 +155,7 @@ static void plan_by_guess(const struct stack_hints *s, const struct stack_hint *
 
 	ret->size = SAMPLE_STACK_MAX;
 	if (hint != NULL)
-		ret->size = (size_t)(hint->top - stack_start(sp));
+		ret->size = (size_t)(hint->top - arch_stack_start(sp));
 	else if (s->list != NULL && !on_own)
 		ret->size = OTHER_STACK_MAX;
 	if (hint != NULL)
@@ -193,5 +188,5 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret
 		plan_by_guess(s, hint, sp, ret);
 	}
 	if (ret->known.top != 0)
-		ret->size = (size_t)(ret->known.top - stack_start(sp));
+		ret->size = (size_t)(ret->known.top - arch_stack_start(sp));
 }

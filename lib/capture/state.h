@@ -170,6 +170,12 @@ struct settling {
 	bool cut; /* system calls are not resumed any more */
 };
 
+/* waits.h: stops of blocked threads for their registers. */
+struct traced_stops {
+	uint64_t since_ns;
+	unsigned int n; /* in the second from since_ns on */
+};
+
 /* crash.h: a thread is about to run its handler of a crash signal. */
 struct traced_crash {
 	struct capture_crash now; /* tid 0: there is none */
@@ -212,6 +218,7 @@ struct traced_process {
 	struct watch *watch;	  /* watch.h; NULL: no list */
 	struct settling settling; /* while phase is TRACED_DETACHING; crash.h sets cut, too */
 	struct traced_crash crash;
+	struct traced_stops stops;
 };
 
 /*

@@ -6,6 +6,7 @@
 
 #include "lib/capture/balance.h"
 #include "lib/capture/call_timeouts.h"
+#include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/record.h"
@@ -17,6 +18,7 @@
 #include "lib/capture/slow_memory.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
+#include "lib/capture/waits.h"
 
 void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how)
 {
@@ -72,7 +74,7 @@ static bool may_have_cut_a_call(const struct thread *th, enum stop_kind kind)
 }
 
 /* Makes an interrupted call return what it would have returned without capture. */
-static void repair_or_resume(struct thread *th, const struct user_regs_struct *raw,
+static void repair_or_resume(struct thread *th, const struct arch_regs *raw,
 			     const struct resume_stop *stop)
 {
 	struct capture_counters *counters = th->target->counters;
@@ -80,6 +82,10 @@ static void repair_or_resume(struct thread *th, const struct user_regs_struct *r
 
 	if (!arch_interrupted_call(raw, &nr, &result))
 		return;
+	if (!arch_knows_arguments(raw)) {
+		counters->unrepaired += syscall_restart_rule(nr, result) != RESTART_LEAVE;
+		return;
+	}
 	if (resume_wait(&th->resumed, stop))
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, stop->signal))
@@ -102,8 +108,8 @@ static bool stop_again(const struct thread *th)
 	return ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0;
 }
 
-static void handle_interrupted_call(struct thread *th, struct user_regs_struct *raw,
-				    enum stop_kind kind, int signal, uint64_t now_ns)
+static void handle_interrupted_call(struct thread *th, struct arch_regs *raw, enum stop_kind kind,
+				    int signal, uint64_t now_ns)
 {
 	struct resume_stop stop = {
 		.pid = th->target->pid,
@@ -131,25 +137,14 @@ static void handle_interrupted_call(struct thread *th, struct user_regs_struct *
 	 * resumed.interrupted.
 	 */
 	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
-	if (th->resumed.state == RESUME_NONE && (may_have_cut_a_call(th, kind) || cut_short))
+	if (th->resumed.state == RESUME_NONE && (may_have_cut_a_call(th, kind) || cut_short) &&
+	    !waits_has_failed(th, raw))
 		repair_or_resume(th, raw, &stop);
+	if (!ARCH_RESULT_RESTARTS && kind == STOP_SIGNAL && th->resumed.state == RESUME_NONE)
+		waits_failed(th, raw);
 	th->ended_resumed = false;
 	if (was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted)
 		th->ended_resumed = stop_again(th);
-}
-
-/* Keeps the registers for later samples of the same wait. */
-static void keep_registers(struct thread *th, const uint64_t *regs,
-			   const struct user_regs_struct *raw)
-{
-	long nr, result;
-
-	if (!arch_interrupted_call(raw, &nr, &result) || !syscall_was_waiting(result))
-		return;
-	th->stop.place_known = true;
-	th->stop.place =
-		(struct activity_place){.call = nr, .sp = regs[ARCH_SP], .pc = regs[ARCH_PC]};
-	memcpy(th->stop.regs, regs, sizeof(th->stop.regs));
 }
 
 /*
@@ -220,7 +215,7 @@ static uint32_t flags_of_state(struct thread *th, enum activity_at_tick state)
  * it could lack the interrupted stack, if that is neither the handler's nor the thread's own: Go
  * preempts goroutines by signals.
  */
-static void note_code(struct thread *th, const struct user_regs_struct *raw, enum stop_kind kind,
+static void note_code(struct thread *th, const struct arch_regs *raw, enum stop_kind kind,
 		      int signal)
 {
 	if (th->stop.signal == 0 || !arch_enters_handler(raw, th->stop.signal))
@@ -228,11 +223,23 @@ static void note_code(struct thread *th, const struct user_regs_struct *raw, enu
 	th->stop.signal = kind == STOP_SIGNAL ? signal : 0;
 }
 
-static int take_sample(struct thread *th, const struct user_regs_struct *raw,
-		       struct record_sample **ret, size_t *ret_size)
+static void note_pointer(struct thread *th, const struct arch_regs *raw)
+{
+	const uint64_t pointer = ARCH_POINTER_IN_REGS || th->pointer == 0
+					 ? arch_thread_pointer(th->tid, raw)
+					 : th->pointer;
+
+	record_pointer(th, pointer, th->pending.tick, th->pending.ns);
+	stack_hints_set_own_end(&th->stack.hints, pointer);
+}
+
+static int take_sample(struct thread *th, const struct arch_regs *raw, struct record_sample **ret,
+		       size_t *ret_size)
 {
 	const uint64_t *regs = th->stop.code;
 	long nr, result;
+	bool kept;
+	int r;
 
 	th->stop.in_call = arch_in_call(raw);
 	th->stop.woken = th->stop.waited = false;
@@ -246,14 +253,16 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	} else {
 		th->stop.known = false;
 	}
-	keep_registers(th, regs, raw);
+	kept = waits_keep(th, raw, regs);
 	/* The reader has lost the thread's state since the interrupt. */
 	if (!record_knows(th))
 		return -ENOBUFS;
-	record_pointer(th, arch_thread_pointer(raw), th->pending.tick, th->pending.ns);
-	stack_hints_set_own_end(&th->stack.hints, arch_thread_pointer(raw));
-	return record_begin_sample(th, th->pending.tick, th->pending.ns, regs, ARCH_REGS_ALL, 0,
-				   ret, ret_size);
+	note_pointer(th, raw);
+	r = record_begin_sample(th, th->pending.tick, th->pending.ns, regs, ARCH_REGS_ALL, 0, ret,
+				ret_size);
+	if (r == 0 && kept)
+		waits_keep_words(th, *ret);
+	return r;
 }
 
 /*
@@ -365,6 +374,28 @@ static void note_kind(struct thread *th, enum stop_kind kind, int signal)
 	}
 }
 
+/*
+ * Reads the registers of the stopped thread, and completes them by the code around its pc, and by
+ * what is known of its wait.
+ */
+static int get_regs(struct thread *th, struct arch_regs *ret)
+{
+	uint8_t code[ARCH_CODE_BYTES + 1];
+	uint64_t regs[ARCH_REGS];
+	int r = arch_get_regs(th->tid, ret);
+
+	if (r < 0 || ARCH_CODE_BYTES == 0)
+		return r;
+	arch_to_dwarf(ret, regs);
+	if (memory_read(th->target->pagemap_fd, NULL, (int32_t)th->tid,
+			regs[ARCH_PC] - ARCH_CODE_BEFORE, code, ARCH_CODE_BYTES,
+			0) != ARCH_CODE_BYTES)
+		return 0;
+	arch_find_call(ret, code);
+	waits_find_argument(th, ret);
+	return 0;
+}
+
 void stop_handle(struct thread *th, enum tracee_status status, int signal)
 {
 	struct traced_process *t = th->target;
@@ -375,14 +406,14 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	const bool owes_repair = may_have_cut_a_call(th, kind) ||
 				 th->resumed.state != RESUME_NONE || th->ended_resumed;
 	struct record_sample *record = NULL;
-	struct user_regs_struct raw;
+	struct arch_regs raw;
 	size_t size = 0;
 	int r = 0;
 
 	th->stop.ns = since_ns;
 	options->beat->touching = t->id;
 	if (owes_sample || owes_repair)
-		r = arch_get_regs(th->tid, &raw);
+		r = get_regs(th, &raw);
 	if (r == 0 && owes_repair)
 		handle_interrupted_call(th, &raw, kind, signal, since_ns);
 	call_timeouts_watch(th);

@@ -109,10 +109,28 @@ struct thread_stop {
 	 */
 	uint64_t code[ARCH_REGS];
 	int signal; /* the last stop delivered this signal, and code is valid; else 0 */
+};
+
+/* The words at sp by which waits.h recognises the caller of a function without a frame. */
+#define WAITS_WORDS 2
+
+/* waits.h */
+struct thread_waits {
 	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
 	bool place_known;
 	struct activity_place place;
 	uint64_t regs[ARCH_REGS];
+	bool first_known; /* the place has the first argument */
+	uint64_t words[WAITS_WORDS];
+	/* The unwinder lacks the registers of a thread that is blocked at this sp and pc. */
+	bool requested;
+	uint64_t requested_sp, requested_pc;
+	/* The thread's time slices (struct activity_mark) before it was last stopped for that. */
+	bool was_stopped;
+	uint64_t stopped_slices;
+	/* A signal with a handler has ended a call here, and the call may be about to return. */
+	bool failed;
+	struct activity_place failed_at;
 };
 
 /*
@@ -173,6 +191,7 @@ struct thread {
 	struct thread_look look;
 	struct thread_balance balance;
 	struct thread_stop stop;
+	struct thread_waits waits;
 	struct thread_stack stack;
 	struct thread_reader reader;
 	/* thread_pointer.h: the thread pointer; 0: not known. */

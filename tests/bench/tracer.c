@@ -1,7 +1,6 @@
 #include "tests/bench/tracer.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -102,28 +101,26 @@ void tracer_raise_priority(void)
 		(void)fprintf(stderr, "SCHED_FIFO: %s\n", strerror(errno));
 }
 
-static uint64_t stack_pointer(const struct user_regs_struct *regs)
+static uint64_t stack_pointer(const struct arch_regs *regs)
 {
-#if defined(__x86_64__)
-	return regs->rsp;
-#else
-	return regs->sp;
-#endif
+	uint64_t dwarf[ARCH_REGS];
+
+	arch_to_dwarf(regs, dwarf);
+	return dwarf[ARCH_SP];
 }
 
 void tracer_sample(struct tracer *tracer, pid_t tid)
 {
 	static __thread uint8_t stack[STACK_MAX];
-	struct user_regs_struct regs;
-	struct iovec iov = {.iov_base = &regs, .iov_len = sizeof(regs)};
+	struct arch_regs regs;
 	uint64_t sp, top, n;
 	struct iovec local = {.iov_base = stack}, remote;
 	ssize_t got;
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) < 0)
+	if (arch_get_regs((uint32_t)tid, &regs) < 0)
 		return;
 	sp = stack_pointer(&regs) - ARCH_RED_ZONE;
-	top = arch_thread_pointer(&regs);
+	top = arch_thread_pointer((uint32_t)tid, &regs);
 	n = top > sp ? min_u64(top - sp, STACK_MAX) : STACK_MAX;
 	local.iov_len = (size_t)n;
 	remote.iov_base = (void *)(uintptr_t)sp;

@@ -248,7 +248,7 @@ static bool can_step(const struct differ *d, const struct thread_stop *stop)
 #else
 	static const uint8_t syscall_code[] = {0x01, 0x00, 0x00, 0xd4}; /* svc #0 */
 #endif
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 	uint64_t dwarf[ARCH_REGS];
 	uint8_t code[sizeof(syscall_code)] = {0};
 	struct iovec local = {code, sizeof(code)};

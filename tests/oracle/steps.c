@@ -92,7 +92,7 @@ static int step_through_loop(struct live *l, struct thread_stop *stop, const cha
 	int r = 0;
 
 	for (unsigned long i = 0; r == 0 && i < STEPS_MAX; i++) {
-		struct user_regs_struct regs;
+		struct arch_regs regs;
 		uint64_t dwarf[ARCH_REGS];
 		uint64_t offset;
 		const char *name;

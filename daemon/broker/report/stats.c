@@ -118,11 +118,12 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 	fprintf(out,
 		"  \"stops\": %llu, \"event_stops\": %llu, \"rewritten\": "
 		"%llu, \"continued\": %llu,\n"
+		"  \"unrepaired\": %llu,\n"
 		"  \"stop_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": "
 		"%.1f},\n",
 		(unsigned long long)c->stops, (unsigned long long)c->event_stops,
 		(unsigned long long)c->rewritten, (unsigned long long)c->continued,
-		(double)counters_pause_percentile(c, 0.50) / 1e3,
+		(unsigned long long)c->unrepaired, (double)counters_pause_percentile(c, 0.50) / 1e3,
 		(double)counters_pause_percentile(c, 0.99) / 1e3, (double)c->pause_max_ns / 1e3);
 	fprintf(out,
 		"  \"crashes\": {\"left\": %llu, \"traced\": %llu},\n"

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/ptrace/arch.h"
@@ -142,7 +143,6 @@ enum activity_state activity_parse(const char *line, struct activity_place *ret_
 	struct activity_place place = {0};
 	const char *at = line;
 	uint64_t number;
-	int skip;
 
 	if (strncmp(line, "running", 7) == 0)
 		return ACTIVITY_RUNNING;
@@ -151,11 +151,8 @@ enum activity_state activity_parse(const char *line, struct activity_place *ret_
 	at = take_decimal(at, &number);
 	place.call = line[0] == '-' ? -1 : (long)number;
 	/* In a system call, its six arguments precede sp and pc. */
-	skip = place.call == -1 ? 0 : 5;
-	if (skip > 0 && at != NULL)
-		at = take_hex(at, &place.argument);
-	for (; skip > 0 && at != NULL; skip--)
-		at = take_hex(at, &number);
+	for (size_t i = 0; place.call != -1 && i < ARCH_ARGUMENTS && at != NULL; i++)
+		at = take_hex(at, &place.arguments[i]);
 	if (at != NULL)
 		at = take_hex(at, &place.sp);
 	if (at != NULL)
@@ -182,6 +179,58 @@ enum activity_state activity_look(const struct activity *a, struct activity_plac
 	return ACTIVITY_RUNNING;
 }
 
+/* Memory below is not mapped by default (vm.mmap_min_addr). */
+#define ADDRESS_MIN 0x10000
+
+/*
+ * Returns the set of arguments that are addresses or may be: bit n stands for argument n. Of an
+ * unknown call all may be; what /proc shows beyond the call's last argument is anything.
+ */
+static unsigned int addresses_of(long call)
+{
+	switch (call) {
+	case SYS_nanosleep:
+		return 1u << 0 | 1u << 1;
+	case SYS_read:
+	case SYS_write:
+	case SYS_semop:
+		return 1u << 1;
+	case SYS_semtimedop:
+	case SYS_wait4:
+		return 1u << 1 | 1u << 3;
+	case SYS_futex:
+		return 1u << 0 | 1u << 3;
+	case SYS_clock_nanosleep:
+		return 1u << 2 | 1u << 3;
+	case SYS_rt_sigtimedwait:
+		return 1u << 0 | 1u << 1 | 1u << 2;
+	case SYS_ppoll:
+		return 1u << 0 | 1u << 2 | 1u << 3;
+	case SYS_waitid:
+		return 1u << 2 | 1u << 4;
+	case SYS_epoll_pwait:
+		return 1u << 1 | 1u << 4;
+	case SYS_io_getevents:
+		return 1u << 0 | 1u << 3 | 1u << 4;
+	default:
+		return (1u << ARCH_ARGUMENTS) - 1;
+	}
+}
+
+bool activity_same_call(const struct activity_place *a, const struct activity_place *b,
+			unsigned int first)
+{
+	const unsigned int addresses = addresses_of(a->call) & addresses_of(b->call);
+
+	if (a->call != b->call && a->call != SYS_restart_syscall && b->call != SYS_restart_syscall)
+		return false;
+	for (unsigned int i = first; i < ARCH_ARGUMENTS; i++)
+		if ((addresses & 1u << i) != 0 && a->arguments[i] != b->arguments[i] &&
+		    (a->arguments[i] >= ADDRESS_MIN || b->arguments[i] >= ADDRESS_MIN))
+			return false;
+	return true;
+}
+
 uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)
 {
 	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
@@ -190,7 +239,7 @@ uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)
 	regs[ARCH_PC] = place->pc;
 	/* glibc's vfork(2) keeps its return address only in this register. */
 	if (place->call >= 0) {
-		regs[ARCH_FIRST_ARGUMENT] = place->argument;
+		regs[ARCH_FIRST_ARGUMENT] = place->arguments[0];
 		known |= UINT64_C(1) << ARCH_FIRST_ARGUMENT;
 	}
 	return known;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
+#include "lib/capture/ptrace/arch.h"
 
 struct activity {
 	int schedstat_fd;
@@ -36,11 +37,20 @@ enum activity_state {
 
 /* The place at which a thread is blocked. */
 struct activity_place {
-	long call;	   /* -1: not in a system call */
-	uint64_t argument; /* the first argument of the call */
+	long call; /* -1: not in a system call */
+	uint64_t arguments[ARCH_ARGUMENTS];
 	uint64_t sp;
 	uint64_t pc;
 };
+
+/*
+ * Returns true if two threads at these places, with the same sp and pc, wait in calls of the same
+ * place in the program: the number of the call is the same, and so are those arguments that are
+ * addresses, from argument `first` on. Other arguments change from wait to wait: a futex's value, a
+ * timeout. After a stop the number can be that of restart_syscall(2).
+ */
+bool activity_same_call(const struct activity_place *a, const struct activity_place *b,
+			unsigned int first);
 
 /*
  * Opens the files of a thread below proc_fd, the descriptor of its /proc/PID. Returns 0, -ESRCH if

@@ -1,7 +1,15 @@
 /*
  * The parts that depend on the processor: the registers of a stopped thread in DWARF order, and the
- * number, arguments and result of an interrupted system call. Restarts of system calls are
- * implemented for x86_64 only: elsewhere arch_interrupted_call and arch_call_again return false.
+ * number, arguments and result of an interrupted system call.
+ *
+ * On x86_64 the registers have all of these. On aarch64 (do_signal() in arch/arm64/kernel/signal.c)
+ * the kernel has forgotten the call at the stop:
+ * - Whether there was one is seen from the instructions around the pc (arch_find_call).
+ * - If the kernel restarts the call by itself, it has put the pc back onto the instruction.
+ * - Otherwise the result has taken the place of the first argument. The code before the call may
+ *   show from which other register that argument was copied (arch_find_call), or the caller may
+ *   know it from elsewhere (arch_set_first_argument). A new result does not make the kernel restart
+ *   the call: the thread enters the call again by arch_call_again.
  */
 #ifndef LIB_CAPTURE_PTRACE_ARCH_H
 #define LIB_CAPTURE_PTRACE_ARCH_H
@@ -25,17 +33,57 @@
 #define ARCH_CALLEE_SAVED (1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 /* rdi: has the first argument of a system call, also after the call. */
 #define ARCH_FIRST_ARGUMENT 5
+/* What a blocked thread has unchanged since an earlier stop at the same place. */
+#define ARCH_REMEMBERED ARCH_CALLEE_SAVED
+/* 1: a function that calls no other has its return address in a register only. */
+#define ARCH_LINK_REGISTER 0
+/* 1: arch_set_result() can make the kernel restart a call. */
+#define ARCH_RESULT_RESTARTS 1
+/* Bytes of the instruction that makes a system call. */
+#define ARCH_CALL_BYTES 2
+/* Bytes of code before the pc, and in all, that arch_find_call needs; 0: none. */
+#define ARCH_CODE_BEFORE 0
+#define ARCH_CODE_BYTES	 0
+
+/* 1: the registers have the thread pointer. */
+#define ARCH_POINTER_IN_REGS 1
+
+/* The registers of a stopped thread. */
+#define arch_regs user_regs_struct
 
 #elif defined(__aarch64__)
 
-#define ARCH_SP		    31
-#define ARCH_PC		    32
-#define ARCH_REGS	    33
-#define ARCH_RED_ZONE	    0
+#define ARCH_SP		     31
+#define ARCH_PC		     32
+#define ARCH_REGS	     33
+#define ARCH_RED_ZONE	     0
 /* x19 to x29, without the link register. */
-#define ARCH_CALLEE_SAVED   0x3ff80000u
+#define ARCH_CALLEE_SAVED    0x3ff80000u
 /* x0: has the first argument of a system call until the call returns its result there. */
-#define ARCH_FIRST_ARGUMENT 0
+#define ARCH_FIRST_ARGUMENT  0
+#define ARCH_REMEMBERED	     (ARCH_CALLEE_SAVED | 1u << 30)
+#define ARCH_LINK_REGISTER   1
+#define ARCH_RESULT_RESTARTS 0
+#define ARCH_CALL_BYTES	     4
+#define ARCH_CODE_BEFORE     (8 * ARCH_CALL_BYTES)
+#define ARCH_CODE_BYTES	     (ARCH_CODE_BEFORE + ARCH_CALL_BYTES)
+
+#define ARCH_POINTER_IN_REGS 0
+
+/* Where a thread was stopped. */
+enum arch_stopped {
+	ARCH_IN_USER_MODE,
+	ARCH_BEFORE_CALL, /* on its way into the call, for the first time or again */
+	ARCH_AFTER_CALL,  /* the call has returned */
+};
+
+struct arch_regs {
+	struct user_regs_struct user;
+	/* Written by arch_find_call() and arch_set_first_argument(). */
+	enum arch_stopped stopped;
+	bool first_known;
+	uint64_t first;
+};
 
 #else
 #error "no description of this processor"
@@ -47,62 +95,90 @@
  * Reads the registers of a thread in a ptrace-stop. Returns 0, -ESRCH if the thread has died, or
  * -ENOEXEC if it is a 32-bit one.
  */
-must_check int arch_get_regs(uint32_t tid, struct user_regs_struct *ret);
+must_check int arch_get_regs(uint32_t tid, struct arch_regs *ret);
+
+/*
+ * Completes registers from arch_get_regs() by the thread's code: ARCH_CODE_BYTES bytes, of which
+ * ARCH_CODE_BEFORE are before the pc. Does nothing where ARCH_CODE_BYTES is 0; elsewhere the thread
+ * counts as in user mode without this call.
+ */
+void arch_find_call(struct arch_regs *regs, const uint8_t *code);
+
+/* Returns the stack pointer less the red zone, or sp itself if there is no room for the red zone.
+ */
+static inline uint64_t arch_stack_start(uint64_t sp)
+{
+	return sp > ARCH_RED_ZONE ? sp - ARCH_RED_ZONE : sp;
+}
 
 /* Copies the registers in DWARF order into ret_regs[ARCH_REGS]. */
-void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
+void arch_to_dwarf(const struct arch_regs *regs, uint64_t *ret_regs);
 
 /*
  * Returns true if the stop interrupted a system call; then sets the call's number, and its result
- * so far: a negative errno or one of the kernel's restart codes. False otherwise, or if restarts
- * are not implemented for this processor.
+ * so far: a negative errno or one of the kernel's restart codes. aarch64: also true for a thread
+ * that is about to make a call, or has just made one.
  */
-bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result);
+bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret_result);
+
+/* Returns false if the thread was stopped in user mode, true if it was in a system call. */
+bool arch_in_call(const struct arch_regs *regs);
+
+/* Returns false if the first argument of the interrupted call is lost, and not known otherwise. */
+bool arch_knows_arguments(const struct arch_regs *regs);
+
+/* Sets the first argument of the interrupted call. Call this if arch_knows_arguments() is false. */
+void arch_set_first_argument(struct arch_regs *regs, uint64_t first);
 
 /*
- * Returns false if the thread was stopped in user mode. True if it was in a system call, or if the
- * registers do not show it.
+ * Returns the pc that /proc/TID/syscall shows for a thread that is blocked in the interrupted call.
  */
-bool arch_in_call(const struct user_regs_struct *regs);
+uint64_t arch_pc_in_call(const struct arch_regs *regs);
 
 /*
  * Returns true if the registers are those that the kernel gives a handler of this signal at its
  * first instruction. On aarch64 only a handler with SA_SIGINFO is recognised.
  */
-bool arch_enters_handler(const struct user_regs_struct *regs, int signal);
+bool arch_enters_handler(const struct arch_regs *regs, int signal);
 
-/* Sets the result of the interrupted call. Returns 0 or -errno. */
+/* Sets the result of the interrupted call. Returns 0 or -errno; -ENOSYS: no ARCH_RESULT_RESTARTS.
+ */
 must_check int arch_set_result(uint32_t tid, long result);
 
 /*
- * Returns the thread pointer; 0: not known. glibc and musl put a thread's own data at the end of
- * its stack, except for the main thread.
+ * Returns the thread pointer of the stopped thread; 0: not known. glibc and musl put a thread's own
+ * data at the end of its stack, except for the main thread. On x86_64 the pointer is the address of
+ * these data, which is pthread_self(3). On aarch64 it is the end of most of them, and takes another
+ * ptrace(2) (ARCH_POINTER_IN_REGS).
  */
-uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
+uint64_t arch_thread_pointer(uint32_t tid, const struct arch_regs *regs);
 
 /*
  * Returns true if the n words at addr are the start of the data to which the thread pointer of a
- * glibc thread points. Always false if these data cannot be recognised (all processors but x86_64).
+ * glibc thread points. x86_64 only: on aarch64 no word of these data tells where they are.
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 
-/* Returns argument n of the interrupted call, 0 <= n < ARCH_ARGUMENTS. */
+/*
+ * Returns argument n of the interrupted call, 0 <= n < ARCH_ARGUMENTS. The first one is valid only
+ * if arch_knows_arguments() is true.
+ */
 #define ARCH_ARGUMENTS 6
-uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
+uint64_t arch_argument(const struct arch_regs *regs, unsigned int n);
 
 /*
  * Makes registers in *ret with which the stopped thread runs call nr with these arguments, and
  * after which the thread is at the pc of regs. regs: of a thread that was taken out of a call.
- * before: the two bytes of code in front of its pc. Returns false if that is not possible: the call
- * was not one of the native ABI, or this is not implemented for the processor.
+ * before: the code in front of its pc. Returns false if that is not possible: the call was not one
+ * of the native ABI.
  */
-bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
-		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);
+bool arch_call_again(const struct arch_regs *regs, const uint8_t before[ARCH_CALL_BYTES], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS], struct arch_regs *ret);
 
 /* Sets the result of the call in *regs; arch_set_regs() then gives *regs to the thread. */
-void arch_regs_set_result(struct user_regs_struct *regs, uint64_t result);
+void arch_regs_set_result(struct arch_regs *regs, uint64_t result);
 
 /* Sets the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */
-must_check int arch_set_regs(uint32_t tid, const struct user_regs_struct *regs);
+must_check int arch_set_regs(uint32_t tid, const struct arch_regs *regs);
 
 #endif

@@ -75,7 +75,8 @@ bool partial_find(struct partial *p)
 	long result;
 
 	p->file = DESCRIPTOR_OTHER;
-	if (!arch_interrupted_call(&p->regs, &p->nr, &result) || result <= 0 || !has_its_flags(p))
+	if (!arch_interrupted_call(&p->regs, &p->nr, &result) || !arch_knows_arguments(&p->regs) ||
+	    result <= 0 || !has_its_flags(p))
 		return false;
 	p->done = (uint64_t)result;
 	p->whole = asked_in_all(p);
@@ -177,8 +178,7 @@ bool partial_next(const struct partial *p, struct partial_call *ret)
 	return true;
 }
 
-void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,
-		   struct partial_files *ret)
+void partial_files(uint32_t tid, const struct arch_regs *regs, long nr, struct partial_files *ret)
 {
 	const unsigned int which = syscall_rule(nr)->descriptors;
 
@@ -194,7 +194,7 @@ static bool is_equal(const struct descriptor_file *a, const struct descriptor_fi
 }
 
 bool partial_has_files(const struct partial_files *files, uint32_t tid,
-		       const struct user_regs_struct *regs, long nr)
+		       const struct arch_regs *regs, long nr)
 {
 	struct partial_files now;
 

@@ -28,7 +28,7 @@ struct partial {
 	/* Set by the caller: the stopped thread, and its registers as the call returned. */
 	uint32_t tid;
 	int pagemap_fd; /* see proc/memory.h */
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 	/* Set by partial_find. */
 	long nr;
 	uint64_t whole;		   /* bytes or messages requested */
@@ -81,11 +81,10 @@ struct partial_files {
  * Finds the files of call nr, in which thread tid is stopped with these registers. If a descriptor
  * referred to another file before this moment, that is not known.
  */
-void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,
-		   struct partial_files *ret);
+void partial_files(uint32_t tid, const struct arch_regs *regs, long nr, struct partial_files *ret);
 
 /* Returns true if the descriptors of the same call still refer to these files. */
 bool partial_has_files(const struct partial_files *files, uint32_t tid,
-		       const struct user_regs_struct *regs, long nr);
+		       const struct arch_regs *regs, long nr);
 
 #endif

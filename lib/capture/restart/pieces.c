@@ -30,8 +30,7 @@ static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends, 
 	return true;
 }
 
-bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *regs,
-		 struct pieces *ret)
+bool pieces_find(uint32_t tid, int pagemap_fd, const struct arch_regs *regs, struct pieces *ret)
 {
 	const struct syscall_rule *rule;
 	long nr, result;

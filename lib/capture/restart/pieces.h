@@ -24,8 +24,7 @@ struct pieces {
  * sendmsg(2) without an address, recvmsg(2) without room for control messages. Returns false if it
  * is another call, or if the memory cannot be read. pagemap_fd: see proc/memory.h.
  */
-bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *regs,
-		 struct pieces *ret);
+bool pieces_find(uint32_t tid, int pagemap_fd, const struct arch_regs *regs, struct pieces *ret);
 
 /*
  * Returns the sum of the iovecs' bytes, at most PIECES_MAX_BYTES; 0 if the iovecs cannot be read or

@@ -16,7 +16,7 @@
  * no effect if the wait was interrupted (tty_ioctl() in drivers/tty/tty_io.c). A break of a given
  * length, tcsendbreak(3), may have begun already, except on a pseudoterminal, which has none.
  */
-static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
+static bool is_drain(uint32_t tid, const struct arch_regs *regs)
 {
 	switch ((unsigned int)arch_argument(regs, 1)) {
 	case TIOCSBRK:
@@ -39,27 +39,27 @@ static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
  * kept or not (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice. The other modes of
  * fallocate(2) move the content of the file, so they cannot be repeated.
  */
-static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
+static bool may_begin_anew(const struct arch_regs *regs, long nr)
 {
 	if (nr == SYS_bpf)
 		return (unsigned int)arch_argument(regs, 0) == BPF_PROG_LOAD;
 	return ((unsigned int)arch_argument(regs, 1) & ~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
 }
 
-bool repair_needs_undisturbed(const struct user_regs_struct *regs)
+bool repair_needs_undisturbed(const struct arch_regs *regs)
 {
 	long nr, result;
 
-	return arch_interrupted_call(regs, &nr, &result) &&
+	return arch_interrupted_call(regs, &nr, &result) && arch_knows_arguments(regs) &&
 	       syscall_restart_rule(nr, result) == RESTART_UNDISTURBED && may_begin_anew(regs, nr);
 }
 
-bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal)
+bool repair_is_due(uint32_t tid, const struct arch_regs *regs, int signal)
 {
 	bool rewrite = false;
 	long nr, result;
 
-	if (!arch_interrupted_call(regs, &nr, &result))
+	if (!arch_interrupted_call(regs, &nr, &result) || !arch_knows_arguments(regs))
 		return false;
 	switch (syscall_restart_rule(nr, result)) {
 	case RESTART_LEAVE:
@@ -87,7 +87,7 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal
 	return rewrite;
 }
 
-bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
+bool repair_call(uint32_t tid, const struct arch_regs *regs, int signal)
 {
 	return repair_is_due(tid, regs, signal) && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
 }
@@ -95,11 +95,12 @@ bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 /* With these flags the call waits for no message, or for the first one only. */
 #define NO_LONG_WAIT (MSG_DONTWAIT | MSG_WAITFORONE)
 
-void repair_socket(int32_t pid, uint32_t tid, const struct user_regs_struct *regs)
+void repair_socket(int32_t pid, uint32_t tid, const struct arch_regs *regs)
 {
 	long nr, result;
 
-	if (arch_interrupted_call(regs, &nr, &result) && nr == SYS_recvmmsg && result > 0 &&
+	if (arch_interrupted_call(regs, &nr, &result) && arch_knows_arguments(regs) &&
+	    nr == SYS_recvmmsg && result > 0 &&
 	    (uint64_t)result < (arch_argument(regs, 2) & UINT32_MAX) &&
 	    (arch_argument(regs, 3) & NO_LONG_WAIT) == 0)
 		descriptor_clear_error(pid, tid, arch_argument(regs, 0));

@@ -20,17 +20,17 @@
  * process ignores that signal. Opens files of /proc only if a call was interrupted and the answer
  * depends on them.
  */
-bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal);
+bool repair_is_due(uint32_t tid, const struct arch_regs *regs, int signal);
 
 /*
  * Returns true if the call has discarded its work because of an interrupt, and can do all of it
  * again if it is not interrupted (RESTART_UNDISTURBED). The caller then uses resume_wait, not
  * repair_call.
  */
-bool repair_needs_undisturbed(const struct user_regs_struct *regs);
+bool repair_needs_undisturbed(const struct arch_regs *regs);
 
 /* Rewrites the result if repair_is_due() is true. Returns true if it has. */
-bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
+bool repair_call(uint32_t tid, const struct arch_regs *regs, int signal);
 
 /*
  * Clears the error that a recvmmsg(2) leaves on its socket if it is interrupted after its first
@@ -38,6 +38,6 @@ bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
  * which then fails (do_recvmmsg(), net/socket.c). Does nothing for other calls, or where
  * descriptor.h cannot copy the socket. pid: the process of thread tid.
  */
-void repair_socket(int32_t pid, uint32_t tid, const struct user_regs_struct *regs);
+void repair_socket(int32_t pid, uint32_t tid, const struct arch_regs *regs);
 
 #endif

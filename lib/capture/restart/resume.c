@@ -43,10 +43,10 @@ static bool next_call(const struct resumed_call *r, struct partial_call *ret)
 static bool run_next(struct resumed_call *r)
 {
 	const struct partial *p = &r->partial;
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 	struct partial_call call;
 	uint64_t sp_pc[ARCH_REGS];
-	uint8_t before[2];
+	uint8_t before[ARCH_CALL_BYTES];
 
 	arch_to_dwarf(&p->regs, sp_pc);
 	if (!next_call(r, &call) ||
@@ -182,7 +182,9 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
 	begin(r, stop, true);
 	r->partial.nr = nr;
 	r->undisturbed = undisturbed;
-	return (undisturbed || set_timeout(r, stop)) && is_unnoticed(stop) && run_next(r);
+	/* Where the kernel does not restart the call, the thread enters it again in any case. */
+	return (undisturbed || set_timeout(r, stop) || !ARCH_RESULT_RESTARTS) &&
+	       is_unnoticed(stop) && run_next(r);
 }
 
 /*
@@ -305,8 +307,7 @@ static void stopped_inside(struct resumed_call *r, const struct resume_stop *sto
 		part_ended(r, stop, result);
 }
 
-void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
-		    struct user_regs_struct *regs)
+void resume_stopped(struct resumed_call *r, const struct resume_stop *stop, struct arch_regs *regs)
 {
 	if (r->state == RESUME_NONE)
 		return;

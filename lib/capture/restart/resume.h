@@ -61,7 +61,7 @@ struct resume_stop {
 	int32_t pid;
 	uint32_t tid;
 	int pagemap_fd; /* see proc/memory.h */
-	const struct user_regs_struct *regs;
+	const struct arch_regs *regs;
 	int signal;	   /* of a signal-delivery-stop, else 0 */
 	uint64_t since_ns; /* the thread has been in the call since then, as far as is known */
 	uint64_t now_ns;
@@ -97,8 +97,7 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
  * for the sample: it becomes the registers that the thread would have without capture. The caller
  * does not write it to the thread.
  */
-void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
-		    struct user_regs_struct *regs);
+void resume_stopped(struct resumed_call *r, const struct resume_stop *stop, struct arch_regs *regs);
 
 /*
  * Returns true if the thread must not be interrupted: its stack stays as it was at the last stop

@@ -16,20 +16,20 @@
 #define RECV_FLAGS (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
 
 /* Returns true if select(2) has no sets. It would empty them when its time is over. */
-static bool has_no_sets(const struct user_regs_struct *regs)
+static bool has_no_sets(const struct arch_regs *regs)
 {
 	return arch_argument(regs, 1) == 0 && arch_argument(regs, 2) == 0 &&
 	       arch_argument(regs, 3) == 0;
 }
 
 /* FUTEX_WAIT is the only command of futex(2) with a relative timeout. */
-static bool is_futex_wait(const struct user_regs_struct *regs)
+static bool is_futex_wait(const struct arch_regs *regs)
 {
 	return ((int)arch_argument(regs, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT;
 }
 
 /* Returns true for a relative timeout on one of these clocks. Other clocks count processor time. */
-static bool is_relative(const struct user_regs_struct *regs)
+static bool is_relative(const struct arch_regs *regs)
 {
 	const clockid_t clock = (clockid_t)arch_argument(regs, 0);
 
@@ -139,7 +139,7 @@ static const struct syscall_rule rules[] = {
 	[SYS_bpf] = {.restart = RESTART_UNDISTURBED, .interrupted = -EAGAIN},
 };
 
-bool syscall_waits(long nr, const struct user_regs_struct *regs)
+bool syscall_waits(long nr, const struct arch_regs *regs)
 {
 	const enum syscall_time kind = syscall_rule(nr)->timeout.kind;
 
@@ -153,6 +153,27 @@ bool syscall_waits(long nr, const struct user_regs_struct *regs)
 	case FUTEX_WAIT_BITSET:
 	case FUTEX_WAIT_REQUEUE_PI:
 	case FUTEX_LOCK_PI:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool syscall_always_goes_on(long nr)
+{
+	switch (nr) {
+	case SYS_futex:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_restart_syscall:
+	case SYS_rt_sigsuspend:
+	case SYS_wait4:
+	case SYS_waitid:
+		return true;
+	/* Restarted by capture. */
+	case SYS_io_getevents:
+	case SYS_semop:
+	case SYS_semtimedop:
 		return true;
 	default:
 		return false;

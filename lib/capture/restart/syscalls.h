@@ -83,7 +83,7 @@ struct syscall_timeout {
 	 * NULL, or a function that returns true if the argument is a relative timeout whose end
 	 * capture can report
 	 */
-	bool (*applies)(const struct user_regs_struct *regs);
+	bool (*applies)(const struct arch_regs *regs);
 };
 
 /* Which timeout of the socket in argument 0 applies to the call. */
@@ -127,7 +127,13 @@ const struct syscall_rule *syscall_rule(long nr);
  * Returns true for a call with these registers that waits for an event or a timeout, and does
  * little else.
  */
-bool syscall_waits(long nr, const struct user_regs_struct *regs);
+bool syscall_waits(long nr, const struct arch_regs *regs);
+
+/*
+ * Returns true for a call that always goes on after a ptrace-stop, with its remaining timeout: the
+ * kernel restarts it, or capture does, if it knows the arguments.
+ */
+bool syscall_always_goes_on(long nr);
 
 /* Returns the rule for call nr of the native ABI with this result. */
 enum restart_rule syscall_restart_rule(long nr, long result);

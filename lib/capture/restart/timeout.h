@@ -31,7 +31,7 @@ struct timeout_call {
 	int32_t pid;
 	uint32_t tid;
 	int pagemap_fd; /* see proc/memory.h */
-	const struct user_regs_struct *regs;
+	const struct arch_regs *regs;
 };
 
 /*

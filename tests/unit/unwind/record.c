@@ -294,7 +294,7 @@ static uint64_t mapping_end(const struct target *t, uint64_t addr)
 
 struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *ret_size)
 {
-	struct user_regs_struct u;
+	struct arch_regs u;
 	uint64_t regs[ARCH_REGS];
 	struct record_sample *s;
 	struct iovec remote = {0};

@@ -16,7 +16,7 @@ TEST(parses_a_blocked_call)
 					&place),
 			 ACTIVITY_BLOCKED);
 	ck_assert_int_eq(place.call, 232);
-	ck_assert_uint_eq(place.argument, 4);
+	ck_assert_uint_eq(place.arguments[0], 4);
 	ck_assert_uint_eq(place.sp, UINT64_C(0x7ffe5b3a1d58));
 	ck_assert_uint_eq(place.pc, UINT64_C(0x7f1c2a3b4c5d));
 }

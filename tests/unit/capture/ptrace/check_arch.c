@@ -64,7 +64,7 @@ static void wait_stop(int signal)
 
 static bool enters(int signal)
 {
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 
 	OK(arch_get_regs((uint32_t)child, &regs));
 	return arch_enters_handler(&regs, signal);

@@ -86,7 +86,7 @@ static pid_t start_writer(int fd)
 	return pid;
 }
 
-static void next_stop(struct resume_stop *stop, struct user_regs_struct *regs)
+static void next_stop(struct resume_stop *stop, struct arch_regs *regs)
 {
 	int status;
 
@@ -97,7 +97,7 @@ static void next_stop(struct resume_stop *stop, struct user_regs_struct *regs)
 }
 
 /* Interrupts the process until its call has returned a part. */
-static void until_part(struct resume_stop *stop, struct user_regs_struct *regs)
+static void until_part(struct resume_stop *stop, struct arch_regs *regs)
 {
 	long nr, result = 0;
 
@@ -112,8 +112,7 @@ static void until_part(struct resume_stop *stop, struct user_regs_struct *regs)
 }
 
 /* Runs one part, and interrupts it where it begins to wait. */
-static void run_part(struct resumed_call *r, struct resume_stop *stop,
-		     struct user_regs_struct *regs)
+static void run_part(struct resumed_call *r, struct resume_stop *stop, struct arch_regs *regs)
 {
 	stop->interrupted = true;
 	for (int i = 0; i < 2; i++) {
@@ -129,7 +128,7 @@ static void run_part(struct resumed_call *r, struct resume_stop *stop,
 /* The rest must not be written to another file that has the descriptor's number now. */
 TEST(the_rest_is_not_written_to_another_file)
 {
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 	struct resumed_call rest = {.state = RESUME_NONE};
 	struct resume_stop stop = {.regs = &regs, .goes_on = true};
 	int here[2], there[2];

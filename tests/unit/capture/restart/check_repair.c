@@ -258,7 +258,7 @@ TEST(under_a_filter_no_restart_syscall_is_made)
 
 TEST(without_an_interrupted_call_nothing_is_repaired)
 {
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 
 	/* The registers show no call, so the kernel is not asked. */
 	memset(&regs, 0, sizeof(regs));
@@ -294,7 +294,7 @@ TEST(calls_that_had_an_effect_are_not_repeated)
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct user_regs_struct regs = {
+		struct arch_regs regs = {
 			.orig_rax = (unsigned long long)kinds[i].nr,
 			.rax = (unsigned long long)kinds[i].result,
 			.rdi = kinds[i].arguments[0],
@@ -326,7 +326,7 @@ TEST(ioctls_that_drain_a_terminal_are_repeated)
 
 	ck_assert_int_ge(pty, 0);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct user_regs_struct regs = {
+		struct arch_regs regs = {
 			.orig_rax = SYS_ioctl,
 			.rax = (unsigned long long)-EINTR,
 			.rdi = UINT32_MAX,

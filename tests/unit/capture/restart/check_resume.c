@@ -226,7 +226,7 @@ static int connection(int *ret_to)
  * Starts a process that receives from fd, and returns when it is in the stop at the end of that
  * call.
  */
-static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
+static pid_t at_end_of_recv(int fd, struct arch_regs *ret)
 {
 	char bytes[64];
 	long nr, result;
@@ -250,7 +250,7 @@ static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
 	return pid;
 }
 
-static bool is_at_getppid(const struct user_regs_struct *regs)
+static bool is_at_getppid(const struct arch_regs *regs)
 {
 	long nr, result;
 
@@ -263,7 +263,7 @@ FIXTURE(NULL, NULL)
 TEST(a_call_at_urgent_data_is_not_resumed)
 {
 	struct pollfd urgent = {.events = POLLPRI};
-	struct user_regs_struct regs;
+	struct arch_regs regs;
 	struct resumed_call rest = {.state = RESUME_NONE};
 	struct resume_stop stop = {.pagemap_fd = -1, .regs = &regs, .goes_on = true};
 	int from = connection(&urgent.fd);
@@ -290,7 +290,7 @@ TEST(a_call_at_urgent_data_is_not_resumed)
  */
 TESTS(a_stop_in_a_handler_ends_the_resumption, 3)
 {
-	struct user_regs_struct there, seen, now;
+	struct arch_regs there, seen, now;
 	struct resumed_call rest = {.state = RESUME_ENTERING};
 	struct resume_stop stop = {
 		.pagemap_fd = -1, .regs = &seen, .at_call = _i == 1, .goes_on = _i != 2};

@@ -84,7 +84,7 @@ TEST(restart_codes_and_eintr_mean_an_interrupted_wait)
 
 static bool futex_waits(int command)
 {
-	struct user_regs_struct regs = {0};
+	struct arch_regs regs = {0};
 
 #ifdef __x86_64__
 	regs.rsi = (unsigned int)command;
@@ -99,7 +99,7 @@ TEST(calls_that_wait_do_little_else)
 	static const long waits[] = {SYS_epoll_pwait,	  SYS_ppoll, SYS_clock_nanosleep,
 				     SYS_rt_sigtimedwait, SYS_fsync, SYS_fdatasync};
 	static const long work[] = {SYS_write, SYS_mmap, SYS_pread64, SYS_io_uring_enter};
-	const struct user_regs_struct regs = {0};
+	const struct arch_regs regs = {0};
 
 	for (size_t i = 0; i < array_size(waits); i++)
 		ck_assert_msg(syscall_waits(waits[i], &regs), "call %ld", waits[i]);

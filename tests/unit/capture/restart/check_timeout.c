@@ -26,7 +26,7 @@ static struct io_uring_getevents_arg enter;
 /* Finds the timeout of a call of the test's process. */
 static bool find(long nr, const uint64_t arguments[6], struct timeout *ret)
 {
-	struct user_regs_struct regs = {
+	struct arch_regs regs = {
 		.orig_rax = (unsigned long long)nr,
 		.rax = (unsigned long long)-EINTR,
 		.rdi = arguments[0],
