@@ -9,7 +9,10 @@
 #include "daemon/config/match.h"
 #include "proto/dsn.h"
 
-/* True where capture can read pthread_self() (lib/capture/ptrace/arch.h). */
+/*
+ * True where the thread pointer is pthread_self(3) (lib/capture/ptrace/arch.h). On aarch64 the
+ * distance between the two is different in each version of a C library.
+ */
 #if defined(__x86_64__)
 static const bool has_pthread_ids = true;
 #else

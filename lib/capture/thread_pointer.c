@@ -82,6 +82,17 @@ void thread_pointer_find(struct thread *th)
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }
 
+/*
+ * Returns the end of the thread's own stack. Where the thread pointer cannot be found, the list of
+ * robust locks is in the thread's own data, which follow the stack.
+ */
+static uint64_t find_stack_end(const struct thread *th)
+{
+	if (th->pointer != 0)
+		return th->pointer;
+	return ARCH_POINTER_IN_REGS ? find_pointer(th) : robust_head(th->tid);
+}
+
 void thread_pointer_find_stack_end(struct thread *th)
 {
 	struct traced_process *t = th->target;
@@ -90,7 +101,6 @@ void thread_pointer_find_stack_end(struct thread *th)
 	if (th->stack.hints.own_end != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
-	stack_hints_set_own_end(&th->stack.hints,
-				th->pointer != 0 ? th->pointer : find_pointer(th));
+	stack_hints_set_own_end(&th->stack.hints, find_stack_end(th));
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }

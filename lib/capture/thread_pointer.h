@@ -1,7 +1,7 @@
 /*
  * The thread pointer of a thread that is not stopped, found by its list of robust locks.
  *
- * The registers of a stopped thread have its pointer: x86_64 only (ptrace/arch.h). Both functions
+ * A stop shows the thread's pointer, too (ptrace/arch.h). Both functions
  * take two system calls at most, and do nothing while the process's memory is slow.
  */
 #ifndef LIB_CAPTURE_THREAD_POINTER_H
