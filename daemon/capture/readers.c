@@ -196,6 +196,17 @@ static int take_hint(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int take_want_registers(void *ctx, struct ipc_message *message)
+{
+	const struct msg_want_registers *m = (const void *)message->bytes;
+	struct reader *reader = ctx;
+
+	reader->has_news = true;
+	capture_want_registers(reader->all->options.capture, &reader->sink, m->target, m->tid,
+			       m->sp, m->pc);
+	return 0;
+}
+
 static int take_watch(void *ctx, struct ipc_message *message)
 {
 	const struct msg_watch *m = (const void *)message->bytes;
@@ -217,6 +228,7 @@ static void on_reader(void *ctx)
 	static const struct msg_rule rules[] = {
 		{MSG_RING_CREDIT, take_credit},
 		{MSG_STACK_HINT, take_hint},
+		{MSG_WANT_REGISTERS, take_want_registers},
 		{MSG_WATCH, take_watch},
 	};
 	struct reader *reader = ctx;

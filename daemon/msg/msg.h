@@ -62,6 +62,7 @@
 	/* unwind -> capture, there */                    \
 	X(MSG_RING_CREDIT, msg_number, 0)                 \
 	X(MSG_STACK_HINT, msg_stack_hint, 0)              \
+	X(MSG_WANT_REGISTERS, msg_want_registers, 0)      \
 	X(MSG_WATCH, msg_watch, 0)
 
 /* msg_unwind.h */

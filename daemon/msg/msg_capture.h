@@ -210,6 +210,18 @@ struct msg_stack_hint {
 };
 
 /*
+ * MSG_WANT_REGISTERS: the walk of a sample with these sp and pc could not leave the first function,
+ * whose return address is in a register that the sample lacks (aarch64). Capture stops a thread
+ * that is blocked there, within its limits (lib/capture/waits.h).
+ */
+struct msg_want_registers {
+	struct msg_header h;
+	uint32_t target;
+	uint32_t tid;
+	uint64_t sp, pc;
+};
+
+/*
  * MSG_WATCH: report changes of these parts of the target's memory (RECORD_WATCHED). Replaces the
  * list that unwind sent before. n is at most WATCH_PARTS, and each size from 1 to WATCH_BYTES;
  * anything else breaks a rule. Capture cannot check what is at an address.

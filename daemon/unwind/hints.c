@@ -151,6 +151,21 @@ bool hints_make(uint32_t target, const struct unwind_sample *sample,
 	return true;
 }
 
+bool hints_want_registers(uint32_t target, const struct unwind_sample *sample,
+			  const struct unwind_stack *stack, struct msg_want_registers *ret)
+{
+	struct msg_want_registers m = {
+		.h = MSG_HEADER(MSG_WANT_REGISTERS),
+		.target = target,
+		.tid = sample->tid,
+	};
+
+	if (!unwind_lacks_return_address(sample, stack, &m.sp, &m.pc))
+		return false;
+	*ret = m;
+	return true;
+}
+
 bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns)
 {
 	const size_t i = tid % HINTS_SLOTS;

@@ -49,6 +49,13 @@ bool hints_make(uint32_t target, const struct unwind_sample *sample,
 		const struct unwind_stack *stack, struct msg_stack_hint *ret);
 
 /*
+ * Makes the request for the registers of a blocked thread. Returns false if the walk did not lack
+ * them (unwind_lacks_return_address()).
+ */
+bool hints_want_registers(uint32_t target, const struct unwind_sample *sample,
+			  const struct unwind_stack *stack, struct msg_want_registers *ret);
+
+/*
  * Returns true if a hint for a sample of thread tid, taken at time_ns, may be sent at
  * now_ns (both CLOCK_MONOTONIC). If so, records now_ns as the time of the last hint.
  */

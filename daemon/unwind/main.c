@@ -118,6 +118,13 @@ static void send_hint(const struct msg_stack_hint *hint)
 	check_sent(r == -EAGAIN ? 0 : r);
 }
 
+static void send_want_registers(const struct msg_want_registers *m)
+{
+	int r = capture_link_send(&me.link, m, sizeof(*m));
+
+	check_sent(r == -EAGAIN ? 0 : r);
+}
+
 static bool send_watch(const struct msg_watch *m)
 {
 	int r = capture_link_send(&me.link, m, sizeof(*m));
@@ -126,7 +133,8 @@ static bool send_watch(const struct msg_watch *m)
 	return r == 0;
 }
 
-static const struct stream_capture to_capture = {.hint = send_hint, .watch = send_watch};
+static const struct stream_capture to_capture = {
+	.hint = send_hint, .want_registers = send_want_registers, .watch = send_watch};
 
 static int take_record(const struct record *record, size_t size)
 {

@@ -22,6 +22,7 @@ struct stream {
 	struct program program;
 	struct series series; /* of the session; followed by those of recordings */
 	struct hints hints;
+	struct hints requests; /* for registers; sent no more often than hints */
 	const struct stream_capture *to_capture;
 
 	struct exec_budget execs;
@@ -271,6 +272,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 {
 	/* 64 KiB, too large for this process's stack. */
 	static struct unwind_stack stack;
+	struct msg_want_registers registers;
 	struct msg_stack_hint hint;
 	int r;
 
@@ -295,6 +297,9 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	if (hints_make(s->open.target, sample, &stack, &hint) &&
 	    hints_may_send(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->to_capture->hint(&hint);
+	if (hints_want_registers(s->open.target, sample, &stack, &registers) &&
+	    hints_may_send(&s->requests, registers.tid, sample->time_ns, clock_mono_ns()))
+		s->to_capture->want_registers(&registers);
 	if (hints_must_drop(&s->hints, sample->tid, hints_lacks_own_stack(sample, &stack))) {
 		s->counts.retaken++;
 		return add_sample(s, sample, NULL);

@@ -23,6 +23,8 @@ struct stream;
 /* How a stream sends messages to capture. A hint may be dropped. */
 struct stream_capture {
 	void (*hint)(const struct msg_stack_hint *m);
+	/* May be dropped, too. */
+	void (*want_registers)(const struct msg_want_registers *m);
 	/* Returns false if the socket is full. */
 	bool (*watch)(const struct msg_watch *m);
 };

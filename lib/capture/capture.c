@@ -21,6 +21,7 @@
 #include "lib/capture/thread_pointer.h"
 #include "lib/capture/tick.h"
 #include "lib/capture/tracees.h"
+#include "lib/capture/waits.h"
 #include "lib/capture/watch.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
@@ -167,12 +168,21 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 	}
 }
 
-void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t target, uint32_t tid,
-		  uint64_t sp, uint64_t top, uint64_t second)
+/* Returns the thread of a message from the sink's reader; NULL: it writes to another sink. */
+static struct thread *find_thread(struct capture *c, const struct capture_sink *sink,
+				  uint32_t target, uint32_t tid)
 {
 	struct thread *th = tracees_find(c, tid);
 
-	if (th == NULL || th->target->id != target || th->target->sink != sink)
+	return th != NULL && th->target->id == target && th->target->sink == sink ? th : NULL;
+}
+
+void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t target, uint32_t tid,
+		  uint64_t sp, uint64_t top, uint64_t second)
+{
+	struct thread *th = find_thread(c, sink, target, tid);
+
+	if (th == NULL)
 		return;
 	if (second != 0)
 		thread_pointer_find_stack_end(th);
@@ -183,6 +193,15 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 		sleepers_wake(th);
 		record_forget_sample(th);
 	}
+}
+
+void capture_want_registers(struct capture *c, const struct capture_sink *sink, uint32_t target,
+			    uint32_t tid, uint64_t sp, uint64_t pc)
+{
+	struct thread *th = find_thread(c, sink, target, tid);
+
+	if (th != NULL)
+		waits_request(th, sp, pc);
 }
 
 /* Returns the target of this id, or NULL: it has ended, and capture has forgotten it. */

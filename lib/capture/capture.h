@@ -202,6 +202,14 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 		  uint64_t sp, uint64_t top, uint64_t second);
 
 /*
+ * Takes a request of the sink's reader: the sample of a thread that is blocked at this sp and pc
+ * lacked registers. The thread is stopped once, within the limits of waits.h. Ignored for a thread
+ * that writes to another sink.
+ */
+void capture_want_registers(struct capture *c, const struct capture_sink *sink, uint32_t target,
+			    uint32_t tid, uint64_t sp, uint64_t pc);
+
+/*
  * Takes the list of watched parts of a target from the sink's reader (watch.h, msg_watch): n is at
  * most WATCH_PARTS. Ignored if the target writes to another sink.
  */

@@ -394,6 +394,15 @@ must_check int unwind_sample_read(const struct record_sample *record, size_t siz
 void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *sample,
 			size_t max_frames, struct unwind_stack *ret);
 
+/*
+ * Returns true if the walk of this sample could not leave the first function because the sample
+ * lacks the register with its return address. Then sets the sample's sp and pc. Always false on
+ * processors that keep return addresses on the stack.
+ */
+bool unwind_lacks_return_address(const struct unwind_sample *sample,
+				 const struct unwind_stack *stack, uint64_t *ret_sp,
+				 uint64_t *ret_pc);
+
 /* unwind_sample_read() and unwind_walk_sample(). Returns 0 or -EINVAL. */
 must_check int unwind_walk(struct unwind_space *s, const struct record_sample *record, size_t size,
 			   size_t max_frames, struct unwind_stack *ret);

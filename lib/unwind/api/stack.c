@@ -133,6 +133,18 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	cache_end(s->cache);
 }
 
+bool unwind_lacks_return_address(const struct unwind_sample *sample,
+				 const struct unwind_stack *stack, uint64_t *ret_sp,
+				 uint64_t *ret_pc)
+{
+	if (!CPU_LINK_REGISTER || (sample->regs_known & UINT64_C(1) << CPU_RA) != 0 ||
+	    stack->n > 1 || stack->end != UNWIND_END_UNKNOWN_REGISTER)
+		return false;
+	*ret_sp = sample->regs[CPU_SP];
+	*ret_pc = sample->regs[CPU_PC];
+	return true;
+}
+
 int unwind_walk(struct unwind_space *s, const struct record_sample *record, size_t size,
 		size_t max_frames, struct unwind_stack *ret)
 {

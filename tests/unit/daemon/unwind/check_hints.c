@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include "lib/capture/ptrace/arch.h"
 #include "tests/unit/suite.h"
 
 #define TID	42
@@ -288,4 +289,30 @@ TEST(few_samples_of_a_thread_are_dropped)
 	ck_assert(hints_must_drop(&h, TID + 1, true));
 	/* A thread with the same slot. */
 	ck_assert(!hints_must_drop(&h, TID + HINTS_SLOTS, true));
+}
+
+/* aarch64: a thread that waits in a function without a frame, sampled by sp and pc alone. */
+TEST(registers_are_wanted_if_the_first_function_lacks_its_return_address)
+{
+	const uint64_t sp_and_pc = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+	struct unwind_sample leaf = {.tid = 7, .regs_known = sp_and_pc};
+	struct unwind_stack walked = {.n = 1, .end = UNWIND_END_UNKNOWN_REGISTER};
+	struct msg_want_registers m = {0};
+
+	leaf.regs[ARCH_SP] = 0x1000;
+	leaf.regs[ARCH_PC] = 0x2000;
+	ck_assert(hints_want_registers(3, &leaf, &walked, &m) == ARCH_LINK_REGISTER);
+	ck_assert_uint_eq(m.target, ARCH_LINK_REGISTER ? 3 : 0);
+	ck_assert_uint_eq(m.tid, ARCH_LINK_REGISTER ? 7 : 0);
+	ck_assert_uint_eq(m.sp, ARCH_LINK_REGISTER ? 0x1000 : 0);
+	ck_assert_uint_eq(m.pc, ARCH_LINK_REGISTER ? 0x2000 : 0);
+	/* The walk has left the function. */
+	walked.n = 2;
+	ck_assert(!hints_want_registers(3, &leaf, &walked, &m));
+	walked = (struct unwind_stack){.n = 1, .end = UNWIND_END_ROOT};
+	ck_assert(!hints_want_registers(3, &leaf, &walked, &m));
+	/* The registers were there. */
+	walked.end = UNWIND_END_UNKNOWN_REGISTER;
+	leaf.regs_known = ARCH_REGS_ALL;
+	ck_assert(!hints_want_registers(3, &leaf, &walked, &m));
 }

@@ -48,13 +48,19 @@ static void no_hint(const struct msg_stack_hint *hint)
 	(void)hint;
 }
 
+static void no_request(const struct msg_want_registers *m)
+{
+	(void)m;
+}
+
 static bool no_watch(const struct msg_watch *m)
 {
 	(void)m;
 	return true;
 }
 
-static const struct stream_capture no_capture = {.hint = no_hint, .watch = no_watch};
+static const struct stream_capture no_capture = {
+	.hint = no_hint, .want_registers = no_request, .watch = no_watch};
 
 /* Takes the number MSG_FD before Check opens a file with it. */
 __attribute__((constructor)) static void take_descriptor(void)
