@@ -13,6 +13,9 @@
  *   make_page old >FILE.html       the known one, by a profiler that did not tell
  *                                  ready from waiting
  *   make_page stateless >FILE.html the known one, by a profiler that told no states
+ *   make_page names >FILE.html     the known one, in which parse_json and <script> have
+ *                                  long names that differ in one argument, and
+ *                                  handle_request one without brackets
  *   make_page many SAMPLES THREADS SECONDS html|json >FILE
  *                                  random stacks, the same for the same numbers
  */
@@ -68,6 +71,25 @@ static struct import_frame known_frames[] = {
 	 ">::_M_realloc_insert(int const&)",
 	 "/opt/shop/bin/shop", "/usr/include/c++/12/bits/vector.tcc", 439, true},
 };
+
+/* A name of 1,200 characters, twelve times the width of the tip. */
+#define SIDE                                                                                      \
+	"std::pair<shop::Customer const, std::vector<shop::Order, std::allocator<shop::Order> > " \
+	">, "
+#define FOUR SIDE SIDE SIDE SIDE
+#define LONG_NAME(key) \
+	"shop::Index<" FOUR FOUR FOUR "std::set<" key ", std::less<" key "> > >::find(int) const"
+
+static void make_long_names(void)
+{
+	static char without_brackets[2000];
+
+	known_frames[2].function = known_frames[3].function = LONG_NAME("long");
+	known_frames[4].function = LONG_NAME("double");
+	for (size_t i = 0; i + 1 < sizeof(without_brackets); i++)
+		without_brackets[i] = "long_name_of_c_"[i % 15];
+	known_frames[1].function = without_brackets;
+}
 
 /* Leaf first. */
 static uint32_t known_stack_frames[] = {
@@ -343,8 +365,10 @@ int main(int argc, char **argv)
 	if (is_called(argc, argv, "compare") || is_called(argc, argv, "compare-ready"))
 		return write_comparison();
 	merge_init(&m, &options);
-	if (is_called(argc, argv, "known") || is_called(argc, argv, "two") || has_ready ||
-	    hides_ready || lacks_states) {
+	if (is_called(argc, argv, "names"))
+		make_long_names();
+	if (is_called(argc, argv, "known") || is_called(argc, argv, "names") ||
+	    is_called(argc, argv, "two") || has_ready || hides_ready || lacks_states) {
 		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", FIRST_TICKS);
 		if (is_called(argc, argv, "two"))
 			add_known(&m, "ffeeddccbbaa99887766554433221100", "batch@7",
@@ -363,7 +387,7 @@ int main(int argc, char **argv)
 	} else {
 		fprintf(stderr,
 			"usage: make_page known|two|compare|ready|only-ready|compare-ready|old|"
-			"stateless\n"
+			"stateless|names\n"
 			"       make_page many SAMPLES THREADS SECONDS "
 			"html|json\n");
 		return 2;

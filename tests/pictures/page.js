@@ -80,7 +80,7 @@ class User {
 		return this.page.evaluate(() => {
 			const tip = document.getElementById('tip');
 
-			return tip.hidden ? null : tip.firstElementChild.textContent;
+			return tip.hidden ? null : tip.querySelector('b').textContent;
 		});
 	}
 

@@ -97,6 +97,47 @@ async function threads_have_names_and_times_and_change_the_graph() {
 	await user.close();
 }
 
+async function names_are_short_and_unfold() {
+	const user = await User.open('names.html');
+	const [long, double] = ['long', 'double'].map(key => `shop::Index<..., std::set<${key}, ...>>::find(int) const`);
+	const heading = user.page.locator('#box h2 button');
+
+	near(await user.share(long, 3), 0.3, long);
+	near(await user.share(double, 3), 0.2, double);
+	await user.picture('names-tip');
+	/* Figures first, and at most a third of the page, also for a whole name. */
+	assert.match(await user.text('#tip'), /^\d/);
+	await user.page.getByRole('button', {name: long}).click();
+	assert.strictEqual(await heading.getAttribute('aria-expanded'), 'false');
+	await heading.click();
+	assert.match(await heading.textContent(), /^shop::Index<std::pair<shop::Customer const, .*std::set<long, std::less<long> > >::find/);
+	await user.picture('names-unfolded');
+	await heading.click();
+	assert.strictEqual(await heading.textContent(), long);
+	/* The rows of the table show what tells the two apart. */
+	assert.deepStrictEqual(await user.page.$$eval('td button', buttons => buttons
+		.filter(b => b.textContent.startsWith('shop::') && b.scrollHeight > b.clientHeight + 1).map(b => b.textContent)), []);
+	/* Both forms are found. */
+	for (const [text, n] of [['set<long, ...>>', 1], ['less<double>', 1], ['Customer', 2]]) {
+		await user.page.fill('#search', text);
+		assert.match(await user.text('#found'), new RegExp(`^${n} found`), text);
+	}
+	await user.close();
+}
+
+async function the_tip_takes_a_third_of_the_page() {
+	for (const viewport of [{width: 1280, height: 800}, {width: 390, height: 500}]) {
+		const user = await User.open('names.html', {viewport});
+
+		/* A name without brackets is not short. */
+		assert.match(await user.at(20, 2), /^long_name_of_c_/);
+		const tip = await user.page.locator('#tip').boundingBox();
+
+		assert.ok(tip.height <= viewport.height / 3, `${tip.height} of ${viewport.height}`);
+		await user.close();
+	}
+}
+
 async function processes_are_groups_of_threads() {
 	const user = await User.open('two.html');
 
@@ -160,7 +201,7 @@ async function ready_time_has_a_switch_and_sums() {
 	near(await user.share('handle_request', 2), 1 / 3, 'handle_request of wall clock');
 	assert.deepStrictEqual(await signs(), ['ready', 'waiting']);
 	await user.at(15, 1);
-	assert.match(await user.text('#tip'), /^start_thread20\.0 s, 66\.7 %, ready 1\.00 s, waiting 16\.0 s/);
+	assert.match(await user.text('#tip'), /^20\.0 s, 66\.7 %, ready 1\.00 s, waiting 16\.0 s.*start_thread/);
 	await user.page.getByRole('button', {name: 'handle_request'}).click();
 	assert.match(await user.text('#box'), /Total10\.0 s, 33\.3 %Runningself 0 s, total 7\.00 sReadyself 1\.00 s, total 3\.00 sModule/);
 	await user.page.getByRole('button', {name: 'Callers and callees'}).click();
@@ -281,7 +322,7 @@ async function callers_and_sandwich() {
 	await user.choose('Callers');
 	near(await user.share('[libz.so.1]', 1), 0.4, 'libz');
 	near(await user.share('parse_json', 1), 0.3, 'parse_json');
-	assert.strictEqual(await user.at(5, 2), 'std::vector<std::pair<std::string, int>, std::allocator<std::pair<std::string, int> > >::_M_realloc_insert(int const&)');
+	assert.strictEqual(await user.at(5, 2), 'std::vector<...>::_M_realloc_insert(...)');
 	await user.choose('Left heavy');
 	await user.page.getByRole('button', {name: 'handle_request'}).click();
 	await user.page.getByRole('button', {name: 'Callers and callees'}).click();
@@ -545,7 +586,7 @@ const tests = [
 	ready_time_has_a_switch_and_sums, the_first_kind_of_time_is_one_that_the_profile_has,
 	time_order_shows_when_a_thread_was_ready,
 	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, old_files_have_a_note,
-	callers_and_sandwich, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
+	callers_and_sandwich, names_are_short_and_unfold, the_tip_takes_a_third_of_the_page, the_table_sorts, the_keyboard_reaches_everything, text_of_a_target_is_text,
 	a_screen_reader_finds_names, nothing_leaves_the_file, damaged_data_are_said,
 	a_redraw_costs_the_same_for_many_samples, drawing_takes_at_most_three_times_as_long_as_parsing,
 	a_million_samples_are_less_than_10_mb, pictures,

@@ -176,6 +176,13 @@ function readBlock(kind, from, end, profile) {
 	case 'F':
 		readFrames(from, end, profile);
 		break;
+	case 'L':
+		while (from.at < end) {
+			const name = from.index(n);
+
+			profile.shortNames.set(name, profile.strings[from.index(n)]);
+		}
+		break;
 	case 'N':
 		readNodes(from, end, profile);
 		break;
@@ -230,6 +237,7 @@ async function readProfile(base64) {
 	const from = new Bytes(await inflate(base64));
 	const profile = {
 		strings: [], processes: [], threads: [], samples: -1, hasState: false, hidesReady: false,
+		shortNames: new Map(), /* by string: of names that have a short form */
 		sides: null, /* of a comparison: name and duration (lasts) of A and of B */
 		frames: {
 			name: new Column(Uint32Array), module: new Column(Uint32Array), file: new Column(Uint32Array),

@@ -104,7 +104,7 @@ class Graph {
 		canvas.addEventListener('keydown', event => this.key(event));
 	}
 
-	/* functions: name, fill (colour), inApp. hasAxis: x is the time since the start, else a sum of time. */
+	/* functions: label, fill (colour), inApp. hasAxis: x is the time since the start, else a sum of time. */
 	show(rows, total, functions, hasAxis) {
 		Object.assign(this, {rows, functions, hasAxis, selected: null, history: [], isWheeling: false});
 		this.total = Math.max(total, 1e-9);
@@ -309,7 +309,7 @@ class Graph {
 	label(row, i) {
 		const func = row.tree.func[row.node[i]];
 
-		return func === ALL ? 'all' : this.functions[func].name;
+		return func === ALL ? 'all' : this.functions[func].label;
 	}
 
 	drawText(text, x, y, width, isFound) {

@@ -1,12 +1,14 @@
 #include "proto/export/html/html.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 #include <zlib.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/short_names.h"
 #include "proto/export/compare.h"
 #include "proto/export/html/html_page.h"
 
@@ -29,6 +31,11 @@ struct writer {
 	struct table by_string; /* from the address of a string to its index */
 	uint32_t n_strings;
 	struct buf block; /* the content of the current block */
+	struct text short_text;
+	/* The names of the frames, each once, and their short forms. */
+	const char **names, **short_names;
+	size_t n_names;
+	bool has_short_names; /* some differ from the names */
 	const struct merge *merge;
 	const struct compare *comparison; /* NULL: none */
 };
@@ -183,6 +190,17 @@ static void put_frames(struct writer *w)
 	}
 }
 
+static void put_short_names(struct writer *w)
+{
+	for (size_t i = 0; i < w->n_names; i++) {
+		if (strcmp(w->names[i], w->short_names[i]) == 0)
+			continue;
+		w->has_short_names = true;
+		put_string(w, w->names[i]);
+		put_string(w, w->short_names[i]);
+	}
+}
+
 static void put_nodes(struct writer *w)
 {
 	for (size_t i = 0; i < w->merge->n_nodes; i++) {
@@ -324,12 +342,15 @@ static void write_data(struct writer *w)
 	(void)add_string(w, "");
 	put_processes(w);
 	put_frames(w);
+	put_short_names(w);
 	put_threads(w);
 	put_comparison(w);
 	write_compressed(w, "SPH2", 4, Z_NO_FLUSH);
 	write_block(w, 'S', &w->strings);
 	write_table(w, 'P', put_processes);
 	write_table(w, 'F', put_frames);
+	if (w->has_short_names)
+		write_table(w, 'L', put_short_names);
 	write_table(w, 'N', put_nodes);
 	write_table(w, 'T', put_threads);
 	if (w->comparison != NULL)
@@ -337,6 +358,32 @@ static void write_data(struct writer *w)
 	write_threads(w);
 	write_table(w, 'E', put_end);
 	write_compressed(w, NULL, 0, Z_FINISH);
+}
+
+static int make_short_names(struct writer *w)
+{
+	const size_t n = w->merge->n_frames;
+	struct table seen;
+	int r = 0;
+
+	w->names = calloc(n + 1, sizeof(*w->names));
+	w->short_names = calloc(n + 1, sizeof(*w->short_names));
+	if (w->names == NULL || w->short_names == NULL)
+		return -ENOMEM;
+	table_init(&seen, w->merge->options.hash_seed);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const char *name = w->merge->frames[i].name;
+		uint32_t index;
+
+		if (table_get(&seen, (uintptr_t)name, &index))
+			continue;
+		r = table_put(&seen, (uintptr_t)name, 0);
+		w->names[w->n_names++] = name;
+	}
+	table_fini(&seen);
+	if (r == 0)
+		r = short_names_make(w->names, w->n_names, &w->short_text, w->short_names);
+	return r;
 }
 
 int export_html(const struct merge *m, const struct export_options *o, FILE *out)
@@ -350,14 +397,20 @@ int export_html(const struct merge *m, const struct export_options *o, FILE *out
 	buf_init(&w.strings, HTML_BLOCK_MAX);
 	buf_init(&w.block, HTML_BLOCK_MAX);
 	table_init(&w.by_string, m->options.hash_seed);
+	text_init(&w.short_text, m->options.hash_seed);
 
+	w.error = make_short_names(&w);
 	write_bytes(&w, html_page_head, html_page_head_size);
-	write_data(&w);
+	if (w.error == 0)
+		write_data(&w);
 	write_bytes(&w, html_page_tail, html_page_tail_size);
 	errno = 0;
 	if (w.error == 0 && fflush(out) != 0)
 		fail(&w, errno != 0 ? -errno : -EIO);
 
+	free(w.names);
+	free(w.short_names);
+	text_fini(&w.short_text);
 	table_fini(&w.by_string);
 	buf_fini(&w.block);
 	buf_fini(&w.strings);

@@ -16,6 +16,8 @@
  *   P  processes: indices of four strings: profiler_id, platform, release and environment.
  *   F  frames: indices of three strings: name, module and source file; the line, 0 if unknown;
  *      a byte, 1 if in_app; the address in 8 bytes, little-endian, 0 if unknown.
+ *   L  short names (lib/base/short_names.h): indices of two strings, a name of frames and its
+ *      short form, for each name that has another one. Only if there is one.
  *   N  nodes of the trie of stacks: the index of the node minus that of its parent, which
  *      is in front of the node, 0 for a root; the index of the frame.
  *   T  threads: the index of the process; indices of two strings: id and name.

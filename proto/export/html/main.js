@@ -307,7 +307,7 @@ class Page {
 		this.describeSigns();
 		this.offerBack();
 		if (this.sandwich >= 0)
-			byId('sandwich').firstElementChild.textContent = 'Callers above, callees below ' + this.functions[this.sandwich].name;
+			byId('sandwich').firstElementChild.textContent = 'Callers above, callees below ' + this.functions[this.sandwich].label;
 		byId('canvas').setAttribute('aria-label', 'Flame graph, ' + (this.isComparison ? 'both sides' : formatTime(total)) + ', ' + rows.length +
 			' rows. The table of functions has the same as text.');
 	}
@@ -426,7 +426,8 @@ class Page {
 		if (box === null)
 			return;
 		const func = this.funcOf(box.row, box.i);
-		const lines = [element('b', func === ALL ? 'all' : this.functions[func].name), ...this.boxLines(box).map(text => element('div', text))];
+		/* Figures first: a long name leaves no room for what stands below it. */
+		const lines = this.boxLines(box).map(text => element('div', text));
 
 		if (func !== ALL) {
 			const f = this.functions[func];
@@ -435,9 +436,11 @@ class Page {
 			lines.push(element('div', this.isComparison ?
 				`self ${formatSides(f.self, f.selfA)} %, total ${formatSides(f.total, f.totalA)} %` :
 				`self ${formatTime(f.self)} ${formatShare(f.self, this.total)}, total ${formatTime(f.total)} ${formatShare(f.total, this.total)}`));
-			lines.push(element('div', f.module || 'no module'));
+			lines.push(element('b', f.label), element('div', f.module || 'no module'));
 			if (place !== undefined)
 				lines.push(element('div', place.text));
+		} else {
+			lines.push(element('b', 'all'));
 		}
 		tip.replaceChildren(...lines);
 		tip.style.left = Math.max(Math.min(x + 14, innerWidth - tip.offsetWidth - 8), 4) + 'px';
@@ -529,6 +532,23 @@ class Page {
 		this.showFunction(func, []);
 	}
 
+	/* Makes the heading of a function: a short name is a button that shows the whole name. */
+	heading(f) {
+		if (f.label === f.name)
+			return element('h2', f.name);
+		const button = element('button', f.label);
+		const unfold = isOpen => {
+			button.textContent = isOpen ? f.name : f.label;
+			button.setAttribute('aria-expanded', isOpen);
+			button.title = isOpen ? 'Show the short name' : 'Show the whole name';
+		};
+
+		button.type = 'button';
+		button.addEventListener('click', () => unfold(button.getAttribute('aria-expanded') === 'false'));
+		unfold(false);
+		return element('h2', '', button);
+	}
+
 	showFunction(func, boxLines) {
 		const f = this.functions[func];
 		const list = document.createElement('dl');
@@ -549,7 +569,7 @@ class Page {
 			entry('', 'and ' + (places.length - PLACES_MAX) + ' more');
 		button.type = 'button';
 		button.addEventListener('click', () => this.openSandwich(func));
-		byId('box').replaceChildren(element('h2', f.name), list, ...(this.sandwich === func ? [] : [button]));
+		byId('box').replaceChildren(this.heading(f), list, ...(this.sandwich === func ? [] : [button]));
 		this.table.mark(func);
 		this.graph.marked = func;
 		this.graph.redraw();

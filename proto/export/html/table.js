@@ -7,7 +7,7 @@
 const PORTION = 100; /* rows that are added at a time: thousands would make the page slow */
 
 class FunctionTable {
-	/* functions as in main.js: name, module, base (last component of module), inApp, self, total. select(func) is called when the user selects a row. */
+	/* functions as in main.js: name, label, module, base (last component of module), inApp, self, total. select(func) is called when the user selects a row. */
 	constructor(section, functions, select) {
 		Object.assign(this, {section, functions, select, key: 'self', sign: -1, selected: -1});
 		this.body = section.querySelector('tbody');
@@ -68,7 +68,8 @@ class FunctionTable {
 				[element('span', formatChange(time, a)), ' ', element('span', formatSides(time, a, '\u2192'))] :
 				[element('span', formatTime(time)), ' ', element('span', formatShare(time, this.total))]));
 		button.type = 'button';
-		button.textContent = button.title = f.name;
+		button.textContent = f.label;
+		button.title = f.name;
 		button.className = f.inApp ? 'app' : '';
 		button.addEventListener('click', () => this.select(f.id));
 		row.insertCell().append(button);

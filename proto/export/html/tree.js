@@ -2,7 +2,8 @@
 /*
  * Trees of functions and their layout as rows of boxes.
  *
- * A function is a name in a module; a frame without a name is its own function. A tree is
+ * A function is a name in a module, and is shown by its label, the short form of the name; a frame
+ * without a name is its own function. A tree is
  * {n, parent, func, self, sum}: node 0 is the root ("all") and belongs to no function, and parents
  * stand before their children. self has a column for each kind of time (data.js), with the
  * microseconds in each node itself; sum has those below it too.
@@ -25,7 +26,7 @@ function hex(address) {
 
 /* Makes the list of functions, and sets profile.frames.func: the function of each frame. */
 function findFunctions(profile) {
-	const {frames, strings} = profile;
+	const {frames, strings, shortNames} = profile;
 	const found = new Map();
 	const functions = [];
 
@@ -40,7 +41,9 @@ function findFunctions(profile) {
 		if (id === undefined) {
 			id = functions.length;
 			found.set(key, id);
-			functions.push({name: own, module, base: baseName(module), search: (own + '\n' + module).toLowerCase(), inApp: false});
+			const label = shortNames.get(frames.name[f]) ?? own;
+
+			functions.push({name: own, label, module, base: baseName(module), search: (own + '\n' + label + '\n' + module).toLowerCase(), inApp: false});
 		}
 		functions[id].inApp ||= frames.inApp[f] === 1;
 		frames.func[f] = id;

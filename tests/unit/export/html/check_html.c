@@ -268,6 +268,30 @@ TEST(the_data_have_all_of_a_profile)
 	merge_fini(&m);
 }
 
+TEST(the_data_have_short_names)
+{
+	struct merge m;
+	size_t end;
+
+	make(&m, false);
+	m.frames[0].name = "Pool<long>::take(unsigned)";
+	m.frames[1].name = "Pool<char>::take(unsigned)";
+	m.frames[2].name = m.frames[0].name;
+	write_page(&m, 0);
+	unpack();
+	check_processes(&m);
+	check_frames(&m);
+	end = block('L');
+	ck_assert_str_eq(text(), "Pool<long>::take(unsigned)");
+	ck_assert_str_eq(text(), "Pool<long>::take(...)");
+	ck_assert_str_eq(text(), "Pool<char>::take(unsigned)");
+	ck_assert_str_eq(text(), "Pool<char>::take(...)");
+	ck_assert_uint_eq(at, end);
+	check_nodes(&m);
+	free(page);
+	merge_fini(&m);
+}
+
 /*
  * A runs hash for 250 ms and waits for 750; B runs hash for 100 ms, and _Zwork
  * for 100 ms between.
