@@ -17,6 +17,8 @@
 	"sentry-profctl stack %d, or record %d -o profile.html, shows what " \
 	"it does, if that daemon has a socket"
 
+#define WRITE(text, ...) (void)snprintf(text, REFUSAL_TEXT_SIZE, __VA_ARGS__)
+
 /*
  * Returns Yama's scope. 1: only ancestors and root may trace; 2: only root; 3: no process
  * (Documentation/admin-guide/LSM/Yama.rst).
@@ -53,42 +55,56 @@ static bool may_read_all(void)
 	return privileges_permitted(&have) == 0 && privileges_for_reading(have) != 0;
 }
 
-static void log_not_permitted(int32_t pid, uint32_t uid)
+void refusal_not_permitted(int32_t pid, uint32_t uid, char ret[REFUSAL_TEXT_SIZE])
 {
 	char scope = yama_scope();
 
 	if (scope == '3')
-		log_error("not permitted to trace process %d: Yama forbids it "
-			  "to all users, root included, until the next boot (" YAMA " is 3)",
-			  pid);
+		WRITE(ret,
+		      "not permitted to trace process %d: Yama forbids it "
+		      "to all users, root included, until the next boot (" YAMA " is 3)",
+		      pid);
 	else if (may_trace_all() && uid != geteuid() && !may_read_all())
-		log_error("not permitted to read the state of process %d, "
-			  "which runs as uid %u: root needs "
-			  "CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
-			  "container, start the container with --cap-add "
-			  "DAC_READ_SEARCH",
-			  pid, uid);
+		WRITE(ret,
+		      "not permitted to read the state of process %d, "
+		      "which runs as uid %u: root needs "
+		      "CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
+		      "container, start the container with --cap-add "
+		      "DAC_READ_SEARCH",
+		      pid, uid);
 	else if (may_trace_all())
-		log_error("not permitted to trace process %d, although "
-			  "CAP_SYS_PTRACE is present: a security module (AppArmor, "
-			  "SELinux), a seccomp filter or a user namespace "
-			  "forbids it",
-			  pid);
+		WRITE(ret,
+		      "not permitted to trace process %d, although "
+		      "CAP_SYS_PTRACE is present: a security module (AppArmor, "
+		      "SELinux), a seccomp filter or a user namespace "
+		      "forbids it",
+		      pid);
 	else if (geteuid() == 0)
-		log_error("not permitted to trace process %d: root needs "
-			  "CAP_SYS_PTRACE for it; in a container, start the "
-			  "container with --cap-add SYS_PTRACE",
-			  pid);
+		WRITE(ret,
+		      "not permitted to trace process %d: root needs "
+		      "CAP_SYS_PTRACE for it; in a container, start the "
+		      "container with --cap-add SYS_PTRACE",
+		      pid);
 	else if (uid == geteuid() && scope != '0')
-		log_error("not permitted to trace process %d: Yama allows it "
-			  "to root only (" YAMA " is %c); run sentry-profd as "
-			  "root",
-			  pid, scope);
+		WRITE(ret,
+		      "not permitted to trace process %d: Yama allows it "
+		      "to root only (" YAMA " is %c); run sentry-profd as "
+		      "root",
+		      pid, scope);
 	else
-		log_error("not permitted to trace process %d, which runs as uid %u: only root "
-			  "may, and that user if the process is not set-user-ID and is dumpable; "
-			  "run sentry-profd as root (Yama or a container may still forbid it)",
-			  pid, uid);
+		WRITE(ret,
+		      "not permitted to trace process %d, which runs as uid %u: only root "
+		      "may, and that user if the process is not set-user-ID and is dumpable; "
+		      "run sentry-profd as root (Yama or a container may still forbid it)",
+		      pid, uid);
+}
+
+static void log_not_permitted(int32_t pid, uint32_t uid)
+{
+	char text[REFUSAL_TEXT_SIZE];
+
+	refusal_not_permitted(pid, uid, text);
+	log_error("%s", text);
 }
 
 /* Returns true if name is that of another sentry-profd's capture, cut off by the kernel. */
@@ -97,18 +113,28 @@ static bool is_capture(const char *name)
 	return strcmp(name, "sentry-profd-ca") == 0;
 }
 
-static void log_traced(int32_t pid, int32_t tracer)
+bool refusal_traced(int32_t pid, int32_t tracer, char ret[REFUSAL_TEXT_SIZE])
 {
 	char name[PROCESS_NAME_SIZE];
 
 	process_name(tracer, name);
 	if (is_capture(name))
-		log_error("process %d is profiled by another sentry-profd: " ADVICE_STACK_RECORD,
-			  pid, pid, pid);
+		WRITE(ret, "process %d is profiled by another sentry-profd: " ADVICE_STACK_RECORD,
+		      pid, pid, pid);
 	else
-		log_error("process %d is already traced by %s (pid %d): a "
-			  "process can have one tracer; end that tracer first",
-			  pid, name, tracer);
+		WRITE(ret,
+		      "process %d is already traced by %s (pid %d): a process can have one tracer; "
+		      "end that tracer first",
+		      pid, name, tracer);
+	return is_capture(name);
+}
+
+static void log_traced(int32_t pid, int32_t tracer)
+{
+	char text[REFUSAL_TEXT_SIZE];
+
+	(void)refusal_traced(pid, tracer, text);
+	log_error("%s", text);
 }
 
 void refusal_log_traced_now(int32_t pid, int32_t tracer)

@@ -1,6 +1,7 @@
 /*
- * Logs why a process cannot be profiled, and what the user can do about that. Each function
- * writes at most one line, an error unless the function says otherwise.
+ * Says why a process cannot be profiled, and what the user can do about that. Each refusal_log
+ * function logs at most one line, an error unless the function says otherwise; the others write the
+ * text for sentry-profctl doctor.
  */
 #ifndef DAEMON_PROCESS_REFUSAL_H
 #define DAEMON_PROCESS_REFUSAL_H
@@ -13,6 +14,16 @@
  * Logs the fault that process_look() found of pid. Returns 0 with PROCESS_OK, or -errno.
  */
 must_check int refusal_log_look(enum process_fault fault, int32_t pid, const struct process *p);
+
+/* The size of a buffer for a text, in bytes with the NUL: a name of PROCESS_NAME_SIZE, and words.
+ */
+#define REFUSAL_TEXT_SIZE 1024
+
+/* Writes why this process may not trace pid, a process of user uid. */
+void refusal_not_permitted(int32_t pid, uint32_t uid, char ret[REFUSAL_TEXT_SIZE]);
+
+/* Writes that tracer traces pid. Returns whether tracer is a sentry-profd-capture. */
+bool refusal_traced(int32_t pid, int32_t tracer, char ret[REFUSAL_TEXT_SIZE]);
 
 /* Logs that capture cannot attach to pid, a process of user uid, because of error, an errno. */
 void refusal_log_attach(int32_t pid, uint32_t uid, int error);

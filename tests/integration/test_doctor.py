@@ -568,6 +568,15 @@ def test_what_cannot_be_profiled(box):
     box.profd([target]).wait_attached()
     found = Findings(box, target.pid)
     found.check('tracer', 'ok', 'sentry-profd traces it')
+    other = box.target('unw_o2', 'nanosleep')
+    tracer = box.target('tracer', other.pid)
+    Findings(box, other.pid).check(
+        'tracer', 'fault', rf'^process {other.pid} is already traced by tracer \(pid {tracer.pid}\)')
+    if os.geteuid() == 0:
+        Findings(box, other.pid, exe=stranger.copy(box, ['sentry-profctl']) / 'sentry-profctl',
+                 cwd='/', **stranger.options()).check(
+            'permission', 'fault',
+            rf'^not permitted to trace process {other.pid}, which runs as uid 0: only root may')
     old = test_32bit.start(box, [test_32bit.program(box)])
     Findings(box, old.pid).check('program', 'fault', 'it is a 32-bit program')
     for args in (('x',), ('0',), ('1', '2'), ('--nothing',)):

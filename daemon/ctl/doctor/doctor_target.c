@@ -6,6 +6,7 @@
 
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "daemon/process/process.h"
+#include "daemon/process/refusal.h"
 #include "lib/base/procfs.h"
 
 static void say_fault(struct doctor *d, enum process_fault fault, const struct process *p)
@@ -19,39 +20,29 @@ static void say_fault(struct doctor *d, enum process_fault fault, const struct p
 
 static void check_tracer(struct doctor *d, int32_t tracer)
 {
-	char name[PROCESS_NAME_SIZE];
+	char refusal[REFUSAL_TEXT_SIZE];
 
-	if (tracer == 0) {
+	if (tracer == 0)
 		doctor_say(d, FINDING_OK, "tracer", "no process traces it");
-		return;
-	}
-	process_name(tracer, name);
-	/* The kernel keeps 15 bytes of a name. */
-	if (tracer == d->capture_pid || strncmp(name, "sentry-profd-ca", 15) == 0)
+	else if (refusal_traced(d->pid, tracer, refusal) || tracer == d->capture_pid)
 		doctor_say(d, FINDING_OK, "tracer", "sentry-profd traces it (pid %d)", tracer);
 	else
-		doctor_say(d, FINDING_FAULT, "tracer",
-			   "%s (pid %d) traces it, and a process can have only "
-			   "one tracer: end that one",
-			   name, tracer);
+		doctor_say(d, FINDING_FAULT, "tracer", "%s", refusal);
 }
 
 /* Opening /proc/PID/mem has the same permission check as ptrace(2), Yama's included. */
 static void check_access(struct doctor *d, uint32_t uid)
 {
 	int fd = open(procfs_path(d->pid, "mem").text, O_RDONLY | O_CLOEXEC);
+	char refusal[REFUSAL_TEXT_SIZE];
 
-	if (fd >= 0)
+	if (fd >= 0) {
 		doctor_say(d, FINDING_OK, "permission", "you may trace process %d of uid %u",
 			   d->pid, uid);
-	else
-		doctor_say(d, FINDING_FAULT, "permission",
-			   "you may not trace process %d of uid %u: "
-			   "%s; %s",
-			   d->pid, uid, strerror(errno),
-			   geteuid() == 0 ? "root needs CAP_SYS_PTRACE in the user namespace "
-					    "of the process; a security module may forbid it"
-					  : "run this, and sentry-profd, as root");
+	} else {
+		refusal_not_permitted(d->pid, uid, refusal);
+		doctor_say(d, FINDING_FAULT, "permission", "%s", refusal);
+	}
 	close_fd(&fd);
 }
 
