@@ -183,6 +183,8 @@ static int write_file(struct recorder *c)
 			  c->out == NULL ? "the profile" : c->out, r->pid);
 		return -ENODATA;
 	}
+	if (conversion_lacks_lines(c->conversion))
+		log_info("process %d: %s", r->pid, RECORDING_LACKS_LINES);
 	written = conversion_write(c->conversion);
 	format = c->out == NULL || written < 0 ? NULL : output_format_of_path(c->out);
 	if (format != NULL)

@@ -170,6 +170,8 @@ struct merge {
 	bool has_states, lacks_states;
 	/* Of some chunks a waiting bar may be ready (import_chunk.hides_ready). */
 	bool hides_ready;
+	/* The profiler of some chunks was not to look for lines (import_chunk.lacks_lines). */
+	bool lacks_lines;
 
 	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
 };

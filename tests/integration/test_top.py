@@ -78,6 +78,9 @@ def test_a_target(box):
     profd.wait_attached().wait_looks()
     terminal = Terminal(box)
     terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    # The daemon has --symbols names.
+    wait_rows(terminal, lambda at: any('symbols = lines in [profiler]' in line for line in at),
+              'what is lacking')
     # With some 400 samples the share is within 0.12 of the true one, five
     # times the standard deviation.
     lines = wait_rows(terminal, lambda at: first_is('busy_seventy')(at) and

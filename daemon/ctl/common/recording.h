@@ -17,6 +17,11 @@
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
+/* A text about a recording with import_chunk.lacks_lines. 80 columns have room for the key. */
+#define RECORDING_LACKS_LINES                                                          \
+	"no source lines and inlined functions without symbols = lines in [profiler] " \
+	"(--symbols lines)"
+
 struct recording {
 	/* The caller's connection to the daemon. It has to stay open until recording_close(). */
 	struct control_client *client;

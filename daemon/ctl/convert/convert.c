@@ -278,6 +278,11 @@ int conversion_write(struct conversion *c)
 	return r < 0 ? r : selection_write(c->convert.out, write_format, &writing);
 }
 
+bool conversion_lacks_lines(const struct conversion *c)
+{
+	return c->merge.lacks_lines;
+}
+
 void conversion_free(struct conversion *c)
 {
 	if (c == NULL)

@@ -6,6 +6,7 @@
 #ifndef DAEMON_CTL_CONVERT_CONVERT_H
 #define DAEMON_CTL_CONVERT_CONVERT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "lib/base/util.h"
@@ -41,6 +42,9 @@ must_check int conversion_add(struct conversion *c, const char *payload, size_t 
 
 /* Writes the output; once, after the last chunk. Returns 0, or -errno after a line on stderr. */
 must_check int conversion_write(struct conversion *c);
+
+/* Returns true if the profiler of some chunk was not to look for source lines. */
+bool conversion_lacks_lines(const struct conversion *c);
 
 void conversion_free(struct conversion *c); /* accepts NULL */
 

@@ -288,10 +288,23 @@ static int begin_watch(struct top *t, int32_t pid, const char *name)
 	return 0;
 }
 
+/* The seconds for which the last line has a text about lines, in place of the keys. */
+#define LACKS_SHOWN_CHUNKS 5
+
+static void say_lacks(struct top *t, const struct import_chunk *chunk)
+{
+	if (chunk->lacks_lines && t->model.n_chunks == 0)
+		(void)snprintf(t->view.message, TOP_TEXT, "%s", RECORDING_LACKS_LINES);
+	else if (t->model.n_chunks == LACKS_SHOWN_CHUNKS &&
+		 strcmp(t->view.message, RECORDING_LACKS_LINES) == 0)
+		t->view.message[0] = '\0';
+}
+
 static int add_chunk(void *ctx, const struct import_chunk *chunk)
 {
 	struct top *t = ctx;
 
+	say_lacks(t, chunk);
 	return top_model_add(&t->model, chunk);
 }
 

@@ -194,6 +194,9 @@ function readBlock(kind, from, end, profile) {
 		for (const process of profile.processes)
 			process.side = from.index(2);
 		break;
+	case 'L':
+		profile.lacksLines = true;
+		break;
 	case 'E':
 		profile.samples = from.number();
 		profile.hasState = from.byte() === 1;
@@ -237,6 +240,7 @@ async function readProfile(base64) {
 	const from = new Bytes(await inflate(base64));
 	const profile = {
 		strings: [], processes: [], threads: [], samples: -1, hasState: false, hidesReady: false,
+		lacksLines: false,
 		shortNames: new Map(), /* by string: of names that have a short form */
 		sides: null, /* of a comparison: name and duration (lasts) of A and of B */
 		frames: {

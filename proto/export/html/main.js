@@ -96,6 +96,7 @@ class Page {
 		else
 			this.describe();
 		this.describeStates();
+		this.describeLines();
 	}
 
 	describeSides() {
@@ -160,6 +161,11 @@ class Page {
 		/* The page lacks this note if --state has left out all time but running time. */
 		if (this.profile.hidesReady && this.times[READY] + this.times[WAITING] > 0)
 			this.note('Waiting means waiting or ready (without a processor): an older sentry-profd, which did not tell them apart, recorded some of this profile.');
+	}
+
+	describeLines() {
+		if (this.profile.lacksLines)
+			this.note('Without source lines and inlined functions: sentry-profd was not to look for them. In a service symbols = lines in [profiler] has it look, else --symbols lines.');
 	}
 
 	/* Explains the patterns that the graph has now. */

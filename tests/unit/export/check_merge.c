@@ -172,6 +172,22 @@ TEST(a_chunk_that_hides_ready_is_noticed)
 	ck_assert(m.hides_ready);
 }
 
+TEST(a_chunk_without_lines_is_noticed)
+{
+	static const char chunk[] = "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"%s\","
+				    "\"symbols\":\"%s\",\"profile\":{\"frames\":[],\"stacks\":[[]],"
+				    "\"samples\":[]}}";
+	char text[MADE_SIZE];
+
+	merge_init(&m, &options);
+	(void)snprintf(text, sizeof(text), chunk, "a", "lines");
+	made_read(&m, text);
+	ck_assert(!m.lacks_lines);
+	(void)snprintf(text, sizeof(text), chunk, "b", "names");
+	made_read(&m, text);
+	ck_assert(m.lacks_lines);
+}
+
 static const struct {
 	enum merge_filter_kind kind;
 	const char *pattern;

@@ -370,6 +370,32 @@ TEST(texts_of_a_target_are_in_the_data_only)
 	merge_fini(&m);
 }
 
+/* Returns true if the data have a block of this kind before the end. */
+static bool has_block(char kind)
+{
+	while (data[at] != 'E') {
+		if (data[at] == kind)
+			return true;
+		at = block((char)data[at]);
+	}
+	return false;
+}
+
+TESTS(lines_that_the_profiler_did_not_look_for, 2)
+{
+	struct merge m;
+
+	make(&m, false);
+	m.lacks_lines = _i == 1;
+	write_page(&m, 0);
+	unpack();
+	ck_assert_int_eq(has_block('L'), _i == 1);
+	if (_i == 1)
+		ck_assert_uint_eq(block('L'), at);
+	free(page);
+	merge_fini(&m);
+}
+
 TEST(a_page_without_chunks_is_complete)
 {
 	struct merge m;
