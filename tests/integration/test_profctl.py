@@ -18,7 +18,7 @@ from harness import BUILD, blocked, check
 # in the file.
 FRAME = re.compile(r'[> ] #(\d+) +0x([0-9a-f]{16})'
                    r'(?: (?!\([^()]*\)(?: guessed)?$)(.+?)(?:\+0x[0-9a-f]+)?)?'
-                   r'(?: \(([^()]*?)(?:\+0x[0-9a-f]+)?\))?( guessed)?')
+                   r'(?: \(([^()]*?)(?:\+0x[0-9a-f]+)?\))?( guessed)?(?: at .+)?')
 
 Frame = collections.namedtuple('Frame', 'addr name module guessed')
 
