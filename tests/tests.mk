@@ -162,6 +162,7 @@ page_ready = ready
 page_only_ready = only-ready
 page_old = old
 page_names = names
+page_programs = programs
 page_stateless = stateless
 page_compare_ready = compare-ready
 page_few = many 10000 10 5 html
@@ -180,7 +181,7 @@ $(PICTURES)/node_modules: $(NPM_FILES)
 	$(Q)cp $(NPM_FILES) $(@D) && cd $(@D) && \
 		npm ci --no-audit --no-fund --loglevel=error && touch node_modules
 pictures: executables $(B)/targets/shares $(PICTURES)/node_modules $(PICTURES)/many.json \
-		$(patsubst %,$(PICTURES)/%.html,known two ready only_ready old stateless names compare \
+		$(patsubst %,$(PICTURES)/%.html,known two ready only_ready old stateless names programs compare \
 			compare_ready few many long)
 	@:
 

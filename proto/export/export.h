@@ -37,7 +37,7 @@ struct export_options {
 must_check int export_folded(const struct merge *m, const struct export_options *o, FILE *out);
 
 /*
- * V2 payloads: one JSON object for each process, with the samples of all its chunks, on one
+ * V2 payloads: one JSON object for each merge_process, with the samples of all its chunks, on one
  * line (with is_pretty: a line for each element of a list). chunk_id and other members are
  * those of the first chunk. The server rejects payloads of more than 66 s.
  * Merge: by address, ordered, keep_extra.

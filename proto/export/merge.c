@@ -89,25 +89,30 @@ static uint32_t match_frame(const struct merge *m, const struct merge_frame *f)
 	return found;
 }
 
-static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
+static int find_process(struct merge *m, const struct import_chunk *c, uint32_t *ret)
 {
-	const char *id;
+	const char *id, *release;
 	uint64_t key;
-	int r = intern(m, profiler_id, &id);
+	int r = intern(m, c->profiler_id, &id);
 
+	if (r == 0)
+		r = intern(m, json_string_value(json_object_get(c->payload, "release")), &release);
 	if (r < 0)
 		return r;
-	key = mix((uintptr_t)id, m->side);
-	for (; table_get(&m->by_process, key, ret); key++)
-		if (m->processes[*ret].profiler_id == id && m->processes[*ret].side == m->side)
+	key = mix(mix((uintptr_t)id, (uintptr_t)release), m->side);
+	for (; table_get(&m->by_process, key, ret); key++) {
+		const struct merge_process *p = &m->processes[*ret];
+
+		if (p->profiler_id == id && p->release == release && p->side == m->side)
 			return 0;
+	}
 	if (array_grow(m->processes, m->n_processes, m->cap_processes) < 0)
 		return -ENOMEM;
 	*ret = (uint32_t)m->n_processes;
 	r = table_put(&m->by_process, key, *ret);
 	if (r == 0)
-		m->processes[m->n_processes++] =
-			(struct merge_process){.profiler_id = id, .side = m->side};
+		m->processes[m->n_processes++] = (struct merge_process){
+			.profiler_id = id, .release = release, .side = m->side};
 	return r;
 }
 
@@ -417,7 +422,7 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 	struct merge_process *p;
 	uint32_t process;
 	bool known = false;
-	int r = find_process(m, c->profiler_id, &process);
+	int r = find_process(m, c, &process);
 
 	if (r == 0)
 		r = is_known(m, process, c->chunk_id, &known);

@@ -126,8 +126,13 @@ struct merge_thread {
 	size_t first_bar, n_bars;
 };
 
+/*
+ * A process, as long as it runs one program: after an exec its chunks have another release, made of
+ * the name and the build of the new program, and are those of another merge_process.
+ */
 struct merge_process {
 	const char *profiler_id;
+	const char *release; /* NULL: unknown */
 	/* The id of its thread that is called "main"; NULL: none. */
 	const char *pid;
 	/* Sorted by address after merge_finish(); strings belong to merge.text. */

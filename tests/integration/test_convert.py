@@ -184,6 +184,15 @@ def test_states(box):
     check(re.search('^ *SELF +TOTAL +READY +WAITING ', rows, re.M), rows)
 
 
+def test_programs_of_a_process(box):
+    """What a process did before and after an exec stays apart."""
+    chunk = box.profile([box.target('shares')], work=0.2).chunks[0]
+    path = write(box, [chunk, dict(chunk, chunk_id='1' * 32, release='other@1')])
+    lines = convert(path, '--to', 'json')[0].decode().splitlines()
+    check({json.loads(line)['release'] for line in lines} == {chunk['release'], 'other@1'},
+          f'{len(lines)} payloads')
+
+
 def test_files_that_hide_ready(box):
     """Files of older versions, whose waiting samples may be ready, also if they
     are merged with newer ones."""

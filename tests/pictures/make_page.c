@@ -16,6 +16,7 @@
  *   make_page names >FILE.html     the known one, in which parse_json and <script> have
  *                                  long names that differ in one argument, and
  *                                  handle_request one without brackets
+ *   make_page programs >FILE.html  500 processes of cc1, and one that executes make after sh
  *   make_page many SAMPLES THREADS SECONDS html|json >FILE
  *                                  random stacks, the same for the same numbers
  */
@@ -180,6 +181,18 @@ static void add_known(struct merge *m, const char *profiler_id, const char *rele
 	check(merge_add(m, &c));
 	json_decref(c.payload);
 	free(c.samples);
+}
+
+static void add_programs(struct merge *m)
+{
+	char id[PROFILE_ID_SIZE];
+
+	add_known(m, "ffeeddccbbaa99887766554433221100", "sh@1", 100);
+	add_known(m, "ffeeddccbbaa99887766554433221100", "make@2", 200);
+	for (unsigned int i = 0; i < 500; i++) {
+		(void)snprintf(id, sizeof(id), "%032x", i);
+		add_known(m, id, "cc1@3", 20);
+	}
 }
 
 /* Many samples. */
@@ -373,6 +386,8 @@ int main(int argc, char **argv)
 		if (is_called(argc, argv, "two"))
 			add_known(&m, "ffeeddccbbaa99887766554433221100", "batch@7",
 				  FIRST_TICKS + 100);
+	} else if (is_called(argc, argv, "programs")) {
+		add_programs(&m);
 	} else if (argc == 6 && strcmp(argv[1], "many") == 0) {
 		make_frames(&c);
 		make_stacks(&c);
@@ -387,7 +402,7 @@ int main(int argc, char **argv)
 	} else {
 		fprintf(stderr,
 			"usage: make_page known|two|compare|ready|only-ready|compare-ready|old|"
-			"stateless|names\n"
+			"stateless|names|programs\n"
 			"       make_page many SAMPLES THREADS SECONDS "
 			"html|json\n");
 		return 2;

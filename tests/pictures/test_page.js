@@ -138,14 +138,37 @@ async function the_tip_takes_a_third_of_the_page() {
 	}
 }
 
-async function processes_are_groups_of_threads() {
-	const user = await User.open('two.html');
+async function programs_open() {
+	const user = await User.open('programs.html');
+	const thread = user.page.getByRole('combobox', {name: 'Thread'});
+	const options = () => thread.locator('option').allTextContents();
 
-	assert.deepStrictEqual(await user.page.$$eval('optgroup', groups => groups.map(g => [g.label, g.children.length])),
-		[['shop@1.4.2 00112233', 3], ['batch@7 ffeeddcc', 3]]);
+	/* The process that executed make is one, with two programs. */
+	assert.match(await user.text('#facts'), / 1506 threads · 501 processes /);
+	assert.deepStrictEqual(await options(), ['All threads', 'cc1@3 · 500 processes · 150 s running',
+		'make@2 · 1 process · 2.00 s running', 'sh@1 · 1 process · 1.00 s running']);
+	await thread.selectOption({label: 'sh@1 · 1 process · 1.00 s running'});
+	assert.strictEqual((await options()).length, 2 + 3);
+	near(await user.share('main', 1), 0.6, 'main of sh');
+	await thread.selectOption('');
+	assert.strictEqual((await options()).length, 4, 'closed again');
+	await thread.selectOption({label: 'cc1@3 · 500 processes · 150 s running'});
+	assert.strictEqual(await user.page.locator('#thread optgroup').count(), 500);
+	assert.strictEqual(await user.page.$eval('#thread', s => s.value), 'program 0');
+	await user.close();
+}
+
+async function processes_are_programs() {
+	const user = await User.open('two.html');
+	const thread = user.page.locator('#thread');
+
 	assert.strictEqual(await user.page.title(), 'batch@7, shop@1.4.2', 'the longer one first');
 	assert.match(await user.text('#facts'), /^21\.0 s running · 42\.0 s waiting · 6 threads · 2 processes/);
 	near(await user.share('parse_json', 3), 0.3, 'parse_json');
+	/* The thread that ran longest, of all programs. */
+	await user.choose('Time order');
+	assert.match(await thread.evaluate(s => s.selectedOptions[0].textContent), /^main \(4242\) · 6\.60 s/);
+	assert.match(await thread.locator('option').nth(1).textContent(), /^batch@7 · 1 process/);
 	await user.close();
 }
 
@@ -582,7 +605,7 @@ async function pictures() {
 
 const tests = [
 	it_draws, widths_are_shares, a_click_zooms_and_esc_goes_back, search_says_what_share_it_finds,
-	threads_have_names_and_times_and_change_the_graph, processes_are_groups_of_threads, time_order_shows_when,
+	threads_have_names_and_times_and_change_the_graph, programs_open, processes_are_programs, time_order_shows_when,
 	ready_time_has_a_switch_and_sums, the_first_kind_of_time_is_one_that_the_profile_has,
 	time_order_shows_when_a_thread_was_ready,
 	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, old_files_have_a_note,

@@ -171,7 +171,7 @@ static void put_processes(struct writer *w)
 
 		put_string(w, p->profiler_id);
 		put_string(w, json_string_value(json_object_get(p->extra, "platform")));
-		put_string(w, json_string_value(json_object_get(p->extra, "release")));
+		put_string(w, p->release);
 		put_string(w, json_string_value(json_object_get(p->extra, "environment")));
 	}
 }

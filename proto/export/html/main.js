@@ -51,6 +51,26 @@ function sumOf(threads, state) {
 	return threads.reduce((sum, thread) => sum + thread.times[state], 0);
 }
 
+/* Returns the number and the noun, "500 processes". */
+function count(n, what) {
+	return n + ' ' + what + (n === 1 ? '' : n > 1 && what.endsWith('s') ? 'es' : 's');
+}
+
+/* The program of a process: its release is made of the program's name and build. */
+function programOf(process) {
+	return process.release || process.id;
+}
+
+/* Lists the programs: name, threads, and number of processes; the one that ran longest first. */
+function findPrograms({threads, processes}) {
+	const found = new Map(processes.map(p => [programOf(p), []]));
+
+	for (const thread of threads)
+		found.get(programOf(processes[thread.process])).push(thread);
+	return [...found].map(([name, own]) => ({name, threads: own, processes: new Set(own.map(t => t.process)).size, time: sumOf(own, RUNNING)}))
+		.sort((a, b) => b.time - a.time);
+}
+
 function byId(id) {
 	return document.getElementById(id);
 }
@@ -76,7 +96,8 @@ class Page {
 		this.kind = Math.max(this.times.findIndex(time => time > 0), RUNNING);
 		document.querySelector(`[value=${KINDS[this.kind]}]`).checked = true;
 		this.order = 'merged';
-		this.thread = null; /* null: all threads */
+		this.thread = null; /* null: all threads of the program */
+		this.program = null; /* null: all programs */
 		this.sandwich = -1; /* the function whose callers and callees are shown; -1: none */
 		this.matches = null;
 		this.table = new FunctionTable(byId('functions'), this.functions, func => this.selectFunction(func));
@@ -86,6 +107,9 @@ class Page {
 			open: ({row, i}) => this.openSandwich(this.funcOf(row, i)),
 			zoom: () => this.offerBack(),
 		});
+		profile.threads.sort((a, b) => a.process - b.process || b.times[RUNNING] - a.times[RUNNING] || b.times[WAITING] - a.times[WAITING]);
+		profile.threads.forEach((thread, i) => { thread.index = i; });
+		this.programs = findPrograms(profile);
 		this.fillThreads();
 		this.listen();
 		this.weigh();
@@ -125,24 +149,15 @@ class Page {
 		byId('note').hidden = false;
 	}
 
-	/* Sets the title, with the process that ran longest first, and the line of facts. */
+	/* Sets the title, with the program that ran longest first, and the line of facts. */
 	describe() {
 		const {profile} = this;
-		const nameOf = process => process.release || process.id;
-		const times = new Map(profile.processes.map(p => [nameOf(p), 0]));
-
-		for (const thread of profile.threads) {
-			const name = nameOf(profile.processes[thread.process]);
-
-			times.set(name, times.get(name) + thread.times[RUNNING]);
-		}
-		const names = [...times.keys()].sort((a, b) => times.get(b) - times.get(a));
-		const count = (n, what) => n + ' ' + what + (n === 1 ? '' : n > 1 && what.endsWith('s') ? 'es' : 's');
+		const names = this.programs.map(p => p.name);
 
 		byId('title').textContent = document.title = names.slice(0, 3).join(', ') + (names.length > 3 ? ' and ' + (names.length - 3) + ' more' : '');
 		byId('facts').textContent = [
 			...[RUNNING, READY, WAITING].filter(state => this.hasKind(state)).map(state => amountOf(this.times[state], state)),
-			count(profile.threads.length, 'thread'), count(profile.processes.length, 'process'),
+			count(profile.threads.length, 'thread'), count(new Set(profile.processes.map(p => p.id)).size, 'process'),
 			'within ' + formatTime(profile.duration), 'from ' + new Date(profile.begin / 1000).toLocaleString(),
 		].join(' \u00b7 ');
 	}
@@ -177,39 +192,64 @@ class Page {
 		byId('signs').hidden = signs.every(sign => sign.hidden);
 	}
 
+	/*
+	 * Lists what can be selected: of a profile of several processes the programs, and of the
+	 * selected program its threads. Hundreds of processes of a program are one entry that opens.
+	 */
 	fillThreads() {
-		const {threads, processes} = this.profile;
 		const select = byId('thread');
+		const {program, programs} = this;
+		const sums = threads => [RUNNING, READY].filter(state => state === RUNNING || sumOf(threads, state) > 0)
+			.map(state => amountOf(sumOf(threads, state), state)).join(', ');
 
-		threads.sort((a, b) => a.process - b.process || b.times[RUNNING] - a.times[RUNNING] || b.times[WAITING] - a.times[WAITING]);
-		select.append(new Option('All threads', ''));
-		threads.forEach((thread, i) => {
+		select.replaceChildren(new Option('All threads', ''));
+		if (this.profile.processes.length > 1)
+			programs.forEach((p, i) => {
+				if (p.threads.length > 0 && (program === null || p === program))
+					select.append(new Option(p.name + ' \u00b7 ' + count(p.processes, 'process') + ' \u00b7 ' + sums(p.threads), 'program ' + i));
+			});
+		if (this.profile.processes.length === 1 || program !== null)
+			this.addThreads(select, program, sums);
+	}
+
+	/* Adds the threads of a program, in a group for each process if there are several. */
+	addThreads(select, program, sums) {
+		const own = program === null ? this.profile.threads : program.threads;
+		let group = select;
+
+		own.forEach((thread, i) => {
 			/* The id is shown, since several threads may have the same name. */
 			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
-			const label = (thread.name || 'thread') + id + ' \u00b7 ' + amountOf(thread.times[RUNNING], RUNNING) +
-				(thread.times[READY] > 0 ? ', ' + amountOf(thread.times[READY], READY) : '');
-			let group = select;
 
-			if (processes.length > 1) {
-				group = select.lastElementChild;
-				if (group.tagName !== 'OPTGROUP' || i === 0 || threads[i - 1].process !== thread.process) {
-					group = document.createElement('optgroup');
-					group.label = (processes[thread.process].release || 'process') + ' ' + processes[thread.process].id.slice(0, 8);
-					select.append(group);
-				}
+			if (program !== null && program.processes > 1 && own[i - 1]?.process !== thread.process) {
+				const main = own.find(t => t.process === thread.process && t.name === 'main') ?? thread;
+
+				group = document.createElement('optgroup');
+				group.label = 'process ' + main.id;
+				select.append(group);
 			}
-			group.append(new Option(label, i));
+			group.append(new Option((thread.name || 'thread') + id + ' \u00b7 ' + sums([thread]), thread.index));
 		});
+	}
+
+	/* Selects a program and a thread of it; null: all. */
+	selectThreads(program, thread, value) {
+		Object.assign(this, {program, thread});
+		this.fillThreads();
+		byId('thread').value = value;
+		this.weigh();
 	}
 
 	listen() {
 		for (const input of document.querySelectorAll('fieldset input'))
 			input.addEventListener('change', () => this.choose(input.name, input.value));
 		byId('thread').addEventListener('change', event => {
-			this.thread = event.target.value === '' ? null : this.profile.threads[event.target.value];
+			const {value} = event.target;
+			const thread = this.profile.threads[value] ?? null;
+
+			this.selectThreads(value === '' ? null : this.programs[value.split(' ')[1]] ?? this.program, thread, value);
 			if (this.thread === null && this.order === 'time')
 				this.order = document.querySelector('[value=merged]').checked = 'merged';
-			this.weigh();
 			this.refresh();
 		});
 		byId('search').addEventListener('input', event => this.search(event.target.value));
@@ -255,13 +295,17 @@ class Page {
 		}
 		/* The time order is for one thread: the one that ran longest, unless the user selects one. */
 		if (this.order === 'time' && this.thread === null && this.profile.threads.length > 0) {
-			this.thread = this.profile.threads.reduce((a, b) => b.times[RUNNING] > a.times[RUNNING] ? b : a);
-			byId('thread').value = this.profile.threads.indexOf(this.thread);
-			this.weigh();
+			const thread = this.shownThreads().reduce((a, b) => b.times[RUNNING] > a.times[RUNNING] ? b : a);
+
+			this.selectThreads(this.programs.find(p => p.name === programOf(this.profile.processes[thread.process])), thread, thread.index);
 		}
 		if (this.isComparison && name === 'kind')
 			this.weigh();
 		this.refresh();
+	}
+
+	shownThreads() {
+		return this.thread !== null ? [this.thread] : this.program?.threads ?? this.profile.threads;
 	}
 
 	/* Updates what depends on the thread, and in a comparison on the kind of time. */
@@ -269,7 +313,7 @@ class Page {
 		if (this.isComparison)
 			weighSides(this.profile, this.tree, this.kind);
 		else
-			weigh(this.profile, this.tree, this.thread === null ? this.profile.threads : [this.thread]);
+			weigh(this.profile, this.tree, this.shownThreads());
 	}
 
 	/* Updates what depends on the thread, the kind of time and the order. */

@@ -113,6 +113,31 @@ TESTS(chunks_are_merged_in_any_order, 2)
 	ck_assert(m.has_states && !m.lacks_states);
 }
 
+/* A process that executes another program has one profiler_id. */
+TEST(the_programs_of_a_process_are_kept_apart)
+{
+	merge_init(&m, &options);
+	made_release = "sh@1";
+	made_add(&m, "p", "a", MADE_RUNS("100.0", "7", "0") MADE_END("101.0", "7", "0"), "");
+	made_release = "cc1plus@2";
+	made_add(&m, "p", "b", MADE_RUNS("101.0", "7", "0") MADE_END("103.0", "7", "0"), "");
+	made_add(&m, "p", "c", MADE_RUNS("103.0", "7", "0") MADE_END("104.0", "7", "0"), "");
+	made_release = "app@1";
+	OK(merge_finish(&m));
+	ck_assert_uint_eq(m.n_processes, 2);
+	ck_assert_uint_eq(m.n_threads, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct merge_thread *t = &m.threads[i];
+
+		ck_assert_str_eq(m.processes[i].profiler_id, "p");
+		ck_assert_str_eq(m.processes[i].release, i == 0 ? "sh@1" : "cc1plus@2");
+		ck_assert_uint_eq(t->process, i);
+		ck_assert_uint_eq(t->n_bars, i == 0 ? 1 : 2);
+		check_bar(t->first_bar, i == 0 ? 100000 : 101000, i == 0 ? 1000 : 2000,
+			  PROFILE_RUNNING);
+	}
+}
+
 TEST(without_order_bars_are_added_up)
 {
 	options.is_ordered = false;

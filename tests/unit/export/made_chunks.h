@@ -36,6 +36,8 @@ static inline void made_read(struct merge *m, const char *text)
 	import_chunk_fini(&chunk);
 }
 
+static const char *made_release = "app@1";
+
 /*
  * Adds a chunk with two images and the stacks 0: main;work, 1: main;work;hash,
  * 2: main;read, 3: the empty one. threads: members of thread_metadata.
@@ -47,7 +49,7 @@ static inline void made_add(struct merge *m, const char *profiler_id, const char
 
 	(void)snprintf(text, sizeof(text),
 		       "{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"%s\","
-		       "\"platform\":\"rust\",\"release\":\"app@1\",\"debug_meta\":{"
+		       "\"platform\":\"rust\",\"release\":\"%s\",\"debug_meta\":{"
 		       "\"images\":[{\"type\":\"symbolic\",\"code_file\":\"/lib/"
 		       "libc.so.6\",\"debug_id\":\"03020100-0504-0706-0809-"
 		       "0a0b0c0d0e0f\",\"image_addr\":\"0x7000\",\"image_vmaddr\":"
@@ -66,7 +68,7 @@ static inline void made_add(struct merge *m, const char *profiler_id, const char
 		       "libc.so.6\"}],"
 		       "\"stacks\":[[1,0],[2,1,0],[3,0],[]],\"samples\":[%s],"
 		       "\"thread_metadata\":{%s}}}",
-		       profiler_id, chunk_id, samples, threads);
+		       profiler_id, chunk_id, made_release, samples, threads);
 	made_read(m, text);
 }
 
