@@ -49,7 +49,7 @@ TEST(without_hints_the_own_stack_is_copied_to_its_end)
 	 * The end of the stack is farther than a copy may reach, or not known: the largest copy is
 	 * made.
 	 */
-	plan_at(OWN_END - SAMPLE_STACK_MAX);
+	plan_at(OWN_END - SAMPLE_STACK_MAX - 8);
 	ck_assert_uint_eq(plan.known.top, 0);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(plan.second_size, 0);
@@ -189,7 +189,7 @@ TEST(the_own_stack_is_copied_as_a_whole)
 	check_known(OWN_END - SAMPLE_WHOLE_MAX + ARCH_RED_ZONE, OWN_END, 0);
 	check_known(OWN_END - 4096, OWN_END, 0);
 	/* A copy that would not reach the root is not larger than usual. */
-	plan_at(OWN_END - SAMPLE_WHOLE_MAX);
+	plan_at(OWN_END - SAMPLE_WHOLE_MAX - 8);
 	ck_assert_uint_eq(plan.known.top, 0);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
 	/* For another stack the usual limit stays. The hint ends with the thread. */
