@@ -89,7 +89,7 @@ static bool futex_waits(int command)
 #ifdef __x86_64__
 	regs.rsi = (unsigned int)command;
 #else
-	regs.regs[1] = (unsigned int)command;
+	regs.user.regs[1] = (unsigned int)command;
 #endif
 	return syscall_waits(SYS_futex, &regs);
 }
