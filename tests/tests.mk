@@ -9,7 +9,7 @@
 #help make check-sanitized    integration tests and short storms, with sanitized executables
 #help make check-aarch64-objects  compiles for aarch64, and unwinds samples of it
 #help make check-all          all of these, and the analyzers
-#help make check-aarch64      tests in emulated aarch64 machines
+#help make check-aarch64      tests in emulated aarch64 machines; check-aarch64-short: some of them
 #help make check-pictures     the page in a browser, the formats in their own programs
 #help make check-package      the package in a new Debian, which is booted
 #help make analyze            clang-tidy, cppcheck and gcc -fanalyzer

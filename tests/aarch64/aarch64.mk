@@ -8,7 +8,7 @@ CROSS_CC = aarch64-linux-gnu-gcc --sysroot=$(SYSROOT)
 # Sources for which there is no musl-gcc, or no sanitizer of clang.
 LACKED = $(shell grep -l '^// cc: musl-gcc' tests/targets/*.c) \
 	$(wildcard tests/targets/leaks_*clang*.c) tests/unit/unwind/elf/check_leak_runtime.c
-CROSS = MACHINE=aarch64 B=$(CROSS_B) LACKING='$(LACKED)' \
+CROSS = MACHINE=aarch64 B=$(CROSS_B) MACHINE_DIR=$(MACHINE_DIR) LACKING='$(LACKED)' \
 	PKG_CONFIG='PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(CROSS_PKG) pkg-config' \
 	CC='$(CROSS_CC)' GCC='$(CROSS_CC)' CXX='aarch64-linux-gnu-g++ --sysroot=$(SYSROOT)' \
 	CLANG='clang --target=aarch64-linux-gnu --sysroot=$(SYSROOT)' AR=aarch64-linux-gnu-ar \
@@ -25,15 +25,22 @@ AARCH64_SCRIPTS = $(patsubst %,tests/integration/test_%.py,children command deat
 	job_control let_go life_execs life_family life_signals spool stacks transparency_calls \
 	transparency_lengths zoo)
 
-check-aarch64: RUN = aarch64-run
-check-aarch64:
+# The tests of the short choice say most about the processor.
+SHORT_PURE = $(filter $(addprefix $(B)/tests/,unwind/aarch64/% unwind/check_recorded \
+	unwind/dwarf/% unwind/elf/% unwind/walk/% unwind/rules/%),$(PURE))
+SHORT_SCRIPTS = tests/integration/test_known.py
+
+check-aarch64 check-aarch64-short:
 	$(Q)BUILD=$(B) tests/tools/deps.sh aarch64
 	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR)
-	$(Q)$(MAKE) --no-print-directory $(JOBS) $(CROSS) built
-	$(Q)$(MAKE) --no-print-directory $(CROSS) $(RUN)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(CROSS) run-$@
 
-aarch64-run:
-	$(Q)tests/aarch64/run.py $(SYSROOT)/.. $(B) --user $(PURE) \
-		--fast $(IN_MACHINE) $(AARCH64_SCRIPTS) --absent $(NOT_HERE)
+run-check-aarch64: built
+	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) --user $(PURE) \
+		--exact tests/integration/test_known.py --fast $(IN_MACHINE) $(AARCH64_SCRIPTS) \
+		--absent $(NOT_HERE)
+run-check-aarch64-short: executables $(B)/targets/known $(SHORT_PURE)
+	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) --user $(SHORT_PURE) \
+		--exact $(SHORT_SCRIPTS)
 
-.PHONY: check-aarch64 aarch64-run
+.PHONY: check-aarch64 check-aarch64-short run-check-aarch64 run-check-aarch64-short

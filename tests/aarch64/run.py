@@ -9,7 +9,7 @@ MACHINE is the directory that prepare.sh has made, BUILD that of the cross build
 --fast: in a machine that uses two processors of the host and its clock.
 --absent: sources of tests and targets that are not built for aarch64.
 
-A test has LIMIT_S seconds of the clock of its machine. The last lines name the tests that did not
+A test in a machine has LIMIT_S seconds of the machine's clock. The last lines name the tests that did not
 end, and those that are absent.
 """
 
@@ -19,6 +19,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -126,7 +127,7 @@ class Machine:
 
 
 def run_user(arguments, results):
-    env = dict(os.environ, BUILD=arguments.build, LIMIT_S=str(LIMIT_S),
+    env = dict(os.environ, BUILD=arguments.build,
                RUNNER=f'qemu-aarch64 -L {arguments.machine}/root')
     with subprocess.Popen([ROOT / 'tests/tools/run_tests.py', '', *arguments.user], env=env,
                           stdout=subprocess.PIPE, text=True) as tests:
@@ -143,6 +144,8 @@ def main():
         parser.add_argument(option, nargs='*', default=[])
     arguments = parser.parse_args()
     results = Results()
+    # So that the machines end, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     subprocess.run(['tar', '-c', '-f', arguments.machine / 'tests.tar', '--exclude=*/obj',
                     '--exclude=*.a', 'tests', 'docs', 'lib', 'daemon', 'proto', 'systemd',
                     'Makefile', 'README.md', arguments.build], cwd=ROOT, check=True)
