@@ -451,7 +451,7 @@ static int compare_time(const void *a, const void *b)
  * Sorts the samples by time. The order of samples with the same thread and time has no
  * meaning, so the sort need not be stable.
  */
-static void sort_samples(struct import_chunk *c)
+void import_chunk_sort(struct import_chunk *c)
 {
 	for (size_t i = 1; i < c->n_samples; i++) {
 		if (c->samples[i].time_ns >= c->samples[i - 1].time_ns)
@@ -515,7 +515,7 @@ static int read_samples(const json_t *profile, struct import_chunk *c, struct im
 	}
 	c->n_samples = json_array_size(list);
 	if (r == 0) {
-		sort_samples(c);
+		import_chunk_sort(c);
 		r = measure_samples(c);
 	}
 	json_decref(numbers);

@@ -108,6 +108,9 @@ struct import_chunk {
 int import_chunk_read(json_t *payload, struct import_chunk *ret, struct import_fault *fault)
 	__attribute__((warn_unused_result));
 
+/* Sorts the samples by time. For proto/import only. */
+void import_chunk_sort(struct import_chunk *c);
+
 /* Frees everything and zeroes *c. Accepts NULL and a zero-initialised struct. */
 void import_chunk_fini(struct import_chunk *c);
 

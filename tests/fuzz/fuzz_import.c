@@ -1,8 +1,12 @@
-/* A file that somebody gives to sentry-profctl convert or compare, and every
- * format. */
+/*
+ * A file that somebody gives to sentry-profctl convert or compare, and every format. An input that
+ * begins as the data of a page do is put into one, since hardly a mutation of compressed data can
+ * be unpacked.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +15,9 @@
 #include "proto/export/export.h"
 #include "proto/export/html/html.h"
 #include "proto/export/html/svg.h"
+#include "proto/import/page.h"
 #include "proto/import/reader.h"
+#include "tests/unit/import/page_of.h"
 
 static void check_chunk(const struct import_chunk *c)
 {
@@ -33,6 +39,41 @@ static void check_chunk(const struct import_chunk *c)
 		assert(c->threads[i].id != NULL && c->threads[i].name != NULL);
 }
 
+static void check_fault(int r, const struct import_fault *fault)
+{
+	assert(r == 0 || r == -EBADMSG);
+	assert((r == 0) == (fault->text[0] == '\0'));
+	for (const char *p = fault->text; *p != '\0'; p++)
+		assert(*p >= 0x20 && *p < 0x7f);
+}
+
+/* Adds the chunks of a page to m. */
+static void read_page(const char *text, size_t size, struct merge *m)
+{
+	struct import_fault fault = {""};
+	struct import_page *page = NULL;
+	struct import_chunk chunk;
+	int r = import_page_open(text, size, &page, &fault);
+
+	while (r >= 0 && (r = import_page_next(page, &chunk, &fault)) == 1) {
+		check_chunk(&chunk);
+		assert(merge_add(m, &chunk) == 0);
+		import_chunk_fini(&chunk);
+	}
+	check_fault(r, &fault);
+	import_page_free(page);
+}
+
+/* Puts the data into a page. */
+static void read_wrapped(const uint8_t *data, size_t size, struct merge *m)
+{
+	char *text = page_of(data, size);
+
+	assert(text != NULL);
+	read_page(text, strlen(text), m);
+	free(text);
+}
+
 /* Adds the chunks of data to m. */
 static void read_side(const uint8_t *data, size_t size, struct merge *m)
 {
@@ -41,16 +82,21 @@ static void read_side(const uint8_t *data, size_t size, struct merge *m)
 	struct import_reader text;
 	int r;
 
+	if (size >= 4 && memcmp(data, "SPH2", 4) == 0) {
+		read_wrapped(data, size, m);
+		return;
+	}
+	if (import_is_page((const char *)data, size)) {
+		read_page((const char *)data, size, m);
+		return;
+	}
 	import_reader_init(&text, (const char *)data, size);
 	while ((r = import_reader_next(&text, &chunk, &fault)) == 1) {
 		check_chunk(&chunk);
 		assert(merge_add(m, &chunk) == 0);
 		import_chunk_fini(&chunk);
 	}
-	assert(r == 0 || r == -EBADMSG);
-	assert((r == 0) == (fault.text[0] == '\0'));
-	for (const char *p = fault.text; *p != '\0'; p++)
-		assert(*p >= 0x20 && *p < 0x7f);
+	check_fault(r, &fault);
 }
 
 static void read_all(const uint8_t *data, size_t size, struct merge *m)

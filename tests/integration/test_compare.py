@@ -183,6 +183,20 @@ def test_page(box):
     check(b'/srv/2/app' not in data, 'modules have one name')
 
 
+def test_pages_are_compared(box):
+    """Two pages give the table that the files give; a page of a comparison is no profile."""
+    files = known(box)
+    pages = [path.with_suffix('.html') for path in files]
+    for path, page in zip(files, pages):
+        subprocess.run([BUILD / 'sentry-profctl', 'convert', path, '-o', page], check=True)
+    of_files, of_pages = compare(*files)[0], compare(*pages)[0]
+    check(rows(of_files) == rows(of_pages) and rows(of_files), f'{of_files}{of_pages}')
+    both = pages[0].with_name('both.html')
+    compare(*pages, '-o', both)
+    said = compare(both, files[0], status=1)[1]
+    check('compares two profiles: give these instead' in said, said)
+
+
 def test_one_profile_twice(box):
     a, _ = known(box)
     out = compare(a, a)[0]

@@ -100,6 +100,36 @@ def test_two_processes(box):
           {(path, code[:32]) for path, code in ought}, f'{pprof.mappings}')
 
 
+def test_pages(box):
+    """A page has what its files have: each stack's time and state, and the processes."""
+    targets = [box.target('shares'), box.target('naps', 2, 500, 20000)]
+    profd = box.profile(targets, '--chunk-seconds', '1', work=0.3, lines=True)
+    page = box.make_dir('page') / 'p.html'
+    convert(profd.output, '-o', page)
+    # Names are shown names there, so formats with those of the file differ.
+    for args in (['folded', '--threads'], ['folded', '--state', 'waiting'], ['summary'],
+                 ['folded', '--filter', 'busy*'], ['folded', '--from', '0.1', '--until', '0.5']):
+        of_files, _ = convert(profd.output, '--to', *args)
+        of_page, _ = convert(page, '--to', *args)
+        check(sorted(of_files.splitlines()) == sorted(of_page.splitlines()) and of_files,
+              f'{args}: {of_files}\n{of_page}')
+    check(formats.READERS['speedscope'](convert(page, '--to', 'speedscope')[0]) ==
+          formats.READERS['speedscope'](convert(profd.output, '--to', 'speedscope')[0]), 'times')
+    # The page of a page, given twice.
+    again = page.with_name('q.html')
+    convert(page, page, '-o', again)
+    once, twice = (sorted(convert(p, '--to', 'folded')[0].splitlines()) for p in (page, again))
+    check(once == twice, f'a page of a page: {once} {twice}')
+    chunks = [json.loads(line) for line in convert(page, '--to', 'json')[0].splitlines()]
+    check({c['release'] for c in chunks} == {c['release'] for c in profd.chunks} and
+          {c['profiler_id'] for c in chunks} == {c['profiler_id'] for c in profd.chunks},
+          'the processes')
+    whole = page.read_bytes()
+    page.write_bytes(whole[:whole.index(b'id="data">') + 500])
+    said = convert(page, '--to', 'folded', status=1)[1]
+    check(f'{page} is a page whose data are damaged or end early' in said, said)
+
+
 def test_file_and_ending(box):
     profd = box.profile([box.target('shares')], work=0.3, table=True)
     wanted = formats.of_chunks(profd.chunks)

@@ -8,6 +8,7 @@
 
 #include "daemon/common/log.h"
 #include "lib/base/buf.h"
+#include "proto/import/page.h"
 #include "proto/import/reader.h"
 
 #define ENDING ".envelope"
@@ -30,6 +31,28 @@ static int fail(const char *path, int error)
 	return error;
 }
 
+/* Reads the profile of a page (proto/import/page.h). */
+static int read_page(const char *path, const char *bytes, size_t size, inputs_chunk *add, void *ctx)
+{
+	struct import_fault fault = {""};
+	struct import_page *page = NULL;
+	struct import_chunk chunk;
+	int r = import_page_open(bytes, size, &page, &fault);
+
+	while (r >= 0 && (r = import_page_next(page, &chunk, &fault)) == 1) {
+		r = add(ctx, &chunk);
+		import_chunk_fini(&chunk);
+		if (r < 0)
+			break;
+	}
+	import_page_free(page);
+	if (r == -EBADMSG)
+		log_error("%s %s", path, fault.text);
+	else if (r < 0)
+		return fail(path, r);
+	return r;
+}
+
 int inputs_read_bytes(const char *path, const char *bytes, size_t size, inputs_chunk *add,
 		      void *ctx)
 {
@@ -38,6 +61,8 @@ int inputs_read_bytes(const char *path, const char *bytes, size_t size, inputs_c
 	struct import_reader text;
 	int r;
 
+	if (import_is_page(bytes, size))
+		return read_page(path, bytes, size, add, ctx);
 	import_reader_init(&text, bytes, size);
 	while ((r = import_reader_next(&text, &chunk, &fault)) == 1) {
 		r = add(ctx, &chunk);

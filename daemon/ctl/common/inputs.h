@@ -1,7 +1,7 @@
 /*
  * Reads the files that the user names: for `convert`, `view`, `compare` and `send`. Each
- * path is a file of envelopes or payloads (proto/import/reader.h), or a directory: then
- * its files NAME.envelope are read in alphabetical order.
+ * path is a file of envelopes or payloads (proto/import/reader.h), a page (proto/import/page.h; not
+ * for `send`), or a directory: then its files NAME.envelope are read in alphabetical order.
  *
  * One file at a time is in memory, up to INPUTS_FILE_MAX bytes.
  */
