@@ -13,12 +13,12 @@
 #include "daemon/broker/discovery/command.h"
 #include "daemon/broker/output_conversion.h"
 #include "daemon/broker/report/notify.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 #include "daemon/broker/report/progress.h"
 #include "daemon/broker/report/times.h"
 
 struct broker {
-	struct parts parts;
+	struct modules modules;
 	struct requests requests;
 	struct command command;
 	struct output_conversion conversion;

@@ -80,24 +80,24 @@ void deadlines_check_answers(struct broker *b)
 {
 	struct child *child;
 
-	for (size_t i = 0; (child = child_at(&b->parts.children, i)) != NULL; i++)
+	for (size_t i = 0; (child = child_at(&b->modules.children, i)) != NULL; i++)
 		check_child(child);
-	FOR_EACH_RUN (run, &b->parts.targets) {
+	FOR_EACH_RUN (run, &b->modules.targets) {
 		check_target(run);
-		check_in_capture(&b->parts.children, run);
+		check_in_capture(&b->modules.children, run);
 	}
-	for (size_t i = 0; i < b->parts.children.n_ships; i++)
-		check_ship(b->parts.children.ships[i]);
-	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
-		check_ring(&b->parts.children, b->parts.children.unwinds[i]);
+	for (size_t i = 0; i < b->modules.children.n_ships; i++)
+		check_ship(b->modules.children.ships[i]);
+	for (size_t i = 0; i < b->modules.children.n_unwinds; i++)
+		check_ring(&b->modules.children, b->modules.children.unwinds[i]);
 }
 
 static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 {
-	FOR_EACH_RUN (run, &b->parts.targets)
+	FOR_EACH_RUN (run, &b->modules.targets)
 		if (run->unwind == u)
 			return true;
-	return held_execs_need(&b->parts.targets, u);
+	return held_execs_need(&b->modules.targets, u);
 }
 
 /* Closes the socket, which makes the process end. A process that died before is not restarted. */
@@ -152,10 +152,10 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s, uint64_
 
 	if (s->is_first || s->is_spotlight)
 		return true;
-	if (is_useful && is_configured(&b->parts.state.options.config, s))
+	if (is_useful && is_configured(&b->modules.state.options.config, s))
 		return true;
-	for (size_t k = 0; k < b->parts.targets.n_instances; k++)
-		if (b->parts.targets.instances[k]->ship == s)
+	for (size_t k = 0; k < b->modules.targets.n_instances; k++)
+		if (b->modules.targets.instances[k]->ship == s)
 			return true;
 	return false;
 }
@@ -173,7 +173,7 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s, uint64_
  */
 static void ship_leaves(struct broker *b, struct ship *s)
 {
-	double timeout_s = b->parts.state.options.config.shutdown_timeout_s;
+	double timeout_s = b->modules.state.options.config.shutdown_timeout_s;
 
 	if (timeout_s > LEAVE_MAX_S)
 		timeout_s = LEAVE_MAX_S;
@@ -183,7 +183,7 @@ static void ship_leaves(struct broker *b, struct ship *s)
 	s->child.restart_ns = 0;
 	/* The ship has no process now: its envelopes are lost. */
 	if (s->child.pid == 0)
-		delivery_ship_gone(&b->parts.delivery, s);
+		delivery_ship_gone(&b->modules.delivery, s);
 }
 
 static void check_idle_ship(struct broker *b, struct ship *s, uint64_t now_ns)
@@ -197,7 +197,7 @@ static void check_idle_ship(struct broker *b, struct ship *s, uint64_t now_ns)
 
 void deadlines_check_unwinds(struct broker *b, uint64_t now_ns)
 {
-	const struct children *c = &b->parts.children;
+	const struct children *c = &b->modules.children;
 	const size_t n_free = array_size(c->unwinds) - c->n_unwinds;
 	size_t n_idle = 0;
 
@@ -209,6 +209,6 @@ void deadlines_check_unwinds(struct broker *b, uint64_t now_ns)
 
 void deadlines_check_ships(struct broker *b, uint64_t now_ns)
 {
-	for (size_t i = 0; i < b->parts.children.n_ships; i++)
-		check_idle_ship(b, b->parts.children.ships[i], now_ns);
+	for (size_t i = 0; i < b->modules.children.n_ships; i++)
+		check_idle_ship(b, b->modules.children.ships[i], now_ns);
 }

@@ -45,10 +45,10 @@ static int on_ring_made(void *ctx, struct ipc_message *message)
 		.id = made->id,
 	};
 	struct broker *b = ctx;
-	struct unwind *u = unwind_of_ring(&b->parts.children, made->id);
+	struct unwind *u = unwind_of_ring(&b->modules.children, made->id);
 
 	if (u == NULL) {
-		child_fail(&b->parts.children.capture, "announces a ring that was not requested");
+		child_fail(&b->modules.children.capture, "announces a ring that was not requested");
 		return 0;
 	}
 	/* The ring was made for an unwind process that has died; a newer ring will come. */
@@ -65,7 +65,7 @@ static int on_ring_broken(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
-	struct unwind *u = unwind_of_ring(&b->parts.children, m->id);
+	struct unwind *u = unwind_of_ring(&b->modules.children, m->id);
 
 	/* Otherwise the ring is that of an earlier process, which has died meanwhile. */
 	if (u != NULL && u->rings_awaited == 0 && !u->ring_due)
@@ -77,13 +77,13 @@ static int on_target_state(void *ctx, struct ipc_message *m)
 {
 	const struct msg_target_state *state = (const void *)m->bytes;
 	struct broker *b = ctx;
-	struct run *run = targets_run(&b->parts.targets, state->target);
+	struct run *run = targets_run(&b->modules.targets, state->target);
 
 	/* What a process forks while it crashes may be its crash reporter. */
-	if (run != NULL && state->state == TARGET_ATTACHED && b->parts.state.options.children &&
+	if (run != NULL && state->state == TARGET_ATTACHED && b->modules.state.options.children &&
 	    run->crash.tid == 0)
-		instance_add_missed_children(&b->parts.targets, run->instance);
-	attach_on_state(&b->parts.targets, state);
+		instance_add_missed_children(&b->modules.targets, run->instance);
+	attach_on_state(&b->modules.targets, state);
 	return 0;
 }
 
@@ -93,9 +93,9 @@ static int on_capture_done(void *ctx, struct ipc_message *m)
 	struct broker *b = ctx;
 
 	(void)m;
-	if (state_is_sampling(&b->parts.state))
+	if (state_is_sampling(&b->modules.state))
 		return -EPROTO;
-	b->parts.children.capture_done = b->parts.state.phase >= PHASE_DELIVERING;
+	b->modules.children.capture_done = b->modules.state.phase >= PHASE_DELIVERING;
 	return 0;
 }
 
@@ -104,9 +104,9 @@ static int on_child_born(void *ctx, struct ipc_message *message)
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
 
-	if (!b->parts.state.options.children || m->id == 0 || m->id > INT32_MAX)
+	if (!b->modules.state.options.children || m->id == 0 || m->id > INT32_MAX)
 		return -EPROTO;
-	instance_add_child(&b->parts.targets, (int32_t)m->id);
+	instance_add_child(&b->modules.targets, (int32_t)m->id);
 	return 0;
 }
 
@@ -115,20 +115,21 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 {
 	struct child *child = ctx;
 	struct broker *b = broker_of(child);
-	struct run *run = targets_run(&b->parts.targets, request->target);
+	struct run *run = targets_run(&b->modules.targets, request->target);
 	struct msg_file_reply m = {
 		.h = MSG_HEADER(MSG_FILE_REPLY),
 		.request = request->request,
 	};
 
 	if (error == 0)
-		error = quarantine_check_file(&b->parts.quarantine, &((struct unwind *)child)->key,
-					      request, file, &m.number);
+		error = quarantine_check_file(&b->modules.quarantine,
+					      &((struct unwind *)child)->key, request, file,
+					      &m.number);
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
 	if (error == -ETIMEDOUT && run != NULL)
-		run_files_hang(run, state_now_ns(&b->parts.state));
+		run_files_hang(run, state_now_ns(&b->modules.state));
 }
 
 /*
@@ -140,7 +141,7 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 static struct run *own_run(struct child *child, uint32_t id)
 {
 	const struct unwind *u = (const struct unwind *)child;
-	struct run *run = targets_run(&broker_of(child)->parts.targets, id);
+	struct run *run = targets_run(&broker_of(child)->modules.targets, id);
 
 	if (run != NULL && run->unwind == u)
 		return run;
@@ -153,7 +154,7 @@ static struct run *own_run(struct child *child, uint32_t id)
 static void warn_file_refused(struct broker *b, struct run *run,
 			      const struct msg_file_request *request)
 {
-	b->parts.quarantine.refused++;
+	b->modules.quarantine.refused++;
 	if (run->warned_file_refused)
 		return;
 	run->warned_file_refused = true;
@@ -206,13 +207,13 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 		child_fail(child, "requests an unknown kind of file");
 		return 0;
 	}
-	if (run_files_suspended(run, state_now_ns(&b->parts.state))) {
+	if (run_files_suspended(run, state_now_ns(&b->modules.state))) {
 		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
-	r = owners_check(&b->parts.targets, run);
+	r = owners_check(&b->modules.targets, run);
 	if (r == -EACCES)
-		files_count_other_owner(b->parts.files);
+		files_count_other_owner(b->modules.files);
 	/* The helper compares the owner, too. */
 	if (resource_shortage_is(-r))
 		r = 0;
@@ -222,7 +223,7 @@ static int on_file_request(void *ctx, struct ipc_message *message)
 		send_file(child, request, r, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->parts.files, request, &run->owner, run->pidfd,
+	r = files_request(b->modules.files, request, &run->owner, run->pidfd,
 			  !run_is_open(run) || !may_have_environ(run, request->kind), send_file,
 			  child);
 	if (r == -EINVAL)
@@ -262,7 +263,7 @@ static int on_chunk(void *ctx, struct ipc_message *message)
 		child_fail(child, "sends a chunk of a process that is only recorded");
 		return 0;
 	}
-	r = delivery_chunk(&broker_of(child)->parts.delivery, &run->instance->delivery,
+	r = delivery_chunk(&broker_of(child)->modules.delivery, &run->instance->delivery,
 			   run->instance->ship, run->instance->config.platform, m, message->fds);
 	if (r == -EDQUOT)
 		warn_chunk_budget(run);
@@ -310,7 +311,7 @@ static int on_session_opened(void *ctx, struct ipc_message *message)
 	}
 	run->session = SESSION_OPEN;
 	run->unwind->sessions_asked--;
-	attach_check(&broker_of(child)->parts.targets);
+	attach_check(&broker_of(child)->modules.targets);
 	return 0;
 }
 
@@ -328,7 +329,7 @@ static int on_session_closed(void *ctx, struct ipc_message *message)
 	}
 	if (run_is_open(run))
 		instance_run_cut_short(run->instance);
-	run_closed(&broker_of(child)->parts.children.capture, run);
+	run_closed(&broker_of(child)->modules.children.capture, run);
 	return 0;
 }
 
@@ -348,7 +349,7 @@ static int on_table_done(void *ctx, struct ipc_message *message)
 	const struct msg_table_done *m = (const void *)message->bytes;
 	struct broker *b = broker_of(ctx);
 
-	if (state_is_sampling(&b->parts.state))
+	if (state_is_sampling(&b->modules.state))
 		return -EPROTO;
 	if (m->error == ENOENT)
 		log_warning("no table of the hottest functions: the %s that had its samples has "
@@ -409,7 +410,7 @@ static int on_file_seen(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
-	return leak_check_seen(&broker_of(child)->parts.leak_check, ctx,
+	return leak_check_seen(&broker_of(child)->modules.leak_check, ctx,
 			       (const void *)message->bytes);
 }
 
@@ -417,7 +418,7 @@ static int on_written(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
-	delivery_written(&broker_of(child)->parts.delivery, ctx, (const void *)message->bytes);
+	delivery_written(&broker_of(child)->modules.delivery, ctx, (const void *)message->bytes);
 	return 0;
 }
 
@@ -425,7 +426,7 @@ static int on_done(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
-	delivery_done(&broker_of(child)->parts.delivery, ctx, (const void *)message->bytes);
+	delivery_done(&broker_of(child)->modules.delivery, ctx, (const void *)message->bytes);
 	return 0;
 }
 
@@ -455,7 +456,7 @@ static int on_limited(void *ctx, struct ipc_message *message)
 	const struct msg_number *m = (const void *)message->bytes;
 	struct child *child = ctx;
 
-	return server_limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
+	return server_limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->modules.delivery));
 }
 
 static int on_denied(void *ctx, struct ipc_message *message)
@@ -463,7 +464,7 @@ static int on_denied(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 
 	return server_limit_deny(ctx, (const void *)message->bytes,
-				 delivery_has_files(&broker_of(child)->parts.delivery));
+				 delivery_has_files(&broker_of(child)->modules.delivery));
 }
 
 static int on_pong(void *ctx, struct ipc_message *message)
@@ -487,7 +488,7 @@ static int on_exec_held(void *ctx, struct ipc_message *message)
 
 	if (m->id == 0 || m->id > INT32_MAX)
 		return -EPROTO;
-	held_execs_ask(&b->parts.targets, (int32_t)m->id);
+	held_execs_ask(&b->modules.targets, (int32_t)m->id);
 	return 0;
 }
 

@@ -47,11 +47,11 @@
 static struct broker broker = {
 	.command = {.go_fd = -1, .file = -1},
 	.stats_fd = -1,
-	.parts.children.ship_fds = {-1, -1, -1, -1},
-	.parts.delivery.output = {.dir_fd = -1},
+	.modules.children.ship_fds = {-1, -1, -1, -1},
+	.modules.delivery.output = {.dir_fd = -1},
 	.conversion = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
 	.notify = {.fd = -1},
-	.parts.state.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
+	.modules.state.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
 };
 _Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
@@ -92,15 +92,15 @@ static bool is_ignored(int number)
 
 static void read_dsn(struct broker *b)
 {
-	const struct config *c = &b->parts.state.options.config;
+	const struct config *c = &b->modules.state.options.config;
 	struct dsn dsn;
 	enum dsn_result result;
 
-	memcpy(b->parts.children.spotlight_url, c->spotlight,
-	       sizeof(b->parts.children.spotlight_url));
+	memcpy(b->modules.children.spotlight_url, c->spotlight,
+	       sizeof(b->modules.children.spotlight_url));
 	for (size_t i = 0; i < c->n_sections; i++)
-		b->parts.children.has_dsn |= c->sections[i].dsn[0] != '\0';
-	if (!c->has_dsn && !b->parts.children.has_dsn)
+		b->modules.children.has_dsn |= c->sections[i].dsn[0] != '\0';
+	if (!c->has_dsn && !b->modules.children.has_dsn)
 		return;
 	/* The DSN's key must not get into a core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -117,26 +117,26 @@ static void read_dsn(struct broker *b)
 		exit(2);
 	}
 	/* Fits: dsn_parse() refuses more than DSN_SIZE. */
-	(void)snprintf(b->parts.children.dsn, sizeof(b->parts.children.dsn), "%s", c->dsn);
-	b->parts.children.has_dsn = true;
+	(void)snprintf(b->modules.children.dsn, sizeof(b->modules.children.dsn), "%s", c->dsn);
+	b->modules.children.has_dsn = true;
 }
 
 static int open_output(struct broker *b)
 {
 	const bool is_sent =
-		b->parts.children.has_dsn || b->parts.children.spotlight_url[0] != '\0';
-	const char *path = b->parts.state.options.output;
+		b->modules.children.has_dsn || b->modules.children.spotlight_url[0] != '\0';
+	const char *path = b->modules.state.options.output;
 	int r;
 
 	/* A service has no directory to leave files in. */
-	if (path == NULL && !is_sent && b->parts.state.options.n_pids == 0)
+	if (path == NULL && !is_sent && b->modules.state.options.n_pids == 0)
 		log_warning("there is no DSN and no --output: profiles are "
 			    "discarded");
-	if (path == NULL && (is_sent || b->parts.state.options.n_pids == 0))
+	if (path == NULL && (is_sent || b->modules.state.options.n_pids == 0))
 		return 0;
-	if (b->parts.state.options.output_format != NULL)
-		return output_conversion_open(&b->conversion, path, &b->parts.delivery.output);
-	r = output_open(&b->parts.delivery.output, path);
+	if (b->modules.state.options.output_format != NULL)
+		return output_conversion_open(&b->conversion, path, &b->modules.delivery.output);
+	r = output_open(&b->modules.delivery.output, path);
 	if (r < 0)
 		log_error("cannot write into %s: %s", path == NULL ? "the current directory" : path,
 			  strerror(-r));
@@ -147,21 +147,21 @@ static int open_stats(struct broker *b)
 {
 	int r;
 
-	if (b->parts.state.options.stats == NULL)
+	if (b->modules.state.options.stats == NULL)
 		return 0;
-	r = output_open_file(b->parts.state.options.stats, &b->stats_fd);
+	r = output_open_file(b->modules.state.options.stats, &b->stats_fd);
 	if (r < 0)
-		log_error("cannot write %s: %s", b->parts.state.options.stats, strerror(-r));
+		log_error("cannot write %s: %s", b->modules.state.options.stats, strerror(-r));
 	return r;
 }
 
 /* Returns false after a line on stderr. */
 static bool write_stats(struct broker *b)
 {
-	int r = stats_write(&b->parts, b->stats_fd);
+	int r = stats_write(&b->modules, b->stats_fd);
 
 	if (r < 0)
-		log_error("cannot write the statistics to %s: %s", b->parts.state.options.stats,
+		log_error("cannot write the statistics to %s: %s", b->modules.state.options.stats,
 			  strerror(-r));
 	return r >= 0;
 }
@@ -173,7 +173,7 @@ static bool write_stats(struct broker *b)
 static int limit_privileges(struct broker *b)
 {
 	/* For the proc connector: to open and to close it. */
-	const capability_set listen = b->parts.discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
+	const capability_set listen = b->modules.discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
 	const capability_set keep = listen | CAPABILITY(CAP_SYS_PTRACE) |
 				    CAPABILITY(CAP_CHECKPOINT_RESTORE) |
 				    CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
@@ -192,7 +192,7 @@ static int limit_privileges(struct broker *b)
 		log_error("cannot give up privileges: %s", strerror(-r));
 		return r;
 	}
-	b->parts.state.privileged = true;
+	b->modules.state.privileged = true;
 	return 0;
 }
 
@@ -203,21 +203,21 @@ static void on_signals(void *ctx)
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			command_check_stopped(&b->command, &b->parts.state);
-			children_reap(&b->parts.children);
+			command_check_stopped(&b->command, &b->modules.state);
+			children_reap(&b->modules.children);
 			continue;
 		}
 		if (command_handle_signal(&b->command, &info))
 			continue;
-		b->parts.state.suspend_requested = info.ssi_signo == SIGTSTP;
+		b->modules.state.suspend_requested = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
-		if (info.ssi_signo == SIGHUP && b->parts.discovery != NULL) {
-			(void)reload(&b->parts, &b->notify, -1);
+		if (info.ssi_signo == SIGHUP && b->modules.discovery != NULL) {
+			(void)reload(&b->modules, &b->notify, -1);
 			continue;
 		}
-		b->parts.state.end_at_once = b->parts.state.phase >= PHASE_STOPPING;
-		state_advance(&b->parts.state, PHASE_STOPPING);
+		b->modules.state.end_at_once = b->modules.state.phase >= PHASE_STOPPING;
+		state_advance(&b->modules.state, PHASE_STOPPING);
 	}
 }
 
@@ -258,29 +258,29 @@ static void take_signals(const struct broker *b)
  */
 static uint64_t deadline_of(const struct broker *b)
 {
-	uint64_t since = b->parts.state.started_ns != 0 ? b->parts.state.started_ns
-							: b->parts.state.epoch_ns + ATTACH_NS;
+	uint64_t since = b->modules.state.started_ns != 0 ? b->modules.state.started_ns
+							  : b->modules.state.epoch_ns + ATTACH_NS;
 
-	if (b->parts.state.options.duration_s <= 0)
+	if (b->modules.state.options.duration_s <= 0)
 		return UINT64_MAX;
-	return since + (uint64_t)(b->parts.state.options.duration_s * 1e9);
+	return since + (uint64_t)(b->modules.state.options.duration_s * 1e9);
 }
 
 /* A service runs on without anything to profile. */
 static bool is_running(const struct broker *b)
 {
-	if (b->parts.state.phase >= PHASE_STOPPING)
+	if (b->modules.state.phase >= PHASE_STOPPING)
 		return false;
 	if (b->command.pid != 0)
 		return !b->command.has_ended;
-	return b->parts.discovery != NULL || instances_any_open(&b->parts.targets);
+	return b->modules.discovery != NULL || instances_any_open(&b->modules.targets);
 }
 
 static void check_times(struct broker *b)
 {
-	if (b->parts.state.started_ns == 0 || b->times.is_begun)
+	if (b->modules.state.started_ns == 0 || b->times.is_begun)
 		return;
-	FOR_EACH_RUN (run, &b->parts.targets)
+	FOR_EACH_RUN (run, &b->modules.targets)
 		if (run->was_attached && !b->times.is_begun)
 			times_begin(&b->times, run->pid);
 }
@@ -290,28 +290,28 @@ static void run_until_end(struct broker *b)
 	while (is_running(b)) {
 		uint64_t deadline = command_is_held(&b->command) ? UINT64_MAX : deadline_of(b);
 
-		if (state_now_ns(&b->parts.state) >= deadline)
+		if (state_now_ns(&b->modules.state) >= deadline)
 			break;
 		turn_run_once(b, turn_wait_ms(b, deadline));
 		shutdown_check_suspend(b);
-		command_check(&b->command, &b->parts.targets);
+		command_check(&b->command, &b->modules.targets);
 		check_times(b);
 	}
-	state_advance(&b->parts.state, PHASE_STOPPING);
+	state_advance(&b->modules.state, PHASE_STOPPING);
 }
 
 static void print_output_directory(const struct broker *b)
 {
-	if (b->parts.state.options.quiet)
+	if (b->modules.state.options.quiet)
 		return;
-	if (b->parts.state.options.output == NULL && delivery_has_files(&b->parts.delivery))
-		printf("no DSN is given: envelopes go into %s\n", b->parts.delivery.output.path);
+	if (b->modules.state.options.output == NULL && delivery_has_files(&b->modules.delivery))
+		printf("no DSN is given: envelopes go into %s\n", b->modules.delivery.output.path);
 	(void)fflush(stdout);
 }
 
 static bool attached_any(struct broker *b)
 {
-	FOR_EACH_RUN (run, &b->parts.targets)
+	FOR_EACH_RUN (run, &b->modules.targets)
 		if (run->instance->was_attached)
 			return true;
 	return false;
@@ -320,12 +320,12 @@ static bool attached_any(struct broker *b)
 /* Returns true if all targets were profiled. Logs a line for each target that still waits. */
 static bool were_all_profiled(struct broker *b)
 {
-	bool well = !b->parts.state.start_failed && attached_any(b);
+	bool well = !b->modules.state.start_failed && attached_any(b);
 
-	if (b->parts.discovery != NULL)
-		return !b->parts.state.start_failed;
+	if (b->modules.discovery != NULL)
+		return !b->modules.state.start_failed;
 
-	FOR_EACH_RUN (run, &b->parts.targets) {
+	FOR_EACH_RUN (run, &b->modules.targets) {
 		if (run->instance->origin == INSTANCE_CHILD)
 			continue;
 		/* ESRCH: the process has ended, which is no error. */
@@ -335,7 +335,7 @@ static bool were_all_profiled(struct broker *b)
 		if (run->instance->was_attached || run->left_out || run->attach_error != 0)
 			continue;
 		well = false;
-		if (!b->parts.state.start_failed)
+		if (!b->modules.state.start_failed)
 			refusal_log_not_profiled(run->pid, run->retry_ns != 0);
 	}
 	return well;
@@ -344,13 +344,13 @@ static bool were_all_profiled(struct broker *b)
 /* Service mode: no --pid and no command. */
 static int start_service(struct broker *b)
 {
-	int r = sampling_key_read(&b->parts.targets.sampling_key);
+	int r = sampling_key_read(&b->modules.targets.sampling_key);
 
 	if (r < 0) {
 		log_error("cannot read /proc/sys/kernel/random/boot_id: %s", strerror(-r));
 		return r;
 	}
-	return discovery_new(&b->parts.targets, &b->parts.discovery);
+	return discovery_new(&b->modules.targets, &b->modules.discovery);
 }
 
 /*
@@ -371,20 +371,20 @@ static void raise_priority(struct broker *b)
 		log_debug("profiling runs at the usual priority: %s", strerror(errno));
 		return;
 	}
-	b->parts.state.nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
+	b->modules.state.nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
 }
 
 static int start(struct broker *b, struct loop_source **signals)
 {
-	const size_t n_named = b->parts.state.options.n_pids;
-	int r = startup_match_find(&b->parts.state.options);
+	const size_t n_named = b->modules.state.options.n_pids;
+	int r = startup_match_find(&b->modules.state.options);
 
-	if (r == 0 && b->parts.state.options.n_pids == 0)
+	if (r == 0 && b->modules.state.options.n_pids == 0)
 		r = start_service(b);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < b->parts.state.options.n_pids; i++) {
-		r = instance_add_given(&b->parts.targets, b->parts.state.options.pids[i]);
+	for (size_t i = 0; i < b->modules.state.options.n_pids; i++) {
+		r = instance_add_given(&b->modules.targets, b->modules.state.options.pids[i]);
 		/* A process that --name found a moment ago may have ended. */
 		if (r < 0 && (r != -ESRCH || i < n_named))
 			return r;
@@ -393,42 +393,42 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = open_output(b);
 	if (r == 0)
-		r = ship_open_files(&b->parts.children);
+		r = ship_open_files(&b->modules.children);
 	if (r == 0)
 		r = requests_open(&b->requests);
 	if (r < 0)
 		return r;
-	health_start(&b->parts);
-	command_warn(&b->command, &b->parts.state.options);
+	health_start(&b->modules);
+	command_warn(&b->command, &b->modules.state.options);
 	raise_priority(b);
 	r = limit_privileges(b);
 	if (r < 0)
 		return r;
-	r = loop_new(&b->parts.state.loop);
+	r = loop_new(&b->modules.state.loop);
 	if (r == 0)
-		r = files_new(b->parts.state.loop, &b->parts.files);
+		r = files_new(b->modules.state.loop, &b->modules.files);
 	if (r == 0) {
-		leak_check_init(&b->parts.leak_check, b->parts.files, &b->parts.quarantine);
-		b->parts.targets.leak_check = &b->parts.leak_check;
-		r = instances_watch(&b->parts.targets);
+		leak_check_init(&b->modules.leak_check, b->modules.files, &b->modules.quarantine);
+		b->modules.targets.leak_check = &b->modules.leak_check;
+		r = instances_watch(&b->modules.targets);
 	}
-	if (r == 0 && b->parts.discovery != NULL)
-		r = discovery_start(b->parts.discovery);
+	if (r == 0 && b->modules.discovery != NULL)
+		r = discovery_start(b->modules.discovery);
 	if (r == 0)
 		r = requests_start(&b->requests);
 	if (r == 0)
-		r = loop_add(b->parts.state.loop, signal_fd, on_signals, b, signals);
+		r = loop_add(b->modules.state.loop, signal_fd, on_signals, b, signals);
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
-	r = children_start(&b->parts.children);
+	r = children_start(&b->modules.children);
 	if (r < 0)
 		return r;
-	b->parts.state.timer_hz = options_timer_hz(&b->parts.state.options);
-	b->parts.state.period_ns = NS_PER_SEC / b->parts.state.timer_hz;
-	b->parts.state.epoch_ns = clock_mono_ns();
-	instances_check(&b->parts.targets);
+	b->modules.state.timer_hz = options_timer_hz(&b->modules.state.options);
+	b->modules.state.period_ns = NS_PER_SEC / b->modules.state.timer_hz;
+	b->modules.state.epoch_ns = clock_mono_ns();
+	instances_check(&b->modules.targets);
 	return 0;
 }
 
@@ -441,15 +441,15 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	struct loop_source *signals = NULL;
 	int status = EXIT_FAILURE, r;
 
-	r = loop_new(&b->parts.state.loop);
+	r = loop_new(&b->modules.state.loop);
 	if (r == 0)
-		r = files_new(b->parts.state.loop, &b->parts.files);
+		r = files_new(b->modules.state.loop, &b->modules.files);
 	if (r == 0 && faults->n_errors == 0)
-		r = ship_open_files(&b->parts.children);
+		r = ship_open_files(&b->modules.children);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r == 0)
-		r = loop_add(b->parts.state.loop, signal_fd, on_signals, b, &signals);
+		r = loop_add(b->modules.state.loop, signal_fd, on_signals, b, &signals);
 	if (r == 0)
 		r = inspect_options(&b->requests.inspector, faults);
 	if (r < 0) {
@@ -457,12 +457,12 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 			  strerror(-r));
 		return EXIT_FAILURE;
 	}
-	while (b->parts.state.phase == PHASE_PROFILING &&
+	while (b->modules.state.phase == PHASE_PROFILING &&
 	       !inspect_is_over(&b->requests.inspector)) {
-		r = loop_run_once(b->parts.state.loop, INSPECT_MS);
+		r = loop_run_once(b->modules.state.loop, INSPECT_MS);
 		if (r < 0)
 			break;
-		files_check(b->parts.files);
+		files_check(b->modules.files);
 		inspect_check(&b->requests.inspector);
 	}
 	if (inspect_is_over(&b->requests.inspector))
@@ -477,7 +477,7 @@ int main(int argc, char **argv)
 {
 	static struct config_faults faults;
 	struct broker *b = &broker;
-	struct options *o = &b->parts.state.options;
+	struct options *o = &b->modules.state.options;
 	struct loop_source *signals = NULL;
 	int status = EXIT_SUCCESS, r;
 
@@ -499,12 +499,12 @@ int main(int argc, char **argv)
 		command_wait_ready(&b->command);
 	log_init("sentry-profd", o->config.debug);
 	wiring_connect(b);
-	b->parts.targets.held_pid = b->command.pid;
-	b->parts.targets.held_file = b->command.file;
-	b->parts.targets.held_options = b->command.leak_options;
-	quarantine_init(&b->parts.quarantine);
+	b->modules.targets.held_pid = b->command.pid;
+	b->modules.targets.held_file = b->command.file;
+	b->modules.targets.held_options = b->command.leak_options;
+	quarantine_init(&b->modules.quarantine);
 	service_init(&b->notify);
-	children_init(&b->parts.children);
+	children_init(&b->modules.children);
 	if (o->check_servers)
 		return check_servers(b, &faults);
 	read_dsn(b);
@@ -513,32 +513,32 @@ int main(int argc, char **argv)
 		requests_close(&b->requests);
 		shutdown_children(b);
 		output_conversion_close(&b->conversion);
-		output_close(&b->parts.delivery.output);
+		output_close(&b->modules.delivery.output);
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
 	}
 	print_output_directory(b);
 	/* The terminal belongs to the command. */
-	progress_init(&b->progress, b->parts.state.options.quiet || b->command.pid != 0);
+	progress_init(&b->progress, b->modules.state.options.quiet || b->command.pid != 0);
 	run_until_end(b);
 	progress_end(&b->progress);
 	service_stops(&b->notify);
 	shutdown_sampling(b);
 	shutdown_delivery(b);
-	health_check(&b->parts);
-	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.start_failed &&
-	    b->parts.discovery == NULL)
+	health_check(&b->modules);
+	if (!b->modules.state.options.quiet && attached_any(b) && !b->modules.state.start_failed &&
+	    b->modules.discovery == NULL)
 		shutdown_print_tables(b);
 	if (attached_any(b))
 		shutdown_log_figures(b);
 	requests_close(&b->requests);
 	shutdown_children(b);
 	/* Not earlier: chunks arrive and are answered until the children have ended. */
-	delivery_give_up(&b->parts.delivery);
-	if (b->parts.state.options.output_format != NULL) {
+	delivery_give_up(&b->modules.delivery);
+	if (b->modules.state.options.output_format != NULL) {
 		shutdown_conversion(b);
 		status = b->conversion.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	if (!b->parts.state.options.quiet && attached_any(b))
+	if (!b->modules.state.options.quiet && attached_any(b))
 		shutdown_print_outcome(b);
 	shutdown_print_viewer(b);
 	if (shutdown_lost_all(b))
@@ -551,12 +551,12 @@ int main(int argc, char **argv)
 		status = EXIT_FAILURE;
 	if (b->command.pid != 0)
 		status = shutdown_command(b);
-	discovery_free(b->parts.discovery);
-	files_free(b->parts.files);
+	discovery_free(b->modules.discovery);
+	files_free(b->modules.files);
 	output_conversion_close(&b->conversion);
-	output_close(&b->parts.delivery.output);
-	loop_remove(b->parts.state.loop, &signals);
-	loop_free(b->parts.state.loop);
+	output_close(&b->modules.delivery.output);
+	loop_remove(b->modules.state.loop, &signals);
+	loop_free(b->modules.state.loop);
 	notify_fini(&b->notify);
 	return status;
 }

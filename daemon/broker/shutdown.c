@@ -35,15 +35,16 @@ static void end_capture(struct broker *b)
 {
 	struct idle_timeout timeout;
 
-	if (b->parts.state.phase < PHASE_DELIVERING)
-		child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
+	if (b->modules.state.phase < PHASE_DELIVERING)
+		child_send_id(&b->modules.children.capture, MSG_CAPTURE_STOP,
+			      CAPTURE_KEEP_SESSIONS);
 	idle_timeout_start(&timeout, clock_mono_ns());
-	while (b->parts.children.capture.pid != 0) {
+	while (b->modules.children.capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();
 
 		if (now >=
-		    idle_timeout_end_ns(&timeout, now, watch_capture_works(&b->parts.children)))
-			child_fail(&b->parts.children.capture,
+		    idle_timeout_end_ns(&timeout, now, watch_capture_works(&b->modules.children)))
+			child_fail(&b->modules.children.capture,
 				   "does not detach from the processes");
 		turn_run_once(b, POLL_MS);
 	}
@@ -69,26 +70,26 @@ static void suspend_broker(struct broker *b)
 {
 	uint64_t since = clock_mono_ns(), now;
 
-	b->parts.state.is_suspended = true;
+	b->modules.state.is_suspended = true;
 	end_capture(b);
 	/* Capture took samples until its last heartbeat. */
-	since = max_u64(since, watch_beat_ns(&b->parts.children));
-	if (b->parts.state.suspend_requested) {
+	since = max_u64(since, watch_beat_ns(&b->modules.children));
+	if (b->modules.state.suspend_requested) {
 		log_debug("SIGTSTP: detaching from all processes until SIGCONT");
 		stop_self();
 	}
 	now = clock_mono_ns();
-	b->parts.state.suspended_ns += now - since;
-	totals_suspension_ended(&b->parts.targets, now);
-	b->parts.children.capture.failures = 0;
-	b->parts.children.capture.restart_ns = now;
-	b->parts.state.suspend_requested = false;
-	b->parts.state.is_suspended = false;
+	b->modules.state.suspended_ns += now - since;
+	totals_suspension_ended(&b->modules.targets, now);
+	b->modules.children.capture.failures = 0;
+	b->modules.children.capture.restart_ns = now;
+	b->modules.state.suspend_requested = false;
+	b->modules.state.is_suspended = false;
 }
 
 void shutdown_check_suspend(struct broker *b)
 {
-	if (b->parts.state.suspend_requested && !b->parts.state.is_suspended)
+	if (b->modules.state.suspend_requested && !b->modules.state.is_suspended)
 		suspend_broker(b);
 }
 
@@ -101,10 +102,10 @@ static void run_turn(struct broker *b, int timeout_ms)
 
 static bool sampling_works(const struct broker *b)
 {
-	bool works = watch_capture_works(&b->parts.children);
+	bool works = watch_capture_works(&b->modules.children);
 
-	for (size_t i = 0; i < b->parts.children.n_unwinds && !works; i++) {
-		int32_t pid = b->parts.children.unwinds[i]->child.pid;
+	for (size_t i = 0; i < b->modules.children.n_unwinds && !works; i++) {
+		int32_t pid = b->modules.children.unwinds[i]->child.pid;
 
 		works = pid != 0 && threads_any_runnable(pid);
 	}
@@ -114,9 +115,9 @@ static bool sampling_works(const struct broker *b)
 /* Runs the loop once. Returns false when the timeout has passed. */
 static bool run_within(struct broker *b, struct idle_timeout *p)
 {
-	uint64_t end = idle_timeout_end_ns(p, state_now_ns(&b->parts.state), sampling_works(b));
+	uint64_t end = idle_timeout_end_ns(p, state_now_ns(&b->modules.state), sampling_works(b));
 
-	if (state_now_ns(&b->parts.state) >= end)
+	if (state_now_ns(&b->modules.state) >= end)
 		return false;
 	run_turn(b, turn_wait_ms(b, end));
 	return true;
@@ -126,61 +127,62 @@ void shutdown_sampling(struct broker *b)
 {
 	struct idle_timeout timeout;
 
-	state_advance(&b->parts.state, PHASE_DELIVERING);
-	b->parts.state.ended_ns = state_now_ns(&b->parts.state);
-	child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, 0);
-	idle_timeout_start(&timeout, b->parts.state.ended_ns);
-	while (b->parts.children.capture.pid != 0 && run_within(b, &timeout))
+	state_advance(&b->modules.state, PHASE_DELIVERING);
+	b->modules.state.ended_ns = state_now_ns(&b->modules.state);
+	child_send_id(&b->modules.children.capture, MSG_CAPTURE_STOP, 0);
+	idle_timeout_start(&timeout, b->modules.state.ended_ns);
+	while (b->modules.children.capture.pid != 0 && run_within(b, &timeout))
 		continue;
-	if (b->parts.children.capture.pid != 0)
-		child_fail(&b->parts.children.capture, "does not end");
+	if (b->modules.children.capture.pid != 0)
+		child_fail(&b->modules.children.capture, "does not end");
 	/*
 	 * A session that gets RECORD_END closes by itself; this closes those that do not get
 	 * one.
 	 */
-	idle_timeout_start(&timeout, state_now_ns(&b->parts.state));
-	attach_close_all(&b->parts.targets);
-	while (!targets_all_closed(&b->parts.targets) && run_within(b, &timeout))
+	idle_timeout_start(&timeout, state_now_ns(&b->modules.state));
+	attach_close_all(&b->modules.targets);
+	while (!targets_all_closed(&b->modules.targets) && run_within(b, &timeout))
 		continue;
 }
 
 void shutdown_delivery(struct broker *b)
 {
-	const uint64_t send_ns = (uint64_t)(b->parts.state.options.config.shutdown_timeout_s * 1e9);
-	const uint64_t deadline = state_now_ns(&b->parts.state) + send_ns + DELIVER_NS;
+	const uint64_t send_ns =
+		(uint64_t)(b->modules.state.options.config.shutdown_timeout_s * 1e9);
+	const uint64_t deadline = state_now_ns(&b->modules.state) + send_ns + DELIVER_NS;
 
-	delivery_finish(&b->parts.delivery, send_ns);
-	while (b->parts.delivery.n_in_flight > 0 && state_now_ns(&b->parts.state) < deadline &&
-	       !b->parts.state.end_at_once)
+	delivery_finish(&b->modules.delivery, send_ns);
+	while (b->modules.delivery.n_in_flight > 0 && state_now_ns(&b->modules.state) < deadline &&
+	       !b->modules.state.end_at_once)
 		run_turn(b, turn_wait_ms(b, deadline));
 	/* A ship may still spool what it has, and reports that until shutdown_children() ends. */
-	if (b->parts.state.end_at_once)
-		delivery_finish(&b->parts.delivery, 0);
+	if (b->modules.state.end_at_once)
+		delivery_finish(&b->modules.delivery, 0);
 }
 
 static bool has_samples(const struct broker *b)
 {
 	struct run_totals all;
 
-	totals_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->modules.targets, &all);
 	return all.capture.captured + all.capture.repeated + all.capture.filled > 0;
 }
 
 void shutdown_print_tables(struct broker *b)
 {
-	const bool several = targets_count_runs(&b->parts.targets) > 1;
+	const bool several = targets_count_runs(&b->modules.targets) > 1;
 	struct idle_timeout timeout;
 
 	if (!has_samples(b))
 		return;
 	(void)fflush(stdout);
-	idle_timeout_start(&timeout, state_now_ns(&b->parts.state));
-	FOR_EACH_RUN (run, &b->parts.targets) {
+	idle_timeout_start(&timeout, state_now_ns(&b->modules.state));
+	FOR_EACH_RUN (run, &b->modules.targets) {
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE),
 			.target = run->id,
 			.max_rows = TABLE_ROWS,
-			.full_names = b->parts.state.options.full_names,
+			.full_names = b->modules.state.options.full_names,
 		};
 
 		if (!run->was_attached || run->unwind == NULL || run->unwind->child.fd < 0)
@@ -210,9 +212,9 @@ bool shutdown_lost_all(const struct broker *b)
 	uint64_t lost;
 
 	/* A warning at the start has said that profiles are discarded. */
-	if (!b->parts.children.has_dsn && !delivery_has_files(&b->parts.delivery))
+	if (!b->modules.children.has_dsn && !delivery_has_files(&b->modules.delivery))
 		return false;
-	totals_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->modules.targets, &all);
 	lost = lost_chunks(&all);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
@@ -227,7 +229,7 @@ void shutdown_log_lost(const struct broker *b)
 	struct run_totals all;
 	uint64_t lost;
 
-	totals_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->modules.targets, &all);
 	lost = lost_chunks(&all);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run %s lost (sentry-profd --stats FILE writes "
@@ -256,12 +258,12 @@ static void log_cut_stacks(const struct unwind_counts *c, uint32_t max_frames)
 
 void shutdown_log_figures(const struct broker *b)
 {
-	const struct options *options = &b->parts.state.options;
+	const struct options *options = &b->modules.state.options;
 	struct run_totals all;
 
-	if (b->parts.discovery != NULL)
+	if (b->modules.discovery != NULL)
 		return;
-	totals_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->modules.targets, &all);
 	times_log(&b->times, &all.capture, totals_lowest_hz(&all, options->config.rate_hz),
 		  options->quiet);
 	log_cut_stacks(&all.unwind, options->config.max_frames);
@@ -274,30 +276,30 @@ void shutdown_print_outcome(const struct broker *b)
 	uint64_t lost;
 
 	/* shutdown_conversion() has said why there is no file. */
-	if (b->parts.discovery == NULL && !has_samples(b)) {
-		if (b->parts.state.options.output_format == NULL)
+	if (b->modules.discovery == NULL && !has_samples(b)) {
+		if (b->modules.state.options.output_format == NULL)
 			printf("no samples were taken: what was profiled has ended too early "
 			       "(--rate 1000 takes a sample each millisecond)\n");
 		return;
 	}
-	totals_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->modules.targets, &all);
 	lost = totals_discarded(&all);
 	if (b->conversion.is_made)
-		printf("the profile is in %s\n", b->parts.state.options.output);
-	else if (delivery_has_files(&b->parts.delivery))
+		printf("the profile is in %s\n", b->modules.state.options.output);
+	else if (delivery_has_files(&b->modules.delivery))
 		printf("%llu envelope%s in %s\n",
-		       (unsigned long long)b->parts.delivery.files_written,
-		       b->parts.delivery.files_written == 1 ? "" : "s",
-		       b->parts.delivery.output.path);
+		       (unsigned long long)b->modules.delivery.files_written,
+		       b->modules.delivery.files_written == 1 ? "" : "s",
+		       b->modules.delivery.output.path);
 	if (c->not_written > 0)
 		printf("%llu envelope%s could not be written\n", (unsigned long long)c->not_written,
 		       c->not_written == 1 ? "" : "s");
-	if (b->parts.children.has_dsn)
+	if (b->modules.children.has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)c->sent, c->sent == 1 ? "" : "s");
-	if (b->parts.children.spotlight != NULL)
+	if (b->modules.children.spotlight != NULL)
 		printf("%llu chunk%s sent to Spotlight\n",
-		       (unsigned long long)b->parts.delivery.spotlight.sent,
-		       b->parts.delivery.spotlight.sent == 1 ? "" : "s");
+		       (unsigned long long)b->modules.delivery.spotlight.sent,
+		       b->modules.delivery.spotlight.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled, c->spooled == 1 ? "" : "s");
@@ -311,35 +313,36 @@ void shutdown_print_outcome(const struct broker *b)
 
 void shutdown_conversion(struct broker *b)
 {
-	const char *path = b->parts.state.options.output;
+	const char *path = b->modules.state.options.output;
 	struct output_conversion *c = &b->conversion;
 	int r;
 
-	if (b->parts.delivery.files_written == 0) {
+	if (b->modules.delivery.files_written == 0) {
 		log_error("%s is not written: there is no profile, since no chunk was made (the "
 			  "processes ended too early, or could not be attached to)",
 			  path);
 		return;
 	}
 	/* A signal from here on is to end the conversion. */
-	b->parts.state.end_at_once = false;
-	r = output_conversion_start(c, &b->parts.delivery.output, b->parts.state.nice_steps,
-				    b->parts.state.options.output_format->name);
+	b->modules.state.end_at_once = false;
+	r = output_conversion_start(c, &b->modules.delivery.output, b->modules.state.nice_steps,
+				    b->modules.state.options.output_format->name);
 	while (c->pid != 0) {
-		if (b->parts.state.end_at_once)
+		if (b->modules.state.end_at_once)
 			output_conversion_stop(c);
 		run_turn(b, TURN_MS);
 	}
-	output_conversion_finish(c, &b->parts.delivery.output, path, r, b->parts.state.end_at_once);
+	output_conversion_finish(c, &b->modules.delivery.output, path, r,
+				 b->modules.state.end_at_once);
 }
 
 void shutdown_print_viewer(const struct broker *b)
 {
-	const struct options *o = &b->parts.state.options;
+	const struct options *o = &b->modules.state.options;
 
-	if (!o->quiet && b->parts.discovery == NULL && delivery_has_files(&b->parts.delivery) &&
-	    b->parts.delivery.files_written > 0 && o->transaction == NULL)
-		output_conversion_print_viewer(&b->conversion, &b->parts.delivery.output, o);
+	if (!o->quiet && b->modules.discovery == NULL && delivery_has_files(&b->modules.delivery) &&
+	    b->modules.delivery.files_written > 0 && o->transaction == NULL)
+		output_conversion_print_viewer(&b->conversion, &b->modules.delivery.output, o);
 }
 
 int shutdown_command(struct broker *b)
@@ -354,9 +357,9 @@ void shutdown_children(struct broker *b)
 {
 	struct idle_timeout timeout;
 
-	state_advance(&b->parts.state, PHASE_CLOSING);
+	state_advance(&b->modules.state, PHASE_CLOSING);
 	idle_timeout_start(&timeout, clock_mono_ns());
-	while (children_close(&b->parts.children)) {
+	while (children_close(&b->modules.children)) {
 		const uint64_t now = clock_mono_ns();
 
 		/*
@@ -364,11 +367,11 @@ void shutdown_children(struct broker *b)
 		 * left.
 		 */
 		if (now >=
-		    idle_timeout_end_ns(&timeout, now, children_ships_work(&b->parts.children)))
-			children_kill(&b->parts.children);
-		(void)!loop_run_once(b->parts.state.loop, 100);
-		command_check_stopped(&b->command, &b->parts.state);
-		children_reap(&b->parts.children);
-		children_check_killed(&b->parts.children);
+		    idle_timeout_end_ns(&timeout, now, children_ships_work(&b->modules.children)))
+			children_kill(&b->modules.children);
+		(void)!loop_run_once(b->modules.state.loop, 100);
+		command_check_stopped(&b->command, &b->modules.state);
+		children_reap(&b->modules.children);
+		children_check_killed(&b->modules.children);
 	}
 }

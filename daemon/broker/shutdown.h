@@ -21,7 +21,7 @@
 /*
  * To be called after each turn: if SIGTSTP has come, ends capture, stops this process as SIGTSTP
  * would have, and has capture restarted after SIGCONT. Does not stop if
- * b->parts.state.suspend_requested was cleared meanwhile. Runs the event loop while it waits for
+ * b->modules.state.suspend_requested was cleared meanwhile. Runs the event loop while it waits for
  * capture to end. The functions below call it themselves.
  */
 void shutdown_check_suspend(struct broker *b);

@@ -39,13 +39,13 @@ static void each_second(struct broker *b)
 	if (now_ns - b->each_second_ns < NS_PER_SEC)
 		return;
 	b->each_second_ns = now_ns;
-	loop_resume(b->parts.state.loop);
+	loop_resume(b->modules.state.loop);
 	deadlines_check_answers(b);
-	owners_check_all(&b->parts.targets);
-	health_check(&b->parts);
-	if (b->parts.state.phase == PHASE_PROFILING) {
+	owners_check_all(&b->modules.targets);
+	health_check(&b->modules);
+	if (b->modules.state.phase == PHASE_PROFILING) {
 		deadlines_check_unwinds(b, now_ns);
-		if (b->parts.discovery != NULL)
+		if (b->modules.discovery != NULL)
 			deadlines_check_ships(b, now_ns);
 	}
 }
@@ -57,35 +57,35 @@ static void each_second(struct broker *b)
 static void sweep(struct broker *b)
 {
 	clients_sweep(&b->requests.clients);
-	targets_sweep(&b->parts.targets);
-	delivery_sweep(&b->parts.delivery);
+	targets_sweep(&b->modules.targets);
+	delivery_sweep(&b->modules.delivery);
 	recordings_sweep(&b->requests.recordings);
-	instances_sweep(&b->parts.targets);
-	children_sweep(&b->parts.children);
+	instances_sweep(&b->modules.targets);
+	children_sweep(&b->modules.children);
 }
 
 static void check_heartbeat(struct broker *b)
 {
 	uint32_t target;
 
-	if (!watch_capture_hangs(&b->parts.children, &target))
+	if (!watch_capture_hangs(&b->modules.children, &target))
 		return;
 	if (target != 0)
-		totals_capture_died(&b->parts.targets, target);
-	watch_kill_capture(&b->parts.children);
+		totals_capture_died(&b->modules.targets, target);
+	watch_kill_capture(&b->modules.children);
 }
 
 /* Returns the processor time of the helpers that open files. */
 static uint64_t helpers_ns(const struct broker *b)
 {
-	uint64_t ns = files_used_ns(b->parts.files);
+	uint64_t ns = files_used_ns(b->modules.files);
 
-	return b->parts.discovery == NULL ? ns : ns + discovery_used_ns(b->parts.discovery);
+	return b->modules.discovery == NULL ? ns : ns + discovery_used_ns(b->modules.discovery);
 }
 
 void turn_run_once(struct broker *b, int timeout_ms)
 {
-	int r = loop_run_once(b->parts.state.loop, timeout_ms);
+	int r = loop_run_once(b->modules.state.loop, timeout_ms);
 
 	if (r < 0) {
 		log_error("sentry-profd ends: waiting for events failed: epoll_wait: %s",
@@ -94,42 +94,43 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	}
 	each_second(b);
 	check_heartbeat(b);
-	children_check(&b->parts.children);
-	files_check(b->parts.files);
-	server_limit_check(&b->parts.children, delivery_has_files(&b->parts.delivery));
+	children_check(&b->modules.children);
+	files_check(b->modules.files);
+	server_limit_check(&b->modules.children, delivery_has_files(&b->modules.delivery));
 	requests_check(&b->requests);
-	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
-		discovery_check(b->parts.discovery);
+	if (b->modules.discovery != NULL && b->modules.state.phase == PHASE_PROFILING)
+		discovery_check(b->modules.discovery);
 	/* Clients want runs, instances_check() starts them, and attach_check() attaches. */
 	clients_check(&b->requests.clients);
-	instances_check(&b->parts.targets);
-	attach_check(&b->parts.targets);
-	held_execs_check(&b->parts.targets);
+	instances_check(&b->modules.targets);
+	attach_check(&b->modules.targets);
+	held_execs_check(&b->modules.targets);
 	/* After the questions of attach_check(), which become requests for files. */
-	leak_check_turn(&b->parts.leak_check);
-	files_check(b->parts.files);
+	leak_check_turn(&b->modules.leak_check);
+	files_check(b->modules.files);
 	/* After attach_check(): a recording begins in an open session. */
 	recordings_check(&b->requests.recordings);
 	inspect_check(&b->requests.inspector);
-	if (governor_is_due(&b->parts.targets))
-		governor_check(&b->parts.targets, helpers_ns(b));
-	target_usage_check(&b->parts.targets);
-	progress_check(&b->progress, &b->parts.targets);
-	service_check(&b->notify, &b->parts);
+	if (governor_is_due(&b->modules.targets))
+		governor_check(&b->modules.targets, helpers_ns(b));
+	target_usage_check(&b->modules.targets);
+	progress_check(&b->progress, &b->modules.targets);
+	service_check(&b->notify, &b->modules);
 	log_report_suppressed();
 	sweep(b);
 }
 
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
-	uint64_t now = state_now_ns(&b->parts.state);
-	bool calm = b->parts.state.phase < PHASE_DELIVERING && b->parts.children.capture.pid != 0 &&
-		    b->parts.children.watch.stale_checks == 0;
+	uint64_t now = state_now_ns(&b->modules.state);
+	bool calm = b->modules.state.phase < PHASE_DELIVERING &&
+		    b->modules.children.capture.pid != 0 &&
+		    b->modules.children.watch.stale_checks == 0;
 	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
 
 	if (now >= deadline_ns)
 		return 0;
-	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
-		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->parts.discovery));
+	if (b->modules.discovery != NULL && b->modules.state.phase == PHASE_PROFILING)
+		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->modules.discovery));
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS, wait_ms);
 }

@@ -15,24 +15,24 @@ static void on_started(void *ctx, struct child *child)
 	struct broker *b = ctx;
 
 	if (child->type->kind == CHILD_CAPTURE)
-		FOR_EACH_RUN (run, &b->parts.targets)
-			attach_start(&b->parts.targets, run);
+		FOR_EACH_RUN (run, &b->modules.targets)
+			attach_start(&b->modules.targets, run);
 	else if (child->type->kind == CHILD_SHIP)
-		delivery_resend(&b->parts.delivery, (struct ship *)child);
-	attach_check(&b->parts.targets);
+		delivery_resend(&b->modules.delivery, (struct ship *)child);
+	attach_check(&b->modules.targets);
 }
 
 static void count_death(struct broker *b, const struct unwind *u, int status)
 {
 	const struct quarantine_file *f =
-		quarantine_unwind_died(&b->parts.quarantine, &u->key, u->reading, status);
+		quarantine_unwind_died(&b->modules.quarantine, &u->key, u->reading, status);
 
 	if (f != NULL)
-		degraded_begin(&b->parts.state.degraded, DEGRADED_FILES,
+		degraded_begin(&b->modules.state.degraded, DEGRADED_FILES,
 			       "sentry-profd-unwind has died %u times at %s for processes of uid "
 			       "%u (files so far: %zu)",
 			       QUARANTINE_DEATHS, f->file.name, u->key.uid,
-			       quarantine_count_files(&b->parts.quarantine));
+			       quarantine_count_files(&b->modules.quarantine));
 }
 
 static void on_died(void *ctx, struct child *child, int status)
@@ -42,18 +42,18 @@ static void on_died(void *ctx, struct child *child, int status)
 
 	switch (child->type->kind) {
 	case CHILD_CAPTURE:
-		held_execs_clear(&b->parts.targets);
-		if (!b->parts.children.capture_done)
-			totals_capture_died(&b->parts.targets, 0);
+		held_execs_clear(&b->modules.targets);
+		if (!b->modules.children.capture_done)
+			totals_capture_died(&b->modules.targets, 0);
 		break;
 	case CHILD_UNWIND:
 		count_death(b, u, status);
-		files_forget(b->parts.files, child);
-		totals_unwind_died(&b->parts.targets, u);
+		files_forget(b->modules.files, child);
+		totals_unwind_died(&b->modules.targets, u);
 		break;
 	case CHILD_SHIP:
 		if (child->is_leaving)
-			delivery_ship_gone(&b->parts.delivery, (struct ship *)child);
+			delivery_ship_gone(&b->modules.delivery, (struct ship *)child);
 		break;
 	case CHILD_KIND_N:
 		break;
@@ -61,7 +61,7 @@ static void on_died(void *ctx, struct child *child, int status)
 }
 
 /*
- * A helper of b->parts.files or of discovery has ended. Its processor time is added to the
+ * A helper of b->modules.files or of discovery has ended. Its processor time is added to the
  * broker's, as is that of the children that daemon/common/drain.h forks; for discovery it is zeros,
  * so that it is added only once.
  */
@@ -69,9 +69,9 @@ static void helper_ended(struct broker *b, int32_t pid, const struct rusage *usa
 {
 	static const struct rusage counted;
 
-	files_reaped(b->parts.files, pid, usage);
-	if (b->parts.discovery != NULL)
-		discovery_reaped(b->parts.discovery, pid, &counted);
+	files_reaped(b->modules.files, pid, usage);
+	if (b->modules.discovery != NULL)
+		discovery_reaped(b->modules.discovery, pid, &counted);
 }
 
 static void on_other_ended(void *ctx, int32_t pid, int status, const struct rusage *usage)
@@ -88,7 +88,7 @@ static void on_instance_gone(void *ctx, struct instance *i)
 {
 	struct broker *b = ctx;
 
-	discovery_instance_gone(b->parts.discovery, i);
+	discovery_instance_gone(b->modules.discovery, i);
 	clients_forget(&b->requests.clients, i);
 }
 
@@ -97,34 +97,34 @@ static void on_owner_changed(void *ctx, struct instance *i)
 {
 	struct broker *b = ctx;
 
-	if (b->parts.discovery != NULL)
-		discovery_recheck(b->parts.discovery, i->pid);
+	if (b->modules.discovery != NULL)
+		discovery_recheck(b->modules.discovery, i->pid);
 }
 
 void wiring_connect(struct broker *b)
 {
-	b->parts.children.state = &b->parts.state;
-	b->parts.children.events = (struct child_events){
+	b->modules.children.state = &b->modules.state;
+	b->modules.children.events = (struct child_events){
 		.ctx = b,
 		.message = inbox_handle,
 		.started = on_started,
 		.died = on_died,
 		.other_ended = on_other_ended,
 	};
-	b->parts.delivery.state = &b->parts.state;
-	b->parts.delivery.children = &b->parts.children;
-	b->parts.targets.state = &b->parts.state;
-	b->parts.targets.children = &b->parts.children;
-	b->parts.targets.delivery = &b->parts.delivery;
-	b->parts.targets.governor = &b->parts.governor;
-	b->parts.targets.events = (struct targets_events){
+	b->modules.delivery.state = &b->modules.state;
+	b->modules.delivery.children = &b->modules.children;
+	b->modules.targets.state = &b->modules.state;
+	b->modules.targets.children = &b->modules.children;
+	b->modules.targets.delivery = &b->modules.delivery;
+	b->modules.targets.governor = &b->modules.governor;
+	b->modules.targets.events = (struct targets_events){
 		.ctx = b,
 		.instance_gone = on_instance_gone,
 		.owner_changed = on_owner_changed,
 	};
-	b->requests.parts = &b->parts;
+	b->requests.modules = &b->modules;
 	b->requests.notify = &b->notify;
-	b->requests.inspector.parts = &b->parts;
-	b->requests.clients.targets = &b->parts.targets;
-	b->requests.recordings.targets = &b->parts.targets;
+	b->requests.inspector.modules = &b->modules;
+	b->requests.clients.targets = &b->modules.targets;
+	b->requests.recordings.targets = &b->modules.targets;
 }

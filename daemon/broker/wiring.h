@@ -1,5 +1,5 @@
 /*
- * Connects the parts of the broker: sets the pointers of each part to the parts that it uses,
+ * Connects the modules of the broker: sets the pointers of each module to those that it uses,
  * and its callbacks.
  */
 #ifndef DAEMON_BROKER_WIRING_H

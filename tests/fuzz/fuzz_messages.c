@@ -287,44 +287,45 @@ static void add_subject(size_t n)
 	};
 	struct instance *i;
 
-	if (instance_of_pid(&b.parts.targets, p.pid) != NULL || b.parts.targets.n_instances > 16)
+	if (instance_of_pid(&b.modules.targets, p.pid) != NULL ||
+	    b.modules.targets.n_instances > 16)
 		return;
 	p.pidfd = fcntl(subjects[n].pidfd, F_DUPFD_CLOEXEC, 0);
-	if (instance_add_attached(&b.parts.targets, &p, INSTANCE_ATTACHED, &i) < 0)
+	if (instance_add_attached(&b.modules.targets, &p, INSTANCE_ATTACHED, &i) < 0)
 		close_fd(&p.pidfd);
 }
 
 static void start_broker(bool has_files)
 {
-	struct config *c = &b.parts.state.options.config;
+	struct config *c = &b.modules.state.options.config;
 
 	memset(&b, 0, sizeof(b));
 	memset(fakes, 0, sizeof(fakes));
 	last_pid = FIRST_PID;
 	now_ns = 1000 * NS_PER_SEC;
 	wiring_connect(&b);
-	b.stats_fd = b.command.go_fd = b.notify.fd = b.parts.delivery.output.dir_fd = -1;
+	b.stats_fd = b.command.go_fd = b.notify.fd = b.modules.delivery.output.dir_fd = -1;
 	if (has_files)
-		b.parts.delivery.output.dir_fd = open(dir_path, O_RDONLY | O_CLOEXEC);
+		b.modules.delivery.output.dir_fd = open(dir_path, O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < INIT_FILE_N; i++)
-		b.parts.children.ship_fds[i] = -1;
-	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, read_wall};
+		b.modules.children.ship_fds[i] = -1;
+	b.modules.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, read_wall};
 	config_init(c);
 	c->cpu_budget = 1;
 	c->chunk_seconds = 1;
 	(void)snprintf(c->dsn, sizeof(c->dsn), "http://key@127.0.0.1/1");
 	memcpy(c->implicit.dsn, c->dsn, sizeof(c->dsn));
-	memcpy(b.parts.children.dsn, c->dsn, sizeof(c->dsn));
-	b.parts.children.has_dsn = true;
-	b.parts.state.options.children = true;
-	b.parts.state.timer_hz = 101;
-	b.parts.state.period_ns = NS_PER_SEC / 101;
-	b.parts.state.epoch_ns = now_ns;
-	quarantine_init(&b.parts.quarantine);
-	assert(loop_new(&b.parts.state.loop) == 0);
-	assert(files_new(b.parts.state.loop, &b.parts.files) == 0);
-	children_init(&b.parts.children);
-	assert(children_start(&b.parts.children) == 0);
+	memcpy(b.modules.children.dsn, c->dsn, sizeof(c->dsn));
+	b.modules.children.has_dsn = true;
+	b.modules.state.options.children = true;
+	b.modules.state.timer_hz = 101;
+	b.modules.state.period_ns = NS_PER_SEC / 101;
+	b.modules.state.epoch_ns = now_ns;
+	quarantine_init(&b.modules.quarantine);
+	assert(loop_new(&b.modules.state.loop) == 0);
+	assert(files_new(b.modules.state.loop, &b.modules.files) == 0);
+	children_init(&b.modules.children);
+	assert(children_start(&b.modules.children) == 0);
 	add_subject(0);
 	add_subject(2);
 }
@@ -346,7 +347,7 @@ static void free_instances(struct targets *ts)
 		struct instance *i = ts->instances[k];
 
 		assert(i->delivery.n_envelopes == 0);
-		loop_remove(b.parts.state.loop, &i->source);
+		loop_remove(b.modules.state.loop, &i->source);
 		close_fd(&i->pidfd);
 		free(i);
 	}
@@ -357,11 +358,11 @@ static void end_broker(void)
 {
 	struct child *child;
 
-	state_advance(&b.parts.state, PHASE_CLOSING);
-	children_kill(&b.parts.children);
-	children_reap(&b.parts.children);
-	delivery_give_up(&b.parts.delivery);
-	FOR_EACH_RUN (run, &b.parts.targets)
+	state_advance(&b.modules.state, PHASE_CLOSING);
+	children_kill(&b.modules.children);
+	children_reap(&b.modules.children);
+	delivery_give_up(&b.modules.delivery);
+	FOR_EACH_RUN (run, &b.modules.targets)
 		run->session = SESSION_NONE;
 	free_recordings();
 	if (b.requests.inspector.current != NULL) {
@@ -369,20 +370,20 @@ static void end_broker(void)
 		inspect_check(&b.requests.inspector);
 		free(b.requests.inspector.current);
 	}
-	FOR_EACH_RUN (run, &b.parts.targets)
+	FOR_EACH_RUN (run, &b.modules.targets)
 		attach_retire(run);
-	targets_sweep(&b.parts.targets);
-	free_instances(&b.parts.targets);
-	for (size_t i = 0; (child = child_at(&b.parts.children, i)) != NULL; i++)
+	targets_sweep(&b.modules.targets);
+	free_instances(&b.modules.targets);
+	for (size_t i = 0; (child = child_at(&b.modules.children, i)) != NULL; i++)
 		child->is_leaving = true;
-	children_sweep(&b.parts.children);
-	assert(b.parts.children.n_unwinds == 0 && b.parts.children.n_ships == 0);
-	page_free(b.parts.children.heartbeat, sizeof(*b.parts.children.heartbeat));
-	close_fd(&b.parts.delivery.output.dir_fd);
-	files_free(b.parts.files);
-	quarantine_clear(&b.parts.quarantine);
-	loop_free(b.parts.state.loop);
-	config_fini(&b.parts.state.options.config);
+	children_sweep(&b.modules.children);
+	assert(b.modules.children.n_unwinds == 0 && b.modules.children.n_ships == 0);
+	page_free(b.modules.children.heartbeat, sizeof(*b.modules.children.heartbeat));
+	close_fd(&b.modules.delivery.output.dir_fd);
+	files_free(b.modules.files);
+	quarantine_clear(&b.modules.quarantine);
+	loop_free(b.modules.state.loop);
+	config_fini(&b.modules.state.options.config);
 	for (size_t i = 0; i < FAKES_MAX; i++)
 		if (fakes[i].pid != 0) {
 			close_fd(&fakes[i].end);
@@ -393,7 +394,7 @@ static void end_broker(void)
 /* What has to hold after each turn. */
 static void check_broker(void)
 {
-	const struct children *c = &b.parts.children;
+	const struct children *c = &b.modules.children;
 	size_t in_flight = 0;
 
 	for (size_t i = 0; i < c->n_ships; i++) {
@@ -401,24 +402,24 @@ static void check_broker(void)
 		assert(c->ships[i]->n_handed <= c->ships[i]->n_in_flight);
 		in_flight += c->ships[i]->n_in_flight;
 	}
-	assert(in_flight == b.parts.delivery.n_in_flight);
+	assert(in_flight == b.modules.delivery.n_in_flight);
 	for (size_t i = 0; i < c->n_unwinds; i++) {
 		const struct unwind *u = c->unwinds[i];
 		size_t asked = 0;
 
-		FOR_EACH_RUN (run, &b.parts.targets)
+		FOR_EACH_RUN (run, &b.modules.targets)
 			asked += run->unwind == u && run->session == SESSION_ASKED;
 		assert(asked == u->sessions_asked && asked <= MSG_SESSIONS_ASKED_MAX);
 	}
-	for (size_t k = 0; k < b.parts.targets.n_instances; k++) {
-		const struct chunk_counts *n = &b.parts.targets.instances[k]->delivery.chunks;
+	for (size_t k = 0; k < b.modules.targets.n_instances; k++) {
+		const struct chunk_counts *n = &b.modules.targets.instances[k]->delivery.chunks;
 		uint64_t outcomes = n->sent + n->spooled;
 
 		for (size_t i = 0; i < DISCARD_REASONS_MAX; i++)
 			outcomes += n->discarded[i];
 		/* Envelopes that have ended are gone: turn_run_once() sweeps. */
-		assert(delivery_has_files(&b.parts.delivery) ||
-		       n->made == outcomes + b.parts.targets.instances[k]->delivery.n_envelopes);
+		assert(delivery_has_files(&b.modules.delivery) ||
+		       n->made == outcomes + b.modules.targets.instances[k]->delivery.n_envelopes);
 	}
 }
 
@@ -428,9 +429,9 @@ static struct child *pick_child(uint8_t n)
 {
 	size_t count = 0;
 
-	while (child_at(&b.parts.children, count) != NULL)
+	while (child_at(&b.modules.children, count) != NULL)
 		count++;
-	return child_at(&b.parts.children, n % count);
+	return child_at(&b.modules.children, n % count);
 }
 
 /* Reads what the broker has sent to a child, and keeps its page. */
@@ -453,7 +454,7 @@ static void run_turn(void)
 	for (size_t i = 0; i < FAKES_MAX; i++)
 		if (fakes[i].pid != 0)
 			listen_to_broker(&fakes[i]);
-	children_reap(&b.parts.children);
+	children_reap(&b.modules.children);
 	turn_run_once(&b, 0);
 	check_broker();
 }
@@ -536,7 +537,7 @@ static uint32_t pick_target(const struct child *child, uint8_t n)
 	uint32_t ids[HEARTBEAT_SLOTS];
 	size_t count = 0;
 
-	FOR_EACH_RUN (run, &b.parts.targets)
+	FOR_EACH_RUN (run, &b.modules.targets)
 		if (n >= 240 || child->type->kind != CHILD_UNWIND ||
 		    run->unwind == (const struct unwind *)child)
 			ids[count++] = run->id;
@@ -546,7 +547,7 @@ static uint32_t pick_target(const struct child *child, uint8_t n)
 /* Returns an envelope that the ship may have. */
 static uint64_t pick_seq(uint8_t n)
 {
-	return b.parts.delivery.last_seq - n % 8;
+	return b.modules.delivery.last_seq - n % 8;
 }
 
 /* Fills in what makes the message valid. arg chooses among the possibilities. */
@@ -585,7 +586,7 @@ static void make_valid(union any_message *m, const struct child *child, uint8_t 
 		m->chunk.size = payload_size;
 		memset(m->chunk.chunk_id, 'a', MSG_ID_SIZE - 1);
 		(void)snprintf(m->chunk.platform, sizeof(m->chunk.platform), "%s",
-			       b.parts.state.options.config.implicit.platform);
+			       b.modules.state.options.config.implicit.platform);
 		break;
 	case MSG_CHUNK_LOST:
 		m->lost.target = target;
@@ -756,7 +757,7 @@ static void answer_helpers(uint8_t how)
 		bool is_child = fakes[i].pid == 0 || fakes[i].is_ended || fakes[i].end < 0;
 		int fd;
 
-		for (size_t k = 0; (child = child_at(&b.parts.children, k)) != NULL; k++)
+		for (size_t k = 0; (child = child_at(&b.modules.children, k)) != NULL; k++)
 			is_child |= child->pid == fakes[i].pid;
 		if (is_child)
 			continue;
@@ -784,7 +785,7 @@ static void record(uint8_t n)
 	};
 	struct control_answer answer = {.fd = -1};
 
-	if (instance_of_pid(&b.parts.targets, m.pid) == NULL)
+	if (instance_of_pid(&b.modules.targets, m.pid) == NULL)
 		return;
 	if (n & 16) {
 		read_recording(*reader);
@@ -815,22 +816,22 @@ static void report(void)
 	uint32_t size;
 	int fd;
 
-	assert(status_make(&b.parts, &operator_peer.identity, &fd, &size) == 0);
+	assert(status_make(&b.modules, &operator_peer.identity, &fd, &size) == 0);
 	close_fd(&fd);
-	assert(metrics_make(&b.parts, &operator_peer.identity, true, &fd, &size) == 0);
+	assert(metrics_make(&b.modules, &operator_peer.identity, true, &fd, &size) == 0);
 	close_fd(&fd);
 }
 
 static void change_subject(uint8_t n)
 {
-	struct instance *i = instance_of_pid(&b.parts.targets, subjects[n % SUBJECTS].pid);
+	struct instance *i = instance_of_pid(&b.modules.targets, subjects[n % SUBJECTS].pid);
 
 	if (i == NULL)
 		add_subject(n % SUBJECTS);
 	else if (n & 4)
 		instance_becomes(i, n & 8 ? INSTANCE_ENDED : INSTANCE_REMOVED);
 	else if (i->run != NULL)
-		attach_stop(&b.parts.targets, i->run);
+		attach_stop(&b.modules.targets, i->run);
 }
 
 enum step {
@@ -966,10 +967,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	before = count_descriptors();
 	fuzz_take(&in, &flags, sizeof(flags));
 	start_broker(flags & 1);
-	for (size_t i = 0; (child = child_at(&b.parts.children, i)) != NULL; i++)
+	for (size_t i = 0; (child = child_at(&b.modules.children, i)) != NULL; i++)
 		send_ready(child);
 	run_turn();
-	for (size_t i = 0; (child = child_at(&b.parts.children, i)) != NULL; i++)
+	for (size_t i = 0; (child = child_at(&b.modules.children, i)) != NULL; i++)
 		if (child->state == CHILD_STARTS)
 			send_ready(child);
 	for (int i = 0; i < STEPS_MAX && in.left > 0; i++)

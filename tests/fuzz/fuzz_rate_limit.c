@@ -34,19 +34,19 @@ static void check_bounds(const struct rate_limit *before, const struct rate_limi
 static void check_one_by_one(const char *limits, const struct rate_limit *whole)
 {
 	char *copy = strdup(limits), *rest = copy;
-	struct rate_limit parts;
+	struct rate_limit modules;
 
 	assert(copy != NULL);
-	rate_limit_init(&parts);
+	rate_limit_init(&modules);
 	while (rest != NULL) {
 		const struct rate_limit_answer one = {
 			.status = 200,
 			.limits = strsep(&rest, ","),
 		};
 
-		rate_limit_update(&parts, &one, NOW_NS, UNIX_S);
+		rate_limit_update(&modules, &one, NOW_NS, UNIX_S);
 	}
-	assert(memcmp(&parts, whole, sizeof(parts)) == 0);
+	assert(memcmp(&modules, whole, sizeof(modules)) == 0);
 	free(copy);
 }
 

@@ -9,7 +9,7 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/discovery/identify.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/match.h"
@@ -47,7 +47,7 @@ struct subject {
 };
 
 struct inspection {
-	struct parts *parts;
+	struct modules *modules;
 	struct sealed sealed; /* the memfd that out writes to, unless out is stdout */
 	FILE *out;
 	int fd; /* the socket to the peer; -1: out is stdout */
@@ -73,12 +73,12 @@ static void say_faults(struct inspection *i, const struct config_faults *faults)
 static void say_configuration(struct inspection *i, const struct config *c,
 			      const struct config_faults *faults)
 {
-	const struct parts *parts = i->parts;
+	const struct modules *modules = i->modules;
 	const bool is_running = i->fd >= 0;
 	char path[OPTIONS_PATH_SIZE];
 
 	say_faults(i, faults);
-	options_config_path(&parts->state.options, path);
+	options_config_path(&modules->state.options, path);
 	if (path[0] == '\0')
 		SAY(i, FINDING_OK, "configuration",
 		    is_running ? "the daemon has no file: its command line names what it profiles"
@@ -95,9 +95,9 @@ static void inspect_files(struct inspection *i)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_read_as_start(&i->parts->state.options, &c, &faults);
+	int r = options_read_as_start(&i->modules->state.options, &c, &faults);
 
-	say_configuration(i, r < 0 ? &i->parts->state.options.config : &c, &faults);
+	say_configuration(i, r < 0 ? &i->modules->state.options.config : &c, &faults);
 	if (r == 0)
 		config_fini(&c);
 	config_faults_fini(&faults);
@@ -105,22 +105,22 @@ static void inspect_files(struct inspection *i)
 
 /* The servers: a ship probes each DSN. */
 
-static struct ship *find_ship(const struct parts *parts, const char *dsn)
+static struct ship *find_ship(const struct modules *modules, const char *dsn)
 {
-	for (size_t k = 0; k < parts->children.n_ships; k++)
-		if (!parts->children.ships[k]->child.is_leaving &&
-		    children_ship_is_for(parts->children.ships[k], dsn))
-			return parts->children.ships[k];
+	for (size_t k = 0; k < modules->children.n_ships; k++)
+		if (!modules->children.ships[k]->child.is_leaving &&
+		    children_ship_is_for(modules->children.ships[k], dsn))
+			return modules->children.ships[k];
 	return NULL;
 }
 
 /* A ship that still owes its answer to an earlier inspection is not asked again. */
-static void probe_server(struct parts *parts, const char *dsn)
+static void probe_server(struct modules *modules, const char *dsn)
 {
-	const bool is_new = find_ship(parts, dsn) == NULL;
+	const bool is_new = find_ship(modules, dsn) == NULL;
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0)
+	if (dsn[0] == '\0' || children_get_ship(&modules->children, dsn, &s) < 0)
 		return;
 	if (is_new || s->only_probed_ns != 0)
 		s->only_probed_ns = clock_mono_ns();
@@ -209,7 +209,7 @@ static void say_answer(struct inspection *i, const char *endpoint, const struct 
 
 static void say_server(struct inspection *i, const char *subject, const char *text)
 {
-	const struct ship *s = find_ship(i->parts, text);
+	const struct ship *s = find_ship(i->modules, text);
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct dsn dsn;
 
@@ -229,9 +229,9 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 /* The rule of open_output() in daemon/broker/main.c: a service leaves no files. */
 static void say_no_dsn(struct inspection *i)
 {
-	const struct options *o = &i->parts->state.options;
+	const struct options *o = &i->modules->state.options;
 	const bool is_service =
-		o->check_servers ? o->config.n_sections > 0 : i->parts->discovery != NULL;
+		o->check_servers ? o->config.n_sections > 0 : i->modules->discovery != NULL;
 
 	if (o->config.spotlight[0] != '\0')
 		SAY(i, FINDING_WARNING, "DSN", "none is given: profiles go to Spotlight%s",
@@ -269,7 +269,7 @@ static bool all_sections_have_dsn(const struct config *c)
 
 static void say_servers(struct inspection *i)
 {
-	const struct config *c = &i->parts->state.options.config;
+	const struct config *c = &i->modules->state.options.config;
 	char subject[FINDING_SUBJECT_SIZE];
 
 	if (c->dsn[0] != '\0')
@@ -286,9 +286,9 @@ static void say_servers(struct inspection *i)
 
 /* The sections: which of them match the process. */
 
-static struct files *files_of(const struct parts *parts)
+static struct files *files_of(const struct modules *modules)
 {
-	return parts->discovery != NULL ? discovery_files(parts->discovery) : parts->files;
+	return modules->discovery != NULL ? discovery_files(modules->discovery) : modules->files;
 }
 
 static void ask(struct subject *s, enum file_kind kind);
@@ -340,14 +340,14 @@ static void ask(struct subject *s, enum file_kind kind)
  * may hang. With --check-config there is no discovery and no service to delay, so the file is
  * read here.
  */
-static int32_t pid_of_file(const struct parts *parts, const char *path)
+static int32_t pid_of_file(const struct modules *modules, const char *path)
 {
 	char text[OPEN_PID_FILE_MAX];
 	ssize_t n;
 	int fd;
 
-	if (parts->discovery != NULL)
-		return discovery_pid_file(parts->discovery, path);
+	if (modules->discovery != NULL)
+		return discovery_pid_file(modules->discovery, path);
 	if (config_files_open(path, &fd) < 0)
 		return 0;
 	n = pread(fd, text, sizeof(text), 0);
@@ -372,7 +372,7 @@ static void read_facts(struct inspection *i, struct subject *s)
 		.container = s->container,
 		.environ = "",
 	};
-	s->files = files_of(i->parts);
+	s->files = files_of(i->modules);
 	buf_init(&s->environ, MSG_ENVIRON_MAX);
 	ask(s, FILE_KIND_CMDLINE);
 }
@@ -383,7 +383,7 @@ static void set_subject(struct inspection *i, int32_t pid)
 	struct subject *s;
 	enum process_fault fault;
 
-	if (pid == 0 || i->parts->state.options.config.n_sections == 0)
+	if (pid == 0 || i->modules->state.options.config.n_sections == 0)
 		return;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
@@ -415,7 +415,7 @@ static bool matches(struct inspection *i, const struct section_config *section)
 	struct process_facts *facts = &i->subject->facts;
 
 	facts->pid_file_pid =
-		section->pid_file[0] == '\0' ? 0 : pid_of_file(i->parts, section->pid_file);
+		section->pid_file[0] == '\0' ? 0 : pid_of_file(i->modules, section->pid_file);
 	return match_process(section, facts) == MATCH_YES;
 }
 
@@ -450,7 +450,7 @@ static void say_section(struct inspection *i, const struct section_config *secti
 /* A process that is profiled without a section needs no section that matches. */
 static void say_sections(struct inspection *i)
 {
-	const struct config *c = &i->parts->state.options.config;
+	const struct config *c = &i->modules->state.options.config;
 	struct subject *s = i->subject;
 	bool is_one;
 
@@ -461,7 +461,7 @@ static void say_sections(struct inspection *i)
 		    "SENTRY_PROFILER=off in its environment: no section profiles it");
 		return;
 	}
-	is_one = instance_of_pid(&i->parts->targets, s->process.pid) != NULL;
+	is_one = instance_of_pid(&i->modules->targets, s->process.pid) != NULL;
 	for (size_t k = 0; k < c->n_sections; k++)
 		is_one |= matches(i, &c->sections[k]);
 	for (size_t k = 0; k < c->n_sections; k++)
@@ -477,20 +477,20 @@ static void say_sections(struct inspection *i)
 static int begin_inspection(struct inspector *in, int32_t pid, bool has_errors,
 			    struct inspection **ret)
 {
-	const struct config *c = &in->parts->state.options.config;
+	const struct config *c = &in->modules->state.options.config;
 	struct inspection *i = calloc(1, sizeof(*i));
 
 	if (i == NULL)
 		return -ENOMEM;
-	i->parts = in->parts;
+	i->modules = in->modules;
 	i->fd = -1;
 	i->out = stdout;
 	i->deadline_ns = clock_mono_ns() + INSPECT_NS;
 	i->has_errors = has_errors;
 	if (!has_errors) {
-		probe_server(in->parts, c->dsn);
+		probe_server(in->modules, c->dsn);
 		for (size_t k = 0; k < c->n_sections; k++)
-			probe_server(in->parts, c->sections[k].dsn);
+			probe_server(in->modules, c->sections[k].dsn);
 		set_subject(i, pid);
 	}
 	in->current = i;
@@ -545,19 +545,19 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 int inspect_options(struct inspector *in, const struct config_faults *faults)
 {
 	const int32_t pid =
-		in->parts->state.options.n_pids > 0 ? in->parts->state.options.pids[0] : 0;
+		in->modules->state.options.n_pids > 0 ? in->modules->state.options.pids[0] : 0;
 	struct inspection *i;
 	int r = begin_inspection(in, pid, faults->n_errors > 0, &i);
 
 	if (r < 0)
 		return r;
-	say_configuration(i, &in->parts->state.options.config, faults);
+	say_configuration(i, &in->modules->state.options.config, faults);
 	return 0;
 }
 
 static bool is_answered(const struct inspection *i)
 {
-	const struct children *children = &i->parts->children;
+	const struct children *children = &i->modules->children;
 
 	if (clock_mono_ns() >= i->deadline_ns)
 		return true;

@@ -21,11 +21,11 @@
 #include "daemon/process/peer.h"
 
 struct inspection;
-struct parts;
+struct modules;
 struct ship;
 
 struct inspector {
-	struct parts *parts;
+	struct modules *modules;
 	struct inspection *current; /* NULL: none is running */
 };
 

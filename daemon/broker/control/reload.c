@@ -39,21 +39,21 @@ static void warn_changed_key(void *ctx, const char *section, const char *key)
 }
 
 /* Warns about rates above that of the timer, which stays as it was at the daemon's start. */
-static void warn_rates(const struct parts *parts, const struct config *now, int lines_fd)
+static void warn_rates(const struct modules *modules, const struct config *now, int lines_fd)
 {
 	for (size_t k = 0; k < now->n_sections; k++) {
 		const struct section_config *section = &now->sections[k];
 		const struct section_config *old =
-			config_section(&parts->state.options.config, section->name);
+			config_section(&modules->state.options.config, section->name);
 
-		if (section->rate_hz > parts->state.timer_hz &&
+		if (section->rate_hz > modules->state.timer_hz &&
 		    (old == NULL || old->rate_hz != section->rate_hz))
 			warn(lines_fd,
 			     "rate_hz of [target \"%s\"] is %u, more than %u, the highest rate "
 			     "when "
 			     "sentry-profd started: %u is used until a restart",
-			     section->name, section->rate_hz, parts->state.timer_hz,
-			     parts->state.timer_hz);
+			     section->name, section->rate_hz, modules->state.timer_hz,
+			     modules->state.timer_hz);
 	}
 }
 
@@ -61,15 +61,15 @@ static void warn_rates(const struct parts *parts, const struct config *now, int 
  * Warns if the configuration has a DSN for the first time: without one the daemon opened no
  * spool at its start.
  */
-static void warn_first_dsn(struct parts *parts, const struct config *now, int lines_fd)
+static void warn_first_dsn(struct modules *modules, const struct config *now, int lines_fd)
 {
 	bool any = now->dsn[0] != '\0';
 
 	for (size_t k = 0; k < now->n_sections; k++)
 		any |= now->sections[k].dsn[0] != '\0';
-	if (!any || parts->children.has_dsn)
+	if (!any || modules->children.has_dsn)
 		return;
-	parts->children.has_dsn = true;
+	modules->children.has_dsn = true;
 	if (strcmp(now->spool, "none") != 0)
 		warn(lines_fd,
 		     "the configuration now has a DSN, but had none when sentry-profd started: "
@@ -90,10 +90,10 @@ static void log_faults(struct config_faults *faults, int lines_fd)
  * instance's own copy may differ from both: the copy is made when the instance is added, and after
  * a reload when its run has ended; the request attach changes it.
  */
-static void change_instance(struct parts *parts, struct instance *i, const struct config *c)
+static void change_instance(struct modules *modules, struct instance *i, const struct config *c)
 {
 	const struct section_config *old =
-		config_section(&parts->state.options.config, i->config.name);
+		config_section(&modules->state.options.config, i->config.name);
 	const struct section_config *now = config_section(c, i->config.name);
 
 	/* The instance was removed before this reload; a new section may have the same name. */
@@ -106,44 +106,44 @@ static void change_instance(struct parts *parts, struct instance *i, const struc
 	if (old != NULL && config_section_equal(old, now))
 		return;
 	instance_becomes(i, INSTANCE_CHANGED);
-	discovery_recheck(parts->discovery, i->pid);
+	discovery_recheck(modules->discovery, i->pid);
 }
 
-static int replace_config(struct parts *parts, int lines_fd)
+static int replace_config(struct modules *modules, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_reload(&parts->state.options, &c, &faults);
+	int r = options_reload(&modules->state.options, &c, &faults);
 
 	log_faults(&faults, lines_fd);
 	if (r < 0) {
 		log_error("reload failed: the old configuration stays in use");
 		return r;
 	}
-	config_changed_keys(&parts->state.options.config, &c, warn_changed_key, &lines_fd);
-	warn_rates(parts, &c, lines_fd);
-	warn_first_dsn(parts, &c, lines_fd);
-	for (size_t k = 0; k < parts->targets.n_instances; k++)
-		if (instance_has_section(parts->targets.instances[k]))
-			change_instance(parts, parts->targets.instances[k], &c);
-	options_replace(&parts->state.options, &c);
-	attach_request_config_changed(&parts->targets);
-	discovery_config_changed(parts->discovery);
-	ship_renew_files(&parts->children);
+	config_changed_keys(&modules->state.options.config, &c, warn_changed_key, &lines_fd);
+	warn_rates(modules, &c, lines_fd);
+	warn_first_dsn(modules, &c, lines_fd);
+	for (size_t k = 0; k < modules->targets.n_instances; k++)
+		if (instance_has_section(modules->targets.instances[k]))
+			change_instance(modules, modules->targets.instances[k], &c);
+	options_replace(&modules->state.options, &c);
+	attach_request_config_changed(&modules->targets);
+	discovery_config_changed(modules->discovery);
+	ship_renew_files(&modules->children);
 	/* The user may have replaced faulty files: they are tried again. */
-	quarantine_clear(&parts->quarantine);
+	quarantine_clear(&modules->quarantine);
 	log_debug("the configuration has been reloaded");
 	return 0;
 }
 
-int reload(struct parts *parts, struct notify *n, int lines_fd)
+int reload(struct modules *modules, struct notify *n, int lines_fd)
 {
 	int r;
 
-	if (parts->discovery == NULL || parts->state.phase >= PHASE_STOPPING)
+	if (modules->discovery == NULL || modules->state.phase >= PHASE_STOPPING)
 		return -ENOTSUP;
 	service_reloads(n);
-	r = replace_config(parts, lines_fd);
+	r = replace_config(modules, lines_fd);
 	service_reloaded(n);
 	return r;
 }

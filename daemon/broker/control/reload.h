@@ -11,15 +11,15 @@
 #define DAEMON_BROKER_CONTROL_RELOAD_H
 
 struct notify;
-struct parts;
+struct modules;
 
 /*
  * Reads the configuration again, and reports the reload to the service manager by n. Logs the
  * faults of the files, and the keys whose change needs a restart of the daemon; also writes these
  * lines to lines_fd, unless that is -1. Returns 0; or a negative errno, and the configuration
- * stays as it was: -ENOTSUP if the daemon has no discovery (report/parts.h) or is ending, or an
+ * stays as it was: -ENOTSUP if the daemon has no discovery (report/modules.h) or is ending, or an
  * error of options_reload().
  */
-int reload(struct parts *parts, struct notify *n, int lines_fd);
+int reload(struct modules *modules, struct notify *n, int lines_fd);
 
 #endif

@@ -14,7 +14,7 @@
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/report/metrics.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 #include "daemon/broker/report/status.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
@@ -78,8 +78,8 @@ static void start_or_stop_section(struct requests *requests, const struct peer *
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
 	size_t known = 0, allowed = 0;
 
-	for (size_t k = 0; k < requests->parts->targets.n_instances; k++) {
-		struct instance *i = requests->parts->targets.instances[k];
+	for (size_t k = 0; k < requests->modules->targets.n_instances; k++) {
+		struct instance *i = requests->modules->targets.instances[k];
 
 		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
@@ -108,7 +108,7 @@ static void start_or_stop(struct requests *requests, const struct control_peer *
 		start_or_stop_section(requests, &peer->identity, m, ret);
 		return;
 	}
-	i = rights_find_instance(&requests->parts->targets, &peer->identity, m->pid, ret);
+	i = rights_find_instance(&requests->modules->targets, &peer->identity, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = start_or_stop_instance(i, m->h.type);
@@ -119,7 +119,7 @@ static void answer_profiler_id(struct requests *requests, const struct control_p
 			       const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i =
-		rights_find_instance(&requests->parts->targets, &peer->identity, m->pid, ret);
+		rights_find_instance(&requests->modules->targets, &peer->identity, m->pid, ret);
 
 	if (i == NULL)
 		return;
@@ -132,13 +132,14 @@ static void answer_profiler_id(struct requests *requests, const struct control_p
 static void answer_report(struct requests *requests, const struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
-	int r = m->h.type == PROTOCOL_STATUS
-			? status_make(requests->parts, &peer->identity, &ret->fd, &ret->m.fd_bytes)
-			: metrics_make(requests->parts, &peer->identity,
-				       m->h.type == PROTOCOL_OPENMETRICS, &ret->fd,
-				       &ret->m.fd_bytes);
+	int r = m->h.type == PROTOCOL_STATUS ? status_make(requests->modules, &peer->identity,
+							   &ret->fd, &ret->m.fd_bytes)
+					     : metrics_make(requests->modules, &peer->identity,
+							    m->h.type == PROTOCOL_OPENMETRICS,
+							    &ret->fd, &ret->m.fd_bytes);
 
-	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)requests->parts->targets.n_instances;
+	ret->work =
+		STATUS_WORK + STATUS_WORK_EACH * (uint32_t)requests->modules->targets.n_instances;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
@@ -169,7 +170,7 @@ static void answer_reload(struct requests *requests, const struct control_peer *
 	}
 	/* If this fails, the lines are in the log only. */
 	fd = memfd_create("reload", MFD_CLOEXEC);
-	r = reload(requests->parts, requests->notify, fd);
+	r = reload(requests->modules, requests->notify, fd);
 	if (fd >= 0)
 		attach_lines(fd, ret);
 	if (r == -ENOTSUP)
@@ -204,13 +205,13 @@ static void serve_own_process(struct requests *requests, struct control_peer *pe
 static void attach(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	attach_request_handle(&requests->parts->targets, &peer->identity, m->pid, ret);
+	attach_request_handle(&requests->modules->targets, &peer->identity, m->pid, ret);
 }
 
 static void detach(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	detach_request(&requests->parts->targets, peer, m, ret);
+	detach_request(&requests->modules->targets, peer, m, ret);
 }
 
 static void record(struct requests *requests, const struct control_peer *peer,
@@ -300,7 +301,7 @@ static void on_again(void *ctx, struct control_peer *peer, const struct protocol
 {
 	struct requests *requests = ctx;
 
-	detach_go_on(&requests->parts->targets, peer, m, waited_ns, ret);
+	detach_go_on(&requests->modules->targets, peer, m, waited_ns, ret);
 }
 
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
@@ -348,10 +349,10 @@ static const char *listen_error_text(int error)
 
 int requests_open(struct requests *requests)
 {
-	const char *path = requests->parts->state.options.config.socket;
+	const char *path = requests->modules->state.options.config.socket;
 	int r;
 
-	if (path[0] == '\0' && requests->parts->discovery == NULL)
+	if (path[0] == '\0' && requests->modules->discovery == NULL)
 		return 0;
 	if (path[0] == '\0')
 		path = CONFIG_SOCKET_DEFAULT;
@@ -365,7 +366,7 @@ int requests_start(struct requests *requests)
 {
 	return requests->control == NULL
 		       ? 0
-		       : control_start(requests->control, requests->parts->state.loop);
+		       : control_start(requests->control, requests->modules->state.loop);
 }
 
 void requests_check(struct requests *requests)

@@ -13,10 +13,10 @@
 
 struct control;
 struct notify;
-struct parts;
+struct modules;
 
 struct requests {
-	struct parts *parts;	 /* the broker's parts (report/parts.h) */
+	struct modules *modules; /* the broker's (report/modules.h) */
 	struct notify *notify;	 /* reports a reload to the service manager */
 	struct control *control; /* NULL: no socket */
 	struct clients clients;
@@ -26,14 +26,14 @@ struct requests {
 
 /*
  * Makes the socket that the options name. If they name none, makes CONFIG_SOCKET_DEFAULT if the
- * broker has discovery (report/parts.h), and no socket otherwise. The caller has set
- * requests->parts and requests->notify, and calls this function before privileges are dropped.
+ * broker has discovery (report/modules.h), and no socket otherwise. The caller has set
+ * requests->modules and requests->notify, and calls this function before privileges are dropped.
  * Returns 0, also without a socket; or -errno, with one log line.
  */
 must_check int requests_open(struct requests *requests);
 /*
- * Accepts connections from now on. The caller has set the loop of requests->parts->state. Returns 0
- * or an error of loop_add().
+ * Accepts connections from now on. The caller has set the loop of requests->modules->state. Returns
+ * 0 or an error of loop_add().
  */
 must_check int requests_start(struct requests *requests);
 /* To be called at every turn: control_check(), if there is a socket. */

@@ -9,7 +9,7 @@
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_ship.h"
 
-void health_start(struct parts *parts)
+void health_start(struct modules *modules)
 {
 	enum degraded_kind found[DEGRADED_N];
 	struct degraded_kind_facts facts;
@@ -23,18 +23,18 @@ void health_start(struct parts *parts)
 	}
 	n = degraded_kind_find(&facts, found);
 	for (size_t i = 0; i < n; i++)
-		degraded_begin(&parts->state.degraded, found[i], "%s", "");
+		degraded_begin(&modules->state.degraded, found[i], "%s", "");
 }
 
 /* An ordinary user has neither the proc connector nor SCHED_FIFO, and is promised neither. */
-static void check_kernel(struct parts *parts)
+static void check_kernel(struct modules *modules)
 {
-	struct degraded *d = &parts->state.degraded;
-	const struct children *c = &parts->children;
+	struct degraded *d = &modules->state.degraded;
+	const struct children *c = &modules->children;
 
 	if (geteuid() != 0)
 		return;
-	if (parts->discovery != NULL && !discovery_has_connector(parts->discovery))
+	if (modules->discovery != NULL && !discovery_has_connector(modules->discovery))
 		degraded_begin(d, DEGRADED_CONNECTOR, "%s", "");
 	/* Without CAP_SYS_NICE there is no SCHED_FIFO: one row tells both. */
 	if (d->v[DEGRADED_SYS_NICE].since_ns != 0 || c->heartbeat == NULL)
@@ -49,10 +49,10 @@ static void check_kernel(struct parts *parts)
  * A spool that cannot be opened is noticed at the start. ship_fds has the directory itself, which a
  * new one of the same name does not replace.
  */
-static void check_spool(struct parts *parts)
+static void check_spool(struct modules *modules)
 {
-	struct degraded *d = &parts->state.degraded;
-	const struct children *c = &parts->children;
+	struct degraded *d = &modules->state.degraded;
+	const struct children *c = &modules->children;
 	const int fd = c->ship_fds[INIT_SPOOL];
 	struct stat st;
 	int error = 0;
@@ -71,64 +71,64 @@ static void check_spool(struct parts *parts)
 		degraded_end(d, DEGRADED_SPOOL);
 }
 
-static void check_clocks(struct parts *parts)
+static void check_clocks(struct modules *modules)
 {
 	const struct ship *wrong = NULL;
 
-	for (size_t i = 0; i < parts->children.n_ships && wrong == NULL; i++) {
-		const struct ship *s = parts->children.ships[i];
+	for (size_t i = 0; i < modules->children.n_ships && wrong == NULL; i++) {
+		const struct ship *s = modules->children.ships[i];
 
 		if (s->clock_ahead_s > MSG_CLOCK_MAX_S || s->clock_ahead_s < -MSG_CLOCK_MAX_S)
 			wrong = s;
 	}
 	if (wrong == NULL)
-		degraded_end(&parts->state.degraded, DEGRADED_CLOCK);
+		degraded_end(&modules->state.degraded, DEGRADED_CLOCK);
 	else
-		degraded_begin(&parts->state.degraded, DEGRADED_CLOCK,
+		degraded_begin(&modules->state.degraded, DEGRADED_CLOCK,
 			       "that of %s is %s of this host's", wrong->label,
 			       wrong->clock_ahead_s > 0 ? "ahead" : "behind");
 }
 
 /* One row for all servers that refuse: the reason names the first of them. */
-static void check_servers(struct parts *parts)
+static void check_servers(struct modules *modules)
 {
 	const struct ship *refused = NULL;
 
-	for (size_t i = 0; i < parts->children.n_ships && refused == NULL; i++)
-		if (parts->children.ships[i]->denial.status != 0)
-			refused = parts->children.ships[i];
+	for (size_t i = 0; i < modules->children.n_ships && refused == NULL; i++)
+		if (modules->children.ships[i]->denial.status != 0)
+			refused = modules->children.ships[i];
 	if (refused == NULL)
-		degraded_end(&parts->state.degraded, DEGRADED_SERVER);
+		degraded_end(&modules->state.degraded, DEGRADED_SERVER);
 	else
-		degraded_begin(&parts->state.degraded, DEGRADED_SERVER, "%s answers with status %u",
-			       refused->label, refused->denial.status);
+		degraded_begin(&modules->state.degraded, DEGRADED_SERVER,
+			       "%s answers with status %u", refused->label, refused->denial.status);
 }
 
-static void check_sections(struct parts *parts)
+static void check_sections(struct modules *modules)
 {
-	const struct config *c = &parts->state.options.config;
+	const struct config *c = &modules->state.options.config;
 	const struct section_config *bad = NULL;
 
 	for (size_t i = 0; i < c->n_sections && bad == NULL; i++)
 		if (c->sections[i].defect[0] != '\0')
 			bad = &c->sections[i];
 	if (bad == NULL)
-		degraded_end(&parts->state.degraded, DEGRADED_SECTION);
+		degraded_end(&modules->state.degraded, DEGRADED_SECTION);
 	else
-		degraded_begin(&parts->state.degraded, DEGRADED_SECTION, "[target \"%s\"]: %s",
+		degraded_begin(&modules->state.degraded, DEGRADED_SECTION, "[target \"%s\"]: %s",
 			       bad->name, bad->defect);
 }
 
-void health_check(struct parts *parts)
+void health_check(struct modules *modules)
 {
-	struct degraded *d = &parts->state.degraded;
+	struct degraded *d = &modules->state.degraded;
 
-	check_kernel(parts);
-	check_spool(parts);
-	check_clocks(parts);
-	check_servers(parts);
-	check_sections(parts);
-	if (quarantine_count_files(&parts->quarantine) == 0)
+	check_kernel(modules);
+	check_spool(modules);
+	check_clocks(modules);
+	check_servers(modules);
+	check_sections(modules);
+	if (quarantine_count_files(&modules->quarantine) == 0)
 		degraded_end(d, DEGRADED_FILES);
 	if (log_has_lost_lines())
 		degraded_begin(d, DEGRADED_LOG, "the reader of standard error does not read");

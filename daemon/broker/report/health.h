@@ -5,12 +5,12 @@
 #ifndef DAEMON_BROKER_REPORT_HEALTH_H
 #define DAEMON_BROKER_REPORT_HEALTH_H
 
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 
 /* Call it once at the start, before the broker gives up capabilities that its children need. */
-void health_start(struct parts *parts);
+void health_start(struct modules *modules);
 
 /* To be called once a second, and before the broker ends. */
-void health_check(struct parts *parts);
+void health_check(struct modules *modules);
 
 #endif

@@ -8,7 +8,7 @@
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 #include "daemon/broker/report/reader.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/self_usage.h"
@@ -73,27 +73,27 @@ static void plain(const struct text *t, const char *name, uint64_t n)
 	fprintf(t->out, "sentry_profd_%s %llu\n", name, (unsigned long long)n);
 }
 
-static void put_processes(const struct text *t, struct parts *parts)
+static void put_processes(const struct text *t, struct modules *modules)
 {
 	uint64_t profiled = 0;
 
-	for (size_t i = 0; i < parts->targets.n_instances; i++)
-		profiled += parts->targets.instances[i]->run != NULL;
+	for (size_t i = 0; i < modules->targets.n_instances; i++)
+		profiled += modules->targets.instances[i]->run != NULL;
 	family(t, "build", INFO, NULL, "Version of the running sentry-profd.");
 	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
 	family(t, "processes", GAUGE, NULL,
 	       "Processes that a section of the configuration matches or a user has named.");
 	labeled(t, "processes", "state", "profiled", profiled);
-	labeled(t, "processes", "state", "not_profiled", parts->targets.n_instances - profiled);
+	labeled(t, "processes", "state", "not_profiled", modules->targets.n_instances - profiled);
 }
 
 /* The reasons why processes are not profiled although a section or a user wants it. */
-static void put_left_out(const struct text *t, const struct parts *parts)
+static void put_left_out(const struct text *t, const struct modules *modules)
 {
 	uint64_t limit = 0, budget = 0, rights = 0, leak_check = 0, other = 0;
 
-	for (size_t k = 0; k < parts->targets.n_instances; k++) {
-		const struct instance *i = parts->targets.instances[k];
+	for (size_t k = 0; k < modules->targets.n_instances; k++) {
+		const struct instance *i = modules->targets.instances[k];
 
 		if (instance_is_gone(i))
 			continue;
@@ -120,9 +120,9 @@ static void of_section(const struct text *t, const char *name, const struct sect
 		label, value, (unsigned long long)n);
 }
 
-static void put_sections(const struct text *t, const struct parts *parts)
+static void put_sections(const struct text *t, const struct modules *modules)
 {
-	const struct sections *s = discovery_sections(parts->discovery);
+	const struct sections *s = discovery_sections(modules->discovery);
 	struct run_totals f;
 
 	family(t, "section_processes", GAUGE, NULL,
@@ -137,7 +137,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 	family(t, "section_samples", COUNTER, NULL,
 	       "Samples of the processes that a section matches, by outcome.");
 	for (size_t k = 0; k < s->n; k++) {
-		sections_totals(&s->v[k], &parts->targets, &f);
+		sections_totals(&s->v[k], &modules->targets, &f);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "taken",
 			   totals_taken(&f));
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "missed",
@@ -148,7 +148,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct chunk_counts *c = &f.chunks;
 
-		sections_totals(&s->v[k], &parts->targets, &f);
+		sections_totals(&s->v[k], &modules->targets, &f);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "sent", c->sent);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "written", c->written);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "spooled", c->spooled);
@@ -236,7 +236,8 @@ static void put_stacks(const struct text *t, const struct run_totals *f)
 	labeled(t, "stacks_total", "end", "retaken", f->unwind.retaken);
 }
 
-static void put_chunks(const struct text *t, const struct parts *parts, const struct run_totals *f)
+static void put_chunks(const struct text *t, const struct modules *modules,
+		       const struct run_totals *f)
 {
 	const struct chunk_counts *c = &f->chunks;
 	struct spool_counts spool;
@@ -256,7 +257,7 @@ static void put_chunks(const struct text *t, const struct parts *parts, const st
 				c->discarded[i]);
 	family(t, "payload_bytes", COUNTER, "bytes", "Bytes of the chunks before compression.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
-	ship_sum_spool(&parts->children, &spool);
+	ship_sum_spool(&modules->children, &spool);
 	family(t, "spool_chunks", GAUGE, NULL, "Chunks in the spool, waiting for their server.");
 	plain(t, "spool_chunks", spool.count);
 	family(t, "spool_bytes", GAUGE, "bytes", "Bytes of the chunks in the spool.");
@@ -287,7 +288,7 @@ static void add_child(struct usage *sum, const struct child *c)
 	sum->rss_bytes += resident_bytes(c->pid);
 }
 
-static void put_own(const struct text *t, const struct parts *parts)
+static void put_own(const struct text *t, const struct modules *modules)
 {
 	static const char *const names[SELF_USAGE_N] = {
 		[SELF_USAGE_BROKER] = "broker",
@@ -296,17 +297,18 @@ static void put_own(const struct text *t, const struct parts *parts)
 		[SELF_USAGE_SHIP] = "ship",
 	};
 	struct usage of[SELF_USAGE_N] = {
-		[SELF_USAGE_UNWIND] = {.cpu_s = parts->children.unwinds_gone.cpu_s},
-		[SELF_USAGE_SHIP] = {.cpu_s = parts->children.ships_gone.cpu_s},
+		[SELF_USAGE_UNWIND] = {.cpu_s = modules->children.unwinds_gone.cpu_s},
+		[SELF_USAGE_SHIP] = {.cpu_s = modules->children.ships_gone.cpu_s},
 	};
 
-	of[SELF_USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(parts->files)) / 1e9;
+	of[SELF_USAGE_BROKER].cpu_s =
+		(double)(clock_cpu_ns() + files_used_ns(modules->files)) / 1e9;
 	of[SELF_USAGE_BROKER].rss_bytes = resident_bytes(getpid());
-	add_child(&of[SELF_USAGE_CAPTURE], &parts->children.capture);
-	for (size_t i = 0; i < parts->children.n_unwinds; i++)
-		add_child(&of[SELF_USAGE_UNWIND], &parts->children.unwinds[i]->child);
-	for (size_t i = 0; i < parts->children.n_ships; i++)
-		add_child(&of[SELF_USAGE_SHIP], &parts->children.ships[i]->child);
+	add_child(&of[SELF_USAGE_CAPTURE], &modules->children.capture);
+	for (size_t i = 0; i < modules->children.n_unwinds; i++)
+		add_child(&of[SELF_USAGE_UNWIND], &modules->children.unwinds[i]->child);
+	for (size_t i = 0; i < modules->children.n_ships; i++)
+		add_child(&of[SELF_USAGE_SHIP], &modules->children.ships[i]->child);
 	family(t, "cpu_seconds", COUNTER, "seconds", "CPU time of sentry-profd's own processes.");
 	for (size_t i = 0; i < SELF_USAGE_N; i++)
 		fprintf(t->out, "sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n", names[i],
@@ -325,7 +327,7 @@ static void put_degraded(const struct text *t, const struct degraded *d)
 		labeled(t, "degraded", "kind", degraded_kind_texts[k].id, d->v[k].since_ns != 0);
 }
 
-static void put_restarts(const struct text *t, const struct parts *parts)
+static void put_restarts(const struct text *t, const struct modules *modules)
 {
 	family(t, "restarts", COUNTER, NULL,
 	       "Restarts of sentry-profd's own processes, by reason.");
@@ -335,7 +337,7 @@ static void put_restarts(const struct text *t, const struct parts *parts)
 				"sentry_profd_restarts_total{process=\"%s\","
 				"reason=\"%s\"} %llu\n",
 				child_types[of].label, reap_reason_name((enum restart_reason)r),
-				(unsigned long long)parts->children.restarts.n[of][r]);
+				(unsigned long long)modules->children.restarts.n[of][r]);
 }
 
 static void of_server(const struct text *t, const char *name, const struct limited_server *s,
@@ -345,10 +347,10 @@ static void of_server(const struct text *t, const char *name, const struct limit
 }
 
 /* Writes the rate limits. Names of servers need no escapes in a label. */
-static void put_limits(const struct text *t, const struct parts *parts)
+static void put_limits(const struct text *t, const struct modules *modules)
 {
 	struct limited_server servers[SHIPS_MAX];
-	const size_t n = server_limit_servers(&parts->children, servers);
+	const size_t n = server_limit_servers(&modules->children, servers);
 
 	family(t, "rate_limited_seconds", GAUGE, "seconds",
 	       "Time for which a server still accepts no profiles (rate limit).");
@@ -367,11 +369,11 @@ static void put_limits(const struct text *t, const struct parts *parts)
 }
 
 /* A server that has taken no chunk yet has no sample of the first metric. */
-static void put_servers(const struct text *t, const struct parts *parts)
+static void put_servers(const struct text *t, const struct modules *modules)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	struct limited_server servers[SHIPS_MAX];
-	const size_t n = server_limit_servers(&parts->children, servers);
+	const size_t n = server_limit_servers(&modules->children, servers);
 
 	family(t, "delivery_age_seconds", GAUGE, "seconds",
 	       "Time since a server last accepted a chunk.");
@@ -390,49 +392,50 @@ static void put_servers(const struct text *t, const struct parts *parts)
 }
 
 /* Sums the statistics of the processes that the reader may see. */
-static void sum_seen(const struct parts *parts, const struct peer *reader, struct run_totals *ret)
+static void sum_seen(const struct modules *modules, const struct peer *reader,
+		     struct run_totals *ret)
 {
 	struct run_totals one;
 
 	if (reader->sees_all) {
-		totals_of_all(&parts->targets, ret);
+		totals_of_all(&modules->targets, ret);
 		return;
 	}
 	*ret = (struct run_totals){0};
-	for (size_t i = 0; i < parts->targets.n_instances; i++) {
-		if (!reader_sees(reader, parts->targets.instances[i]))
+	for (size_t i = 0; i < modules->targets.n_instances; i++) {
+		if (!reader_sees(reader, modules->targets.instances[i]))
 			continue;
-		totals_of_instance(&parts->targets, parts->targets.instances[i], &one);
+		totals_of_instance(&modules->targets, modules->targets.instances[i], &one);
 		totals_add(ret, &one);
 	}
 }
 
 /* Metrics of the whole daemon, for readers with sees_all (as put_inside() of status.c). */
-static void put_inside(const struct text *t, struct parts *parts)
+static void put_inside(const struct text *t, struct modules *modules)
 {
-	if (parts->discovery != NULL)
-		put_sections(t, parts);
-	put_degraded(t, &parts->state.degraded);
+	if (modules->discovery != NULL)
+		put_sections(t, modules);
+	put_degraded(t, &modules->state.degraded);
 	family(t, "files_left_out", GAUGE, NULL,
 	       "Files that are no longer read because sentry-profd-unwind died at them.");
-	plain(t, "files_left_out", quarantine_count_files(&parts->quarantine));
+	plain(t, "files_left_out", quarantine_count_files(&modules->quarantine));
 	family(t, "resource_shortages", COUNTER, NULL,
 	       "Times that sentry-profd waited for descriptors, processes or memory.");
 	plain(t, "resource_shortages_total", resource_shortage_count());
 	family(t, "files_refused", COUNTER, NULL,
 	       "Requests of sentry-profd-unwind for a file by an invalid name or range.");
-	plain(t, "files_refused_total", parts->quarantine.refused);
+	plain(t, "files_refused_total", modules->quarantine.refused);
 	family(t, "files_other_owner", COUNTER, NULL,
 	       "Files that were not opened because the rights of their process had changed.");
-	plain(t, "files_other_owner_total", files_other_owner(parts->files));
-	put_own(t, parts);
-	put_restarts(t, parts);
-	put_limits(t, parts);
-	put_servers(t, parts);
+	plain(t, "files_other_owner_total", files_other_owner(modules->files));
+	put_own(t, modules);
+	put_restarts(t, modules);
+	put_limits(t, modules);
+	put_servers(t, modules);
 }
 
-int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmetrics, int *ret_fd,
-		 uint32_t *ret_size)
+int metrics_make(struct modules *modules, const struct peer *reader, bool is_openmetrics,
+		 int *ret_fd, uint32_t *ret_size)
 {
 	struct text t = {.is_openmetrics = is_openmetrics};
 	struct run_totals f;
@@ -443,18 +446,18 @@ int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmet
 	if (r < 0)
 		return r;
 	t.out = s.out;
-	sum_seen(parts, reader, &f);
-	put_processes(&t, parts);
-	put_left_out(&t, parts);
+	sum_seen(modules, reader, &f);
+	put_processes(&t, modules);
+	put_left_out(&t, modules);
 	put_samples(&t, &f);
 	put_times(&t, &f.capture);
 	put_crashes(&t, &f);
 	put_rights(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
-	put_chunks(&t, parts, &f);
+	put_chunks(&t, modules, &f);
 	if (reader->sees_all)
-		put_inside(&t, parts);
+		put_inside(&t, modules);
 	if (is_openmetrics)
 		fprintf(t.out, "# EOF\n");
 	r = sealed_close(&s, 0, ret_fd, &size);

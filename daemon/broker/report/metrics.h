@@ -9,7 +9,7 @@
 #include "daemon/process/peer.h"
 #include "lib/base/util.h"
 
-struct parts;
+struct modules;
 
 /*
  * Writes the metrics for reader, a peer of the daemon's socket, as OpenMetrics 1.0
@@ -18,7 +18,7 @@ struct parts;
  * numbers of all processes, and the size of the spool. *ret_fd: a sealed memfd of *ret_size
  * bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.
  */
-must_check int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmetrics,
+must_check int metrics_make(struct modules *modules, const struct peer *reader, bool is_openmetrics,
 			    int *ret_fd, uint32_t *ret_size);
 
 #endif

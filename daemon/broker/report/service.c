@@ -23,21 +23,21 @@ void service_init(struct notify *n)
 }
 
 /* Counts the processes that are profiled, and those that wait for it. */
-static void count_runs(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
+static void count_runs(struct modules *modules, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;
 	*ret_waiting = 0;
-	FOR_EACH_RUN (run, &parts->targets) {
+	FOR_EACH_RUN (run, &modules->targets) {
 		*ret_profiled += run->phase == RUN_PROFILED;
 		*ret_waiting += run->phase == RUN_WAITING;
 	}
 }
 
-static bool is_limited(const struct parts *parts)
+static bool is_limited(const struct modules *modules)
 {
 	struct server_limit_sum sum;
 
-	server_limit_sum(&parts->children, &sum);
+	server_limit_sum(&modules->children, &sum);
 	return sum.is_held;
 }
 
@@ -55,15 +55,15 @@ static const char *degraded_text(const struct degraded *d, char *ret, size_t siz
 	return ret;
 }
 
-static void report_status(struct notify *n, const struct parts *parts, size_t profiled,
+static void report_status(struct notify *n, const struct modules *modules, size_t profiled,
 			  size_t waiting)
 {
 	char text[NOTIFY_STATUS_MAX];
-	const char *degraded = degraded_text(&parts->state.degraded, text, sizeof(text));
+	const char *degraded = degraded_text(&modules->state.degraded, text, sizeof(text));
 
-	if (parts->state.phase >= PHASE_STOPPING)
+	if (modules->state.phase >= PHASE_STOPPING)
 		notify_status(n, "the last chunks are delivered%s", degraded);
-	else if (waiting == 0 && profiled == 0 && is_limited(parts))
+	else if (waiting == 0 && profiled == 0 && is_limited(modules))
 		notify_status(n, "nothing is sampled: the server takes no profiles%s", degraded);
 	else if (waiting > 0)
 		notify_status(n, "%zu processes profiled, %zu wait%s", profiled, waiting, degraded);
@@ -72,20 +72,21 @@ static void report_status(struct notify *n, const struct parts *parts, size_t pr
 			      degraded);
 }
 
-void service_check(struct notify *n, struct parts *parts)
+void service_check(struct notify *n, struct modules *modules)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	uint64_t beat = 0;
 	size_t profiled, waiting;
 
-	count_runs(parts, &profiled, &waiting);
-	report_status(n, parts, profiled, waiting);
-	if (n->state == NOTIFY_STARTING && parts->children.has_worked[CHILD_CAPTURE] &&
-	    parts->children.has_worked[CHILD_SHIP])
+	count_runs(modules, &profiled, &waiting);
+	report_status(n, modules, profiled, waiting);
+	if (n->state == NOTIFY_STARTING && modules->children.has_worked[CHILD_CAPTURE] &&
+	    modules->children.has_worked[CHILD_SHIP])
 		notify_state(n, NOTIFY_READY, now_ns);
-	if (parts->children.heartbeat != NULL)
-		beat = watch_beat_ns(&parts->children);
-	notify_check(n, now_ns, beat, profiled == 0 || !child_is_wanted(&parts->children.capture));
+	if (modules->children.heartbeat != NULL)
+		beat = watch_beat_ns(&modules->children);
+	notify_check(n, now_ns, beat,
+		     profiled == 0 || !child_is_wanted(&modules->children.capture));
 }
 
 void service_reloads(struct notify *n)

@@ -6,7 +6,7 @@
 #define DAEMON_BROKER_REPORT_SERVICE_H
 
 #include "daemon/broker/report/notify.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 
 /*
  * Call it once, before the first child is started. If the environment is malformed, logs a line,
@@ -21,7 +21,7 @@ void service_init(struct notify *n);
  * watchdog expires: the watchdog is for a broker that hangs, and for a capture that cannot be
  * replaced.
  */
-void service_check(struct notify *n, struct parts *parts);
+void service_check(struct notify *n, struct modules *modules);
 
 /* A reload begins; it has ended, successfully or not. */
 void service_reloads(struct notify *n);

@@ -6,7 +6,7 @@
 
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 #include "daemon/broker/report/times.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/self_usage.h"
@@ -61,16 +61,16 @@ static void put_unwind(FILE *out, const struct run_totals *f)
 		(unsigned long long)f->unwind.unknown_releases);
 }
 
-static void put_governor(FILE *out, const struct parts *parts, const struct run_totals *f,
+static void put_governor(FILE *out, const struct modules *modules, const struct run_totals *f,
 			 uint32_t rate_hz)
 {
 	fprintf(out,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
-		parts->state.options.config.cpu_budget, totals_lowest_hz(f, rate_hz),
+		modules->state.options.config.cpu_budget, totals_lowest_hz(f, rate_hz),
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
-		(unsigned long long)parts->governor.admission.delayed);
+		(unsigned long long)modules->governor.admission.delayed);
 }
 
 static void put_discarded(FILE *out, const struct chunk_counts *chunks)
@@ -96,14 +96,15 @@ static void put_chunks(FILE *out, const struct run_totals *f)
 }
 
 /* Writes the part that each process and their sum have. */
-static void put_totals(FILE *out, const struct parts *parts, const struct run_totals *f,
+static void put_totals(FILE *out, const struct modules *modules, const struct run_totals *f,
 		       uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
-	uint64_t end =
-		parts->state.ended_ns != 0 ? parts->state.ended_ns : state_now_ns(&parts->state);
-	double duration =
-		parts->state.started_ns == 0 ? 0.0 : (double)(end - parts->state.started_ns) / 1e9;
+	uint64_t end = modules->state.ended_ns != 0 ? modules->state.ended_ns
+						    : state_now_ns(&modules->state);
+	double duration = modules->state.started_ns == 0
+				  ? 0.0
+				  : (double)(end - modules->state.started_ns) / 1e9;
 
 	fprintf(out,
 		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
@@ -138,13 +139,13 @@ static void put_totals(FILE *out, const struct parts *parts, const struct run_to
 		(double)c->compared_running_ns / 1e9, (double)c->compared_cpu_ns / 1e9,
 		times_differ(c, totals_lowest_hz(f, rate_hz)) ? "true" : "false",
 		(unsigned long long)c->without_schedstat);
-	put_governor(out, parts, f, rate_hz);
+	put_governor(out, modules, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);
 }
 
 /* Returns the broker's usage, including its helpers that open files. */
-static struct usage own_usage(const struct parts *parts)
+static struct usage own_usage(const struct modules *modules)
 {
 	struct rusage r;
 
@@ -152,7 +153,7 @@ static struct usage own_usage(const struct parts *parts)
 	return (struct usage){
 		.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
 			 (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6 +
-			 (double)files_used_ns(parts->files) / 1e9,
+			 (double)files_used_ns(modules->files) / 1e9,
 		.rss_bytes = (uint64_t)r.ru_maxrss * 1024,
 	};
 }
@@ -176,11 +177,11 @@ static void put_usage(FILE *out, const struct usage of[SELF_USAGE_N])
  * The spool's counters are of all processes together: the process that puts a chunk into the
  * spool is rarely the one that sends it.
  */
-static void put_spool(FILE *out, const struct parts *parts)
+static void put_spool(FILE *out, const struct modules *modules)
 {
 	struct spool_counts s;
 
-	ship_sum_spool(&parts->children, &s);
+	ship_sum_spool(&modules->children, &s);
 	fprintf(out,
 		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
 		"\"sent\": %llu, \"send_error\": %llu, "
@@ -192,21 +193,21 @@ static void put_spool(FILE *out, const struct parts *parts)
 		(unsigned long long)s.expired, (unsigned long long)s.set_aside);
 }
 
-static void put_spotlight(FILE *out, const struct parts *parts)
+static void put_spotlight(FILE *out, const struct modules *modules)
 {
-	if (parts->children.spotlight == NULL)
+	if (modules->children.spotlight == NULL)
 		return;
 	fprintf(out, "  \"spotlight\": {\"sent\": %llu, \"discarded\": {",
-		(unsigned long long)parts->delivery.spotlight.sent);
-	put_discarded(out, &parts->delivery.spotlight);
+		(unsigned long long)modules->delivery.spotlight.sent);
+	put_discarded(out, &modules->delivery.spotlight);
 	fprintf(out, "}},\n");
 }
 
-static void put_limit(FILE *out, const struct parts *parts)
+static void put_limit(FILE *out, const struct modules *modules)
 {
 	struct server_limit_sum sum;
 
-	server_limit_sum(&parts->children, &sum);
+	server_limit_sum(&modules->children, &sum);
 	fprintf(out, "  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
 		(unsigned long long)sum.holds, (double)sum.held_ns / 1e9);
 }
@@ -225,11 +226,11 @@ static const char *scheduler_name(const struct heartbeat *heartbeat)
 	return "normal";
 }
 
-void stats_put_capture(FILE *out, const struct parts *parts, const char *space)
+void stats_put_capture(FILE *out, const struct modules *modules, const char *space)
 {
 	static const struct heartbeat none;
 	const struct heartbeat *heartbeat =
-		parts->children.heartbeat == NULL ? &none : parts->children.heartbeat;
+		modules->children.heartbeat == NULL ? &none : modules->children.heartbeat;
 
 	fprintf(out, "%s\"scheduler\": \"%s\",", space, scheduler_name(heartbeat));
 	fprintf(out, "%s\"cpu_quota_percent\": %u,", space, heartbeat->cpu_quota);
@@ -238,10 +239,10 @@ void stats_put_capture(FILE *out, const struct parts *parts, const char *space)
 		(unsigned long long)heartbeat->polls.useless);
 }
 
-int stats_write(const struct parts *parts, int fd)
+int stats_write(const struct modules *modules, int fd)
 {
 	FILE *out = fdopen(fd, "w");
-	const struct usage own = own_usage(parts);
+	const struct usage own = own_usage(modules);
 	struct usage usage[SELF_USAGE_N];
 	struct run_totals one;
 	int r;
@@ -249,31 +250,31 @@ int stats_write(const struct parts *parts, int fd)
 	if (out == NULL)
 		return -errno;
 	fprintf(out, "{");
-	stats_put_capture(out, parts, "\n  ");
+	stats_put_capture(out, modules, "\n  ");
 	fprintf(out, "\n");
-	self_usage_of_all(&parts->targets, own, usage);
+	self_usage_of_all(&modules->targets, own, usage);
 	put_usage(out, usage);
-	put_spool(out, parts);
-	put_limit(out, parts);
-	put_spotlight(out, parts);
+	put_spool(out, modules);
+	put_limit(out, modules);
+	put_spotlight(out, modules);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
-		quarantine_count_files(&parts->quarantine),
-		(unsigned long long)parts->quarantine.refused);
+		quarantine_count_files(&modules->quarantine),
+		(unsigned long long)modules->quarantine.refused);
 	fprintf(out, "  \"files_other_owner\": %llu,\n",
-		(unsigned long long)files_other_owner(parts->files));
+		(unsigned long long)files_other_owner(modules->files));
 	fprintf(out, "  \"resource_shortages\": %llu,\n",
 		(unsigned long long)resource_shortage_count());
-	totals_of_all(&parts->targets, &one);
-	put_totals(out, parts, &one, parts->state.options.config.rate_hz);
+	totals_of_all(&modules->targets, &one);
+	put_totals(out, modules, &one, modules->state.options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
-	for (size_t i = 0; i < parts->targets.n_instances; i++) {
-		const struct instance *instance = parts->targets.instances[i];
+	for (size_t i = 0; i < modules->targets.n_instances; i++) {
+		const struct instance *instance = modules->targets.instances[i];
 
-		totals_of_instance(&parts->targets, instance, &one);
+		totals_of_instance(&modules->targets, instance, &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
-		self_usage_of_instance(&parts->targets, own, instance, usage);
+		self_usage_of_instance(&modules->targets, own, instance, usage);
 		put_usage(out, usage);
-		put_totals(out, parts, &one, instance->config.rate_hz);
+		put_totals(out, modules, &one, instance->config.rate_hz);
 		fprintf(out, "}");
 	}
 	fprintf(out, "]\n}\n");

@@ -6,14 +6,14 @@
 
 #include "lib/base/util.h"
 
-struct parts;
+struct modules;
 
 /* Writes the statistics to fd and closes it. Returns 0 or -errno. */
-must_check int stats_write(const struct parts *parts, int fd);
+must_check int stats_write(const struct modules *modules, int fd);
 /*
  * Writes what the last capture says of itself, as members of an object. Before each member comes
  * the string `space`, after it a comma.
  */
-void stats_put_capture(FILE *out, const struct parts *parts, const char *space);
+void stats_put_capture(FILE *out, const struct modules *modules, const char *space);
 
 #endif

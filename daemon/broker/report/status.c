@@ -8,7 +8,7 @@
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/report/parts.h"
+#include "daemon/broker/report/modules.h"
 #include "daemon/broker/report/reader.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/targets/lifecycle.h"
@@ -73,11 +73,11 @@ static void put_string_or_null(FILE *out, const char *text)
 		put_string(out, text);
 }
 
-static uint64_t threads_of(const struct parts *parts, const struct instance *i)
+static uint64_t threads_of(const struct modules *modules, const struct instance *i)
 {
 	if (i->run == NULL || i->run->phase != RUN_PROFILED)
 		return 0;
-	return totals_threads(&parts->targets, i->run);
+	return totals_threads(&modules->targets, i->run);
 }
 
 /* Writes until when a process is released. */
@@ -108,20 +108,20 @@ static const char *error_of(const struct instance *i, char *buffer, size_t size)
 	return i->released_until_ns != 0 ? release_text(i, buffer, size) : i->last_error;
 }
 
-static void put_totals(FILE *out, const struct parts *parts, const struct instance *i)
+static void put_totals(FILE *out, const struct modules *modules, const struct instance *i)
 {
 	const bool runs = i->run != NULL && run_is_open(i->run) && !i->run->is_for_recordings;
 	struct run_totals f;
 	char text[64];
 
-	totals_of_instance(&parts->targets, i, &f);
+	totals_of_instance(&modules->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
 	put_string_or_null(out, runs ? i->run->profiler_id : "");
 	fprintf(out,
 		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
 		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
 		"\"bytes_sent\": %llu, \"last_error\": ",
-		(unsigned long long)threads_of(parts, i), (unsigned long long)totals_taken(&f),
+		(unsigned long long)threads_of(modules, i), (unsigned long long)totals_taken(&f),
 		(unsigned long long)totals_missed(&f),
 		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
 		(unsigned long long)(i->config.dsn[0] != '\0' ? f.chunks.sent : f.chunks.written),
@@ -133,7 +133,7 @@ static void put_totals(FILE *out, const struct parts *parts, const struct instan
 		fprintf(out, ", \"attached_by\": null");
 }
 
-static void put_target(FILE *out, const struct parts *parts, const struct instance *i,
+static void put_target(FILE *out, const struct modules *modules, const struct instance *i,
 		       const struct peer *reader)
 {
 	const bool sees = reader_sees(reader, i);
@@ -151,7 +151,7 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		 */
 		sees && i->run != NULL ? i->run->rate_hz : i->config.rate_hz);
 	if (sees)
-		put_totals(out, parts, i);
+		put_totals(out, modules, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
 			     "\"samples_taken\": null, \"missed\": null, "
@@ -161,34 +161,34 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 }
 
 /* Writes which rates the CPU budget has lowered. */
-static void put_lowered(FILE *out, struct parts *parts)
+static void put_lowered(FILE *out, struct modules *modules)
 {
 	struct governor_lowered l;
 
-	governor_lowered(&parts->targets, &l);
+	governor_lowered(&modules->targets, &l);
 	fprintf(out,
 		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
 		"\"most_hz\": %u, \"not_sampled\": %u}",
 		l.lowered, l.least_hz, l.most_hz, l.withheld);
 }
 
-static double limited_s(const struct parts *parts)
+static double limited_s(const struct modules *modules)
 {
 	const uint64_t now_ns = clock_boot_ns();
 	struct server_limit_sum sum;
 
-	server_limit_sum(&parts->children, &sum);
+	server_limit_sum(&modules->children, &sum);
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
 /* Writes the quarantined files: those of all users, or only those of the reader's own user. */
-static void put_quarantined(FILE *out, const struct parts *parts, const struct peer *reader)
+static void put_quarantined(FILE *out, const struct modules *modules, const struct peer *reader)
 {
 	const struct quarantine_file *f = NULL;
 	bool first = true;
 
 	fprintf(out, ", \"files_left_out\": [");
-	while ((f = quarantine_next(&parts->quarantine, f)) != NULL) {
+	while ((f = quarantine_next(&modules->quarantine, f)) != NULL) {
 		if (!reader->sees_all &&
 		    (f->owner.kind != OWNER_PLAIN || reader->uid != f->owner.uid))
 			continue;
@@ -200,7 +200,7 @@ static void put_quarantined(FILE *out, const struct parts *parts, const struct p
 	fprintf(out, "]");
 }
 
-static void put_restarts(FILE *out, const struct parts *parts)
+static void put_restarts(FILE *out, const struct modules *modules)
 {
 	fprintf(out, "\"restarts\": {");
 	for (size_t of = 0; of < CHILD_KIND_N; of++) {
@@ -208,7 +208,7 @@ static void put_restarts(FILE *out, const struct parts *parts)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
 				reap_reason_name((enum restart_reason)r),
-				(unsigned long long)parts->children.restarts.n[of][r]);
+				(unsigned long long)modules->children.restarts.n[of][r]);
 		fprintf(out, "}");
 	}
 	fprintf(out, "}");
@@ -225,10 +225,10 @@ static void put_refusal(FILE *out, const struct msg_denied *m)
 	fprintf(out, "}");
 }
 
-static void put_servers(FILE *out, const struct parts *parts)
+static void put_servers(FILE *out, const struct modules *modules)
 {
 	struct limited_server servers[SHIPS_MAX];
-	const size_t n = server_limit_servers(&parts->children, servers);
+	const size_t n = server_limit_servers(&modules->children, servers);
 
 	fprintf(out, "\"servers\": [");
 	for (size_t i = 0; i < n; i++) {
@@ -250,10 +250,10 @@ static void put_servers(FILE *out, const struct parts *parts)
 }
 
 /* Writes the sections. empty_since is null if the section has a process. */
-static void put_sections(FILE *out, const struct parts *parts)
+static void put_sections(FILE *out, const struct modules *modules)
 {
 	const struct sections *s =
-		parts->discovery == NULL ? NULL : discovery_sections(parts->discovery);
+		modules->discovery == NULL ? NULL : discovery_sections(modules->discovery);
 	const uint64_t now_ns = clock_mono_ns();
 
 	fprintf(out, "\"sections\": [");
@@ -275,9 +275,9 @@ static void put_sections(FILE *out, const struct parts *parts)
 }
 
 /* Writes the degraded states, the gravest first. */
-static void put_degraded(FILE *out, const struct parts *parts)
+static void put_degraded(FILE *out, const struct modules *modules)
 {
-	const struct degraded *d = &parts->state.degraded;
+	const struct degraded *d = &modules->state.degraded;
 	const uint64_t now_ns = clock_mono_ns();
 	bool first = true;
 
@@ -301,51 +301,51 @@ static void put_degraded(FILE *out, const struct parts *parts)
 }
 
 /* Writes what only readers with sees_all get. */
-static void put_inside(FILE *out, const struct parts *parts)
+static void put_inside(FILE *out, const struct modules *modules)
 {
 	char path[OPTIONS_PATH_SIZE];
 	capability_set permitted;
 
 	fprintf(out, ", \"config\": ");
-	options_config_path(&parts->state.options, path);
+	options_config_path(&modules->state.options, path);
 	put_string_or_null(out, path);
 	fprintf(out, ",");
-	stats_put_capture(out, parts, " ");
+	stats_put_capture(out, modules, " ");
 	fprintf(out, " \"capabilities\": ");
 	if (privileges_permitted(&permitted) == 0)
 		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
 	else
 		fprintf(out, "null");
 	fprintf(out, ", ");
-	put_degraded(out, parts);
-	put_servers(out, parts);
+	put_degraded(out, modules);
+	put_servers(out, modules);
 	fprintf(out, ", ");
-	put_sections(out, parts);
+	put_sections(out, modules);
 	fprintf(out, ", ");
-	put_restarts(out, parts);
+	put_restarts(out, modules);
 }
 
-static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader)
+static void put_daemon(FILE *out, struct modules *modules, const struct peer *reader)
 {
 	struct spool_counts spool;
 	size_t profiling = 0;
 
-	FOR_EACH_RUN (run, &parts->targets)
+	FOR_EACH_RUN (run, &modules->targets)
 		profiling += run->phase == RUN_PROFILED;
-	ship_sum_spool(&parts->children, &spool);
+	ship_sum_spool(&modules->children, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
 		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
 		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
-		SENTRY_PROFD_VERSION, getpid(), parts->children.capture.pid,
-		(double)(clock_mono_ns() - parts->state.epoch_ns) / 1e9, profiling,
-		parts->state.options.config.cpu_budget, limited_s(parts),
+		SENTRY_PROFD_VERSION, getpid(), modules->children.capture.pid,
+		(double)(clock_mono_ns() - modules->state.epoch_ns) / 1e9, profiling,
+		modules->state.options.config.cpu_budget, limited_s(modules),
 		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
-	put_lowered(out, parts);
-	put_quarantined(out, parts, reader);
+	put_lowered(out, modules);
+	put_quarantined(out, modules, reader);
 	if (reader->sees_all)
-		put_inside(out, parts);
+		put_inside(out, modules);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
 			     "\"cpu_quota_percent\": null, \"polls\": null, "
@@ -355,26 +355,26 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 	fprintf(out, "}");
 }
 
-static void put_all(FILE *out, struct parts *parts, const struct peer *reader)
+static void put_all(FILE *out, struct modules *modules, const struct peer *reader)
 {
 	bool first = true;
 
 	fprintf(out, "{");
-	put_daemon(out, parts, reader);
+	put_daemon(out, modules, reader);
 	fprintf(out, ", \"targets\": [");
-	for (size_t k = 0; k < parts->targets.n_instances; k++) {
-		const struct instance *i = parts->targets.instances[k];
+	for (size_t k = 0; k < modules->targets.n_instances; k++) {
+		const struct instance *i = modules->targets.instances[k];
 
 		if (instance_is_gone(i))
 			continue;
 		fprintf(out, "%s\n  ", first ? "" : ",");
-		put_target(out, parts, i, reader);
+		put_target(out, modules, i, reader);
 		first = false;
 	}
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-int status_make(struct parts *parts, const struct peer *reader, int *ret_fd, uint32_t *ret_size)
+int status_make(struct modules *modules, const struct peer *reader, int *ret_fd, uint32_t *ret_size)
 {
 	struct sealed s;
 	uint64_t size;
@@ -382,7 +382,7 @@ int status_make(struct parts *parts, const struct peer *reader, int *ret_fd, uin
 
 	if (r < 0)
 		return r;
-	put_all(s.out, parts, reader);
+	put_all(s.out, modules, reader);
 	r = sealed_close(&s, 0, ret_fd, &size);
 	if (r == 0)
 		*ret_size = (uint32_t)size;

@@ -8,7 +8,7 @@
 #include "daemon/process/peer.h"
 #include "lib/base/util.h"
 
-struct parts;
+struct modules;
 
 /*
  * Writes the status for reader, a peer of the daemon's socket. The status has all processes. A
@@ -16,7 +16,7 @@ struct parts;
  * processes, and for what the daemon keeps from ordinary users. *ret_fd: a sealed memfd of
  * *ret_size bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.
  */
-must_check int status_make(struct parts *parts, const struct peer *reader, int *ret_fd,
+must_check int status_make(struct modules *modules, const struct peer *reader, int *ret_fd,
 			   uint32_t *ret_size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The state that all parts of the broker read: options, event loop, phase, clock and degraded
+ * The state that all modules of the broker read: options, event loop, phase, clock and degraded
  * states. The functions here call no other part of the broker. The broker's root (main.c,
  * shutdown.c) changes the phase and suspended_ns; children/reap.h may end the broker, if a child
  * cannot be started.

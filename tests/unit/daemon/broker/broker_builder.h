@@ -23,9 +23,10 @@ static inline void build_broker(struct broker *b)
 {
 	memset(b, 0, sizeof(*b));
 	wiring_connect(b);
-	b->parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
-	b->parts.children.capture.fd = -1;
-	b->parts.delivery.output.dir_fd = -1;
+	b->modules.state.clocks =
+		(struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
+	b->modules.children.capture.fd = -1;
+	b->modules.delivery.output.dir_fd = -1;
 }
 
 /* Returns the pid of a process that never sends a message, and that the broker may kill. */
@@ -50,11 +51,11 @@ static inline int build_unwind(struct broker *b, struct unwind *u)
 	OK(ipc_pair(pair));
 	*u = (struct unwind){.link_fd = -1,
 			     .child = {.type = &child_types[CHILD_UNWIND],
-				       .children = &b->parts.children,
+				       .children = &b->modules.children,
 				       .state = CHILD_READY,
 				       .pid = 1,
 				       .fd = pair[0]}};
-	b->parts.children.unwinds[b->parts.children.n_unwinds++] = u;
+	b->modules.children.unwinds[b->modules.children.n_unwinds++] = u;
 	return pair[1];
 }
 
@@ -63,18 +64,18 @@ static inline void build_ship(struct broker *b, struct ship *s)
 {
 	*s = (struct ship){.dsn = "x",
 			   .child = {.type = &child_types[CHILD_SHIP],
-				     .children = &b->parts.children,
+				     .children = &b->modules.children,
 				     .fd = -1}};
-	b->parts.children.ships[b->parts.children.n_ships++] = s;
+	b->modules.children.ships[b->modules.children.n_ships++] = s;
 }
 
 /* Opens a run on i, which is profiled. u may be NULL: the run has no unwind process. */
 static inline struct run *build_run(struct broker *b, struct instance *i, struct unwind *u)
 {
-	i->targets = &b->parts.targets;
+	i->targets = &b->modules.targets;
 	if (i->owner.kind == OWNER_NONE)
 		(void)!owner_read(i->pid, &i->owner);
-	OK(targets_open_run(&b->parts.targets, i, 0, false));
+	OK(targets_open_run(&b->modules.targets, i, 0, false));
 	i->run->phase = RUN_PROFILED;
 	i->run->session = u == NULL ? SESSION_NONE : SESSION_OPEN;
 	i->run->unwind = u;

@@ -25,11 +25,11 @@ static void set_up(void)
 	pid_t pid = make_sleeper();
 
 	build_broker(&b);
-	OK(loop_new(&b.parts.state.loop));
+	OK(loop_new(&b.modules.state.loop));
 	/* After the fork, so that only the test has the socket's other end. */
 	end = build_unwind(&b, &unwind);
 	unwind.child.pid = pid;
-	OK(loop_add(b.parts.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
+	OK(loop_add(b.modules.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
 		    &unwind.child.source));
 	instance = (struct instance){.pidfd = -1};
 	run = build_run(&b, &instance, &unwind);
@@ -40,8 +40,8 @@ static void tear_down(void)
 	(void)kill(unwind.child.pid, SIGKILL);
 	(void)waitpid(unwind.child.pid, NULL, 0);
 	close_fd(&end);
-	loop_remove(b.parts.state.loop, &unwind.child.source);
-	loop_free(b.parts.state.loop);
+	loop_remove(b.modules.state.loop, &unwind.child.source);
+	loop_free(b.modules.state.loop);
 }
 
 static void check_times(int times)
@@ -109,11 +109,11 @@ TEST(a_child_that_does_not_become_ready_is_killed)
 /* Makes the process capture, with the socket. */
 static struct child *as_capture(void)
 {
-	struct child *capture = &b.parts.children.capture;
+	struct child *capture = &b.modules.children.capture;
 
 	*capture = (struct child){
 		.type = &child_types[CHILD_CAPTURE],
-		.children = &b.parts.children,
+		.children = &b.modules.children,
 		.state = CHILD_READY,
 		.pid = unwind.child.pid,
 		.fd = unwind.child.fd,
@@ -151,11 +151,11 @@ TEST(a_capture_that_does_not_detach_is_killed)
 /* The target's RECORD_END needs room in the ring of its unwind process. */
 TEST(an_unwind_process_that_makes_no_room_is_killed_before_capture)
 {
-	struct child *capture = &b.parts.children.capture;
+	struct child *capture = &b.modules.children.capture;
 
 	*capture = (struct child){
 		.type = &child_types[CHILD_CAPTURE],
-		.children = &b.parts.children,
+		.children = &b.modules.children,
 		.state = CHILD_READY,
 		.pid = make_sleeper(),
 		.fd = dup(end),
@@ -193,7 +193,7 @@ static struct ship *as_ship(struct ship *s)
 {
 	*s = (struct ship){
 		.child = {.type = &child_types[CHILD_SHIP],
-			  .children = &b.parts.children,
+			  .children = &b.modules.children,
 			  .state = CHILD_READY,
 			  .pid = unwind.child.pid,
 			  .fd = unwind.child.fd},
@@ -202,7 +202,7 @@ static struct ship *as_ship(struct ship *s)
 	};
 	unwind.child.pid = 0;
 	unwind.child.fd = -1;
-	b.parts.children.ships[b.parts.children.n_ships++] = s;
+	b.modules.children.ships[b.modules.children.n_ships++] = s;
 	return s;
 }
 
@@ -249,7 +249,7 @@ TEST(a_ship_that_answers_pings_may_keep_its_chunks)
 TEST(a_child_that_closes_its_socket_and_stays_is_killed)
 {
 	close_fd(&end);
-	OK(loop_run_once(b.parts.state.loop, 0));
+	OK(loop_run_once(b.modules.state.loop, 0));
 	ck_assert_int_lt(unwind.child.fd, 0);
 	expect_kill();
 }
@@ -260,6 +260,6 @@ TEST(a_child_that_has_to_leave_and_stays_is_killed)
 	unwind.child.is_leaving = true;
 	child_close(&unwind.child);
 	expect_kill();
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 1);
 }

@@ -23,7 +23,7 @@ static void set_up(void)
 	ck_assert_ptr_nonnull(unwind);
 	end = build_unwind(&b, unwind);
 	unwind->child.usage.cpu_s = 2;
-	b.parts.targets.table[3] = (struct run){.id = 1, .slot = 3, .unwind = unwind};
+	b.modules.targets.table[3] = (struct run){.id = 1, .slot = 3, .unwind = unwind};
 }
 
 static bool has_ended(void)
@@ -46,13 +46,13 @@ TEST(an_unwind_process_with_a_target_stays)
 	for (uint64_t t = 1; t < 5 * IDLE_NS; t += IDLE_NS / 4)
 		idle_check_both(t);
 	ck_assert(!has_ended());
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 1);
 }
 
 TEST(an_unwind_process_ends_a_minute_after_its_last_target)
 {
 	idle_check_both(10);
-	b.parts.targets.table[3].id = 0;
+	b.modules.targets.table[3].id = 0;
 	idle_check_both(9 + IDLE_NS);
 	ck_assert(!has_ended());
 	idle_check_both(10 + IDLE_NS);
@@ -60,24 +60,24 @@ TEST(an_unwind_process_ends_a_minute_after_its_last_target)
 	ck_assert(!child_is_wanted(&unwind->child));
 	/* The process was told to leave and has not ended yet. */
 	idle_check_both(20 + IDLE_NS);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 1);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 1);
 	unwind->child.pid = 0;
 	idle_check_both(30 + IDLE_NS);
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
-	ck_assert_double_eq(b.parts.children.unwinds_gone.cpu_s, 2);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 0);
+	ck_assert_double_eq(b.modules.children.unwinds_gone.cpu_s, 2);
 }
 
 TEST(a_target_that_comes_back_finds_its_unwind_process)
 {
 	idle_check_both(10);
-	b.parts.targets.table[3].id = 0;
+	b.modules.targets.table[3].id = 0;
 	idle_check_both(IDLE_NS);
-	b.parts.targets.table[3].id = 2;
+	b.modules.targets.table[3].id = 2;
 	idle_check_both(IDLE_NS + 5);
-	b.parts.targets.table[3].id = 0;
+	b.modules.targets.table[3].id = 0;
 	idle_check_both(2 * IDLE_NS);
 	ck_assert(!has_ended());
 }
@@ -87,8 +87,8 @@ static void add_idle(size_t n)
 {
 	static struct unwind more[HEARTBEAT_SLOTS];
 
-	while (b.parts.children.n_unwinds < n) {
-		const size_t i = b.parts.children.n_unwinds;
+	while (b.modules.children.n_unwinds < n) {
+		const size_t i = b.modules.children.n_unwinds;
 		int other_end = build_unwind(&b, &more[i]);
 
 		close_fd(&other_end);
@@ -101,7 +101,8 @@ static size_t leaving(void)
 {
 	size_t n = 0;
 
-	while (n < b.parts.children.n_unwinds && b.parts.children.unwinds[n + 1]->child.is_leaving)
+	while (n < b.modules.children.n_unwinds &&
+	       b.modules.children.unwinds[n + 1]->child.is_leaving)
 		n++;
 	return n;
 }
@@ -121,9 +122,9 @@ TEST(idle_unwind_processes_leave_places_to_others)
 	struct unwind *needed[HEARTBEAT_SLOTS];
 
 	add_idle(HEARTBEAT_SLOTS - 2);
-	memcpy(needed, b.parts.children.unwinds, sizeof(needed));
+	memcpy(needed, b.modules.children.unwinds, sizeof(needed));
 	for (size_t i = 4; i < HEARTBEAT_SLOTS - 2; i++)
-		b.parts.targets.table[i] =
+		b.modules.targets.table[i] =
 			(struct run){.id = 1, .slot = (uint32_t)i, .unwind = needed[i]};
 	/* Three are idle, two places are free. */
 	idle_check_both(IDLE_NS);
@@ -147,10 +148,11 @@ static struct ship *add_ships(void)
 	for (size_t i = 0; i < 2; i++) {
 		last = calloc(1, sizeof(*last));
 		ck_assert_ptr_nonnull(last);
-		last->child = (struct child){
-			.children = &b.parts.children, .type = &child_types[CHILD_SHIP], .fd = -1};
+		last->child = (struct child){.children = &b.modules.children,
+					     .type = &child_types[CHILD_SHIP],
+					     .fd = -1};
 		last->is_first = i == 0;
-		b.parts.children.ships[b.parts.children.n_ships++] = last;
+		b.modules.children.ships[b.modules.children.n_ships++] = last;
 	}
 	memcpy(last->dsn, OLD, sizeof(OLD));
 	last->child.fd = pair[0];
@@ -168,8 +170,8 @@ static void configure(const char *dsn)
 {
 	memset(&section, 0, sizeof(section));
 	memcpy(section.dsn, dsn, strlen(dsn));
-	b.parts.state.options.config.sections = &section;
-	b.parts.state.options.config.n_sections = 1;
+	b.modules.state.options.config.sections = &section;
+	b.modules.state.options.config.n_sections = 1;
 }
 
 /* Returns true if the ship gets MSG_SHIP_FINISH and then the end of the socket. */
@@ -194,14 +196,14 @@ TEST(a_ship_ends_when_no_section_has_its_dsn)
 	ck_assert(is_asked_to_finish());
 	/* The broker still reads the ship's messages. */
 	ck_assert_int_ge(s->child.fd, 0);
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_ships, 2);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_ships, 2);
 	s->child.pid = 0;
 	close_fd(&s->child.fd);
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_ships, 1);
-	ck_assert(b.parts.children.ships[0]->is_first);
-	ck_assert_uint_eq(b.parts.children.spool_gone.sent, 3);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_ships, 1);
+	ck_assert(b.modules.children.ships[0]->is_first);
+	ck_assert_uint_eq(b.modules.children.spool_gone.sent, 3);
 }
 
 /* A run that a user attached keeps the DSN of the time before the reload. */
@@ -210,8 +212,8 @@ TEST(a_ship_that_an_instance_uses_stays)
 	struct ship *s = add_ships();
 	struct instance i = {.ship = s}, *list[] = {&i};
 
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
 	configure(NEW);
 	idle_check_both(10);
 	ck_assert(!s->child.is_leaving);
@@ -230,11 +232,11 @@ TEST(a_ship_that_was_only_asked_to_probe_ends_after_a_minute)
 	s->only_probed_ns = 10;
 	idle_check_both(9 + IDLE_NS);
 	ck_assert(!s->child.is_leaving);
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
 	idle_check_both(10 + IDLE_NS);
 	ck_assert(!s->child.is_leaving);
-	b.parts.targets.n_instances = 0;
+	b.modules.targets.n_instances = 0;
 	idle_check_both(10 + IDLE_NS);
 	ck_assert(s->child.is_leaving);
 	ck_assert(is_asked_to_finish());
@@ -246,12 +248,13 @@ TEST(a_new_dsn_waits_until_another_ship_has_ended)
 
 	configure(NEW);
 	idle_check_both(10);
-	ck_assert_int_eq(children_get_ship(&b.parts.children, OLD, &found), -EAGAIN);
+	ck_assert_int_eq(children_get_ship(&b.modules.children, OLD, &found), -EAGAIN);
 	for (size_t i = 2; i < SHIPS_MAX; i++)
-		b.parts.children.ships[b.parts.children.n_ships++] = b.parts.children.ships[0];
-	ck_assert_int_eq(children_get_ship(&b.parts.children, NEW, &found), -EAGAIN);
+		b.modules.children.ships[b.modules.children.n_ships++] =
+			b.modules.children.ships[0];
+	ck_assert_int_eq(children_get_ship(&b.modules.children, NEW, &found), -EAGAIN);
 	s->child.is_leaving = false;
-	ck_assert_int_eq(children_get_ship(&b.parts.children, NEW, &found), -ENOSPC);
-	OK(children_get_ship(&b.parts.children, OLD, &found));
+	ck_assert_int_eq(children_get_ship(&b.modules.children, NEW, &found), -ENOSPC);
+	OK(children_get_ship(&b.modules.children, OLD, &found));
 	ck_assert_ptr_eq(found, s);
 }

@@ -44,11 +44,11 @@ static struct heartbeat beats;
 static void set_up(void)
 {
 	build_broker(&b);
-	OK(loop_new(&b.parts.state.loop));
-	children_init(&b.parts.children);
-	b.parts.children.heartbeat = &beats;
-	b.parts.children.capture.pid = make_sleeper();
-	b.parts.children.capture.state = CHILD_READY;
+	OK(loop_new(&b.modules.state.loop));
+	children_init(&b.modules.children);
+	b.modules.children.heartbeat = &beats;
+	b.modules.children.capture.pid = make_sleeper();
+	b.modules.children.capture.state = CHILD_READY;
 	unwind = calloc(1, sizeof(*unwind));
 	ck_assert_ptr_nonnull(unwind);
 	end = build_unwind(&b, unwind);
@@ -133,7 +133,7 @@ TESTS(a_message_about_a_target_that_has_ended_is_ignored, array_size(about_targe
 
 	run->is_retired = true;
 	receive_about((size_t)_i, id);
-	targets_sweep(&b.parts.targets);
+	targets_sweep(&b.modules.targets);
 	receive_about((size_t)_i, id);
 	ck_assert_int_eq(unwind->child.state, CHILD_READY);
 }
@@ -220,24 +220,24 @@ TEST(unwind_closes_a_session_before_capture_reports_the_end)
 	receive_id(&unwind->child, MSG_SESSION_CLOSED, run->id);
 	ck_assert_int_eq(run->phase, RUN_CLOSED);
 	ck_assert(!run_is_over(run));
-	receive(&b.parts.children.capture, &m, sizeof(m));
+	receive(&b.modules.children.capture, &m, sizeof(m));
 	ck_assert(run_is_over(run));
-	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
+	ck_assert_int_eq(b.modules.children.capture.state, CHILD_READY);
 }
 
 TEST(a_process_ends_while_its_birth_is_reported)
 {
-	b.parts.state.options.children = true;
-	receive_id(&b.parts.children.capture, MSG_CHILD_BORN, INT32_MAX);
-	ck_assert_uint_eq(b.parts.targets.n_instances, 0);
-	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
+	b.modules.state.options.children = true;
+	receive_id(&b.modules.children.capture, MSG_CHILD_BORN, INT32_MAX);
+	ck_assert_uint_eq(b.modules.targets.n_instances, 0);
+	ck_assert_int_eq(b.modules.children.capture.state, CHILD_READY);
 }
 
 /* capture -> broker: the rings. */
 
 static void receive_of_capture(enum msg_type type)
 {
-	receive_id(&b.parts.children.capture, type, 1);
+	receive_id(&b.modules.children.capture, type, 1);
 }
 
 /* Makes the unwind process end, as one that is not needed any more. */
@@ -249,7 +249,7 @@ static void unwind_leaves(void)
 	ck_assert_int_eq(waitpid(unwind->child.pid, NULL, 0), unwind->child.pid);
 	unwind->child.pid = 0;
 	run->is_retired = true;
-	targets_sweep(&b.parts.targets);
+	targets_sweep(&b.modules.targets);
 }
 
 /* Until capture has made the ring, no other unwind process gets its number. */
@@ -257,14 +257,14 @@ TEST(an_unwind_process_ends_while_its_ring_is_made)
 {
 	unwind->rings_awaited = 1;
 	unwind_leaves();
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 1);
 	receive_of_capture(MSG_RING_MADE);
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
-	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 0);
+	ck_assert_int_eq(b.modules.children.capture.state, CHILD_READY);
 	receive_of_capture(MSG_RING_MADE);
-	ck_assert_int_eq(b.parts.children.capture.state, CHILD_KILLED);
+	ck_assert_int_eq(b.modules.children.capture.state, CHILD_KILLED);
 }
 
 /* Then nothing is awaited, since its successor gets the requests anew. */
@@ -272,10 +272,10 @@ TEST(capture_ends_while_it_makes_the_ring_of_an_unwind_process_that_has_ended)
 {
 	unwind->rings_awaited = 1;
 	unwind_leaves();
-	(void)kill(b.parts.children.capture.pid, SIGKILL);
-	b.parts.children.capture.pid = 0;
-	children_sweep(&b.parts.children);
-	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
+	(void)kill(b.modules.children.capture.pid, SIGKILL);
+	b.modules.children.capture.pid = 0;
+	children_sweep(&b.modules.children);
+	ck_assert_uint_eq(b.modules.children.n_unwinds, 0);
 }
 
 /* The first ring was made for its predecessor: the second one is passed on. */
@@ -306,9 +306,9 @@ TEST(an_unwind_process_is_replaced_while_its_ring_is_reported_as_broken)
 TEST(an_unwind_process_ends_while_its_ring_is_reported_as_broken)
 {
 	unwind_leaves();
-	children_sweep(&b.parts.children);
+	children_sweep(&b.modules.children);
 	receive_of_capture(MSG_RING_BROKEN);
-	ck_assert_int_eq(b.parts.children.capture.state, CHILD_READY);
+	ck_assert_int_eq(b.modules.children.capture.state, CHILD_READY);
 }
 
 /* ship -> broker: the answer to a probe. */
@@ -362,13 +362,13 @@ TEST(an_inspection_marks_a_ship_that_it_starts)
 	struct ship *s = add_ship();
 
 	ck_assert_int_eq(dup2(suite_file(""), STDOUT_FILENO), STDOUT_FILENO);
-	memcpy(b.parts.state.options.config.dsn, DSN, sizeof(DSN));
-	b.parts.state.options.config.sections = &section;
-	b.parts.state.options.config.n_sections = 1;
+	memcpy(b.modules.state.options.config.dsn, DSN, sizeof(DSN));
+	b.modules.state.options.config.sections = &section;
+	b.modules.state.options.config.n_sections = 1;
 	inspect(true);
-	ck_assert_uint_eq(b.parts.children.n_ships, 2);
+	ck_assert_uint_eq(b.modules.children.n_ships, 2);
 	ck_assert_uint_eq(s->only_probed_ns, 0);
-	ck_assert_uint_gt(b.parts.children.ships[1]->only_probed_ns, 0);
+	ck_assert_uint_gt(b.modules.children.ships[1]->only_probed_ns, 0);
 }
 
 TEST(an_inspection_ends_before_the_answer_to_its_probe)
@@ -377,7 +377,7 @@ TEST(an_inspection_ends_before_the_answer_to_its_probe)
 	struct ship *s = add_ship();
 
 	ck_assert_int_eq(dup2(suite_file(""), STDOUT_FILENO), STDOUT_FILENO);
-	memcpy(b.parts.state.options.config.dsn, DSN, sizeof(DSN));
+	memcpy(b.modules.state.options.config.dsn, DSN, sizeof(DSN));
 	inspect(true);
 	ck_assert_uint_eq(probes(), 1);
 	/* The next one waits for the same answer. */

@@ -53,12 +53,12 @@ ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 static void set_up(void)
 {
 	build_broker(&b);
-	b.parts.children.events.message = on_message;
-	OK(loop_new(&b.parts.state.loop));
+	b.modules.children.events.message = on_message;
+	OK(loop_new(&b.modules.state.loop));
 	end = build_unwind(&b, &unwind);
 	ck_assert_int_eq(fcntl(end, F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(fcntl(unwind.child.fd, F_SETFL, O_NONBLOCK), 0);
-	OK(loop_add(b.parts.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
+	OK(loop_add(b.modules.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
 		    &unwind.child.source));
 	sends_fail = 0;
 	n_read = 0;
@@ -69,7 +69,7 @@ static void tear_down(void)
 {
 	child_close(&unwind.child);
 	close_fd(&end);
-	loop_free(b.parts.state.loop);
+	loop_free(b.modules.state.loop);
 }
 
 /* Fills the socket, and has the broker read a message. */
@@ -79,7 +79,7 @@ static void flood(void)
 
 	while (ipc_send(end, &m, sizeof(m), NULL, 0) == 0)
 		continue;
-	OK(loop_run_once(b.parts.state.loop, 0));
+	OK(loop_run_once(b.modules.state.loop, 0));
 }
 
 /* No more than a second's messages at once, and then as many as time has passed for. */
@@ -135,7 +135,7 @@ TESTS(a_ship_does_not_hang_the_broker_by_its_connections, 2)
 		OK(ipc_send(end, &m, sizeof(m), &fd, 1));
 	close_fd(&fd);
 	for (int i = 0; i <= _i; i++)
-		OK(loop_run_once(b.parts.state.loop, 0));
+		OK(loop_run_once(b.modules.state.loop, 0));
 	ck_assert_uint_eq(n_read, (uint64_t)_i);
 	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
 	ck_assert_int_lt(unwind.child.fd, 0);
@@ -175,11 +175,11 @@ TESTS(a_message_is_received_when_a_shortage_has_passed, 2)
 			(void)pause();
 	OK(ipc_send(end, &m, sizeof(m), NULL, 0));
 	receive_error = (const int[]){ENOMEM, ENOBUFS}[_i];
-	OK(loop_run_once(b.parts.state.loop, 0));
+	OK(loop_run_once(b.modules.state.loop, 0));
 	ck_assert_int_eq(receive_error, 0);
 	ck_assert_uint_eq(n_read, 0);
 	ck_assert_int_ne(unwind.child.state, CHILD_KILLED);
-	OK(loop_run_once(b.parts.state.loop, 0));
+	OK(loop_run_once(b.modules.state.loop, 0));
 	ck_assert_uint_eq(n_read, 1);
 	ck_assert(child_kill(&unwind.child));
 }

@@ -20,11 +20,11 @@ static int unwind_fd, pidfd;
 static void set_up(void)
 {
 	build_broker(&b);
-	lc = &b.parts.leak_check;
+	lc = &b.modules.leak_check;
 	OK(loop_new(&loop));
-	OK(files_new(loop, &b.parts.files));
-	quarantine_init(&b.parts.quarantine);
-	leak_check_init(lc, b.parts.files, &b.parts.quarantine);
+	OK(files_new(loop, &b.modules.files));
+	quarantine_init(&b.modules.quarantine);
+	leak_check_init(lc, b.modules.files, &b.modules.quarantine);
 	unwind_fd = build_unwind(&b, &u);
 	OK(fcntl(unwind_fd, F_SETFL, O_NONBLOCK));
 	u.key.uid = 1;
@@ -36,8 +36,8 @@ static void set_up(void)
 static void tear_down(void)
 {
 	leak_question_free(&q);
-	files_free(b.parts.files);
-	quarantine_clear(&b.parts.quarantine);
+	files_free(b.modules.files);
+	quarantine_clear(&b.modules.quarantine);
 	loop_free(loop);
 	close_fd(&unwind_fd);
 	close_fd(&u.child.fd);
@@ -61,7 +61,7 @@ static void ask(void)
 static void turn(void)
 {
 	leak_check_turn(lc);
-	files_check(b.parts.files);
+	files_check(b.modules.files);
 	OK(loop_run_once(loop, 10));
 }
 
@@ -194,7 +194,7 @@ TEST(a_file_at_which_unwind_dies_counts_as_without)
 	ask();
 	number = await_look().number;
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
-		(void)quarantine_count_death(&b.parts.quarantine, &u.key, number);
+		(void)quarantine_count_death(&b.modules.quarantine, &u.key, number);
 	u.child.pid = 2;
 	(void)await(FILE_LEAKS_NONE);
 	ck_assert_int_eq(leak_question_answer(q), LEAK_ANSWER_NO);
@@ -211,7 +211,7 @@ TEST(a_file_is_not_looked_at_again_after_the_last_death)
 	u.child.fd = -1;
 	turn();
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
-		(void)quarantine_count_death(&b.parts.quarantine, &u.key, number);
+		(void)quarantine_count_death(&b.modules.quarantine, &u.key, number);
 	u.child.fd = fd;
 	u.child.pid = 2;
 	ck_assert_uint_ne(await_look().number, number);

@@ -34,26 +34,26 @@ static const struct child_type type = {.kind = CHILD_UNWIND, .name = "unwind"};
 static void set_up(void)
 {
 	build_broker(&b);
-	b.parts.children.events.message = note;
-	OK(loop_new(&b.parts.state.loop));
-	OK(files_new(b.parts.state.loop, &b.parts.files));
-	b.parts.children.has_worked[CHILD_UNWIND] = true;
+	b.modules.children.events.message = note;
+	OK(loop_new(&b.modules.state.loop));
+	OK(files_new(b.modules.state.loop, &b.modules.files));
+	b.modules.children.has_worked[CHILD_UNWIND] = true;
 	unwind = (struct unwind){.link_fd = -1, .key.uid = 7};
-	unwind.child = (struct child){.children = &b.parts.children,
+	unwind.child = (struct child){.children = &b.modules.children,
 				      .type = &type,
 				      .fd = -1,
 				      .state = CHILD_READY,
 				      .started_ns = clock_mono_ns()};
-	b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwind;
+	b.modules.children.unwinds[b.modules.children.n_unwinds++] = &unwind;
 	existed_at_message = false;
 }
 
 static void tear_down(void)
 {
 	quarantine_page_free(&unwind.reading);
-	quarantine_clear(&b.parts.quarantine);
-	files_free(b.parts.files);
-	loop_free(b.parts.state.loop);
+	quarantine_clear(&b.modules.quarantine);
+	files_free(b.modules.files);
+	loop_free(b.modules.state.loop);
 }
 
 /* Sends a message and crashes while it reads the file with number 1. */
@@ -85,16 +85,16 @@ TEST(the_last_messages_are_read_before_the_pid_is_freed)
 	close_fd(&fd);
 	close_fd(&pair[1]);
 	unwind.child.fd = pair[0];
-	OK(loop_add(b.parts.state.loop, pair[0], child_on_readable, &unwind.child,
+	OK(loop_add(b.modules.state.loop, pair[0], child_on_readable, &unwind.child,
 		    &unwind.child.source));
 	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
-	children_reap(&b.parts.children);
+	children_reap(&b.modules.children);
 	ck_assert_int_eq(unwind.child.pid, 0);
 	/* The pid could not belong to another process yet, so a kill would have hit this child. */
 	ck_assert(existed_at_message);
 	/* Its death counts for the file that it was reading. */
-	ck_assert_ptr_nonnull(b.parts.quarantine.table);
-	ck_assert_uint_eq(b.parts.quarantine.table->deaths, 1);
+	ck_assert_ptr_nonnull(b.modules.quarantine.table);
+	ck_assert_uint_eq(b.modules.quarantine.table->deaths, 1);
 }
 
 TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
@@ -105,16 +105,16 @@ TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
 			_exit(1);
 		unwind.child.started_ns = clock_mono_ns();
 		while (unwind.child.pid != 0)
-			children_reap(&b.parts.children);
-		ck_assert(!b.parts.state.start_failed);
+			children_reap(&b.modules.children);
+		ck_assert(!b.modules.state.start_failed);
 		ck_assert_uint_eq(unwind.child.failures, (unsigned)i + 1);
 	}
 	ck_assert_uint_gt(unwind.child.restart_ns, clock_mono_ns());
-	b.parts.children.has_worked[CHILD_UNWIND] = false;
+	b.modules.children.has_worked[CHILD_UNWIND] = false;
 	unwind.child.pid = fork();
 	if (unwind.child.pid == 0)
 		_exit(1);
 	while (unwind.child.pid != 0)
-		children_reap(&b.parts.children);
-	ck_assert(b.parts.state.start_failed);
+		children_reap(&b.modules.children);
+	ck_assert(b.modules.state.start_failed);
 }

@@ -29,13 +29,13 @@ FIXTURE(set_up, NULL)
 TEST(a_limit_stops_sampling_for_its_dsn_only)
 {
 	OK(server_limit_set(&ships[0], in_s(3600), false));
-	server_limit_check(&b.parts.children, false);
+	server_limit_check(&b.modules.children, false);
 	ck_assert(server_limit_stops_sampling(&ships[0]) &&
 		  !server_limit_stops_sampling(&ships[1]));
 	ck_assert_uint_eq(ships[0].limit.holds, 1);
 	/* The server may lift a limit early. */
 	OK(server_limit_set(&ships[0], in_s(0), false));
-	server_limit_check(&b.parts.children, false);
+	server_limit_check(&b.modules.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]));
 	ck_assert_uint_eq(ships[0].limit.holds, 1);
 }
@@ -45,15 +45,15 @@ TEST(holds_in_a_row_last)
 {
 	for (int i = 0; i < 100; i++) {
 		OK(server_limit_set(&ships[0], in_s(3600), false));
-		server_limit_check(&b.parts.children, false);
+		server_limit_check(&b.modules.children, false);
 		OK(server_limit_set(&ships[0], 0, false));
-		server_limit_check(&b.parts.children, false);
+		server_limit_check(&b.modules.children, false);
 	}
 	ck_assert(server_limit_stops_sampling(&ships[0]));
 	ck_assert_uint_le(ships[0].limit.holds, 10);
 	/* After the time for each of them the hold ends. */
 	ships[0].limit.full_ns = 0;
-	server_limit_check(&b.parts.children, false);
+	server_limit_check(&b.modules.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]));
 }
 
@@ -67,12 +67,12 @@ TEST(a_refusal_stops_sampling_until_it_ends)
 	memcpy(m.text, "other", sizeof("other"));
 	OK(server_limit_deny(&ships[0], &m, false));
 	ck_assert_uint_eq(log_capture_end("refuses the DSN with status 403, "), 2);
-	server_limit_check(&b.parts.children, false);
+	server_limit_check(&b.modules.children, false);
 	ck_assert(server_limit_stops_sampling(&ships[0]) &&
 		  !server_limit_stops_sampling(&ships[1]));
 	m = (struct msg_denied){.status = 0};
 	OK(server_limit_deny(&ships[0], &m, false));
-	server_limit_check(&b.parts.children, false);
+	server_limit_check(&b.modules.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]));
 	memset(m.text, 'x', sizeof(m.text));
 	ck_assert_int_eq(server_limit_deny(&ships[0], &m, false), -EPROTO);
@@ -81,7 +81,7 @@ TEST(a_refusal_stops_sampling_until_it_ends)
 TEST(a_limit_does_not_stop_sampling_for_files)
 {
 	OK(server_limit_set(&ships[0], in_s(3600), true));
-	server_limit_check(&b.parts.children, true);
+	server_limit_check(&b.modules.children, true);
 	ck_assert(!server_limit_stops_sampling(&ships[0]));
 }
 
@@ -89,7 +89,7 @@ static void check_clock(void)
 {
 	OK(server_limit_set(&ships[0], in_s(-1), false));
 	OK(server_limit_set(&ships[1], in_s(RATE_LIMIT_MAX_S), false));
-	server_limit_check(&b.parts.children, false);
+	server_limit_check(&b.modules.children, false);
 	ck_assert(!server_limit_stops_sampling(&ships[0]) &&
 		  server_limit_stops_sampling(&ships[1]));
 	ck_assert_int_eq(server_limit_set(&ships[0], in_s(RATE_LIMIT_MAX_S + 60), false), -EPROTO);

@@ -37,9 +37,9 @@ static void set_up(void)
 	while (pid == 0)
 		(void)pause();
 	build_broker(&b);
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
-	i = (struct instance){.targets = &b.parts.targets,
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
+	i = (struct instance){.targets = &b.modules.targets,
 			      .pid = pid,
 			      .pidfd = -1,
 			      .config.lifecycle = LIFECYCLE_MANUAL,
@@ -65,7 +65,7 @@ FIXTURE(set_up, tear_down)
 static uint32_t attach(const struct peer *peer)
 {
 	answer = (struct control_answer){.fd = -1};
-	attach_request_handle(&b.parts.targets, peer, i.pid, &answer);
+	attach_request_handle(&b.modules.targets, peer, i.pid, &answer);
 	return answer.m.result;
 }
 
@@ -95,10 +95,11 @@ TEST(what_an_operator_wants_does_not_wait_for_the_users_part)
 	ck_assert_uint_eq(attach(&user), PROTOCOL_OK);
 	instance_wait_for_budget(&i);
 	ck_assert_uint_eq(attach(&user), PROTOCOL_RUNS_ALREADY);
-	ck_assert_ptr_eq(attach_request_for_recording(&b.parts.targets, &user, i.pid, &answer), &i);
+	ck_assert_ptr_eq(attach_request_for_recording(&b.modules.targets, &user, i.pid, &answer),
+			 &i);
 	ck_assert_int_eq(i.obstacle, INSTANCE_OVER_BUDGET);
 	ck_assert_uint_eq(i.run_delay_ns, INSTANCE_BUDGET_WAIT_NS);
-	ck_assert_ptr_eq(attach_request_for_recording(&b.parts.targets, &admin, i.pid, &answer),
+	ck_assert_ptr_eq(attach_request_for_recording(&b.modules.targets, &admin, i.pid, &answer),
 			 &i);
 	ck_assert_int_eq(i.obstacle, INSTANCE_NO_OBSTACLE);
 	ck_assert_uint_eq(i.run_delay_ns, 0);
@@ -120,10 +121,11 @@ static int record(const void *pid)
 {
 	static struct instance *instances[1];
 
-	b.parts.targets.instances = instances;
-	b.parts.targets.n_instances = 0;
-	b.parts.targets.instances_size = 1;
-	(void)attach_request_for_recording(&b.parts.targets, &user, *(const int32_t *)pid, &answer);
+	b.modules.targets.instances = instances;
+	b.modules.targets.n_instances = 0;
+	b.modules.targets.instances_size = 1;
+	(void)attach_request_for_recording(&b.modules.targets, &user, *(const int32_t *)pid,
+					   &answer);
 	return answer.m.result == PROTOCOL_DENIED ? -EACCES : 0;
 }
 
@@ -151,7 +153,7 @@ TEST_IF(a_process_without_a_run_is_looked_at_again, getuid() == 0)
 	i.asker = (struct instance_asker){.is_set = true};
 	i.n_recordings = 1;
 	i.pidfd = (int)syscall(SYS_pidfd_open, i.pid, 0);
-	ck_assert_ptr_null(attach_request_for_recording(&b.parts.targets, &user, i.pid, &answer));
+	ck_assert_ptr_null(attach_request_for_recording(&b.modules.targets, &user, i.pid, &answer));
 	ck_assert_uint_eq(answer.m.result, PROTOCOL_DENIED);
 	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
 	close_fd(&i.pidfd);

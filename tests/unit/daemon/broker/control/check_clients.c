@@ -51,8 +51,8 @@ static void set_up(void)
 	int fd;
 
 	build_broker(&b);
-	b.parts.targets.instances = list;
-	b.parts.state.options.config.chunk_seconds = 60;
+	b.modules.targets.instances = list;
+	b.modules.state.options.config.chunk_seconds = 60;
 	/* The last beat was just now, so clients_check() increments no beat in this test. */
 	b.requests.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
 	peer = (struct peer){.pid = getpid(), .uid = geteuid(), .gid = getegid()};
@@ -76,7 +76,7 @@ static void tear_down(void)
 /* Discovery finds the instance of the client's process. */
 static void appear(void)
 {
-	b.parts.targets.n_instances = 1;
+	b.modules.targets.n_instances = 1;
 	clients_check(&b.requests.clients);
 }
 
@@ -150,7 +150,7 @@ TEST(the_page_has_the_state_of_the_instance)
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_UNSAMPLED);
 	ck_assert_uint_eq(page->is_sampled, 0);
-	b.parts.state.phase = PHASE_STOPPING;
+	b.modules.state.phase = PHASE_STOPPING;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
@@ -285,7 +285,7 @@ TEST(a_client_leaves_an_instance_that_has_ended)
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
 	clients_forget(&b.requests.clients, &i);
-	b.parts.targets.n_instances = b.requests.clients.n_seen = 0;
+	b.modules.targets.n_instances = b.requests.clients.n_seen = 0;
 	memset(&i, 0xff, sizeof(i));
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);

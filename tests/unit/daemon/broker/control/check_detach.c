@@ -82,10 +82,10 @@ static void set_up(void)
 	struct process_identity identity;
 
 	build_broker(&b);
-	b.parts.state.clocks.mono = mono;
+	b.modules.state.clocks.mono = mono;
 	mono_ns = 1000 * NS_PER_SEC;
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
 	i = (struct instance){
 		.pid = start_sleeper(),
 		.origin = INSTANCE_GIVEN,
@@ -97,7 +97,7 @@ static void set_up(void)
 	i.pidfd = (int)syscall(SYS_pidfd_open, i.pid, 0);
 	build_run(&b, &i, NULL)->in_capture = true;
 	tracer = 0;
-	b.parts.children.capture.pid = getpid();
+	b.modules.children.capture.pid = getpid();
 	peer.identity = (struct peer){
 		.pid = i.pid, .uid = geteuid(), .gid = getegid(), .is_operator = true};
 	ck_assert(peer_look(&peer.identity));
@@ -115,7 +115,7 @@ static void ask(uint32_t type, int32_t pid, uint32_t seconds)
 {
 	request = (struct protocol_request){.h = {.type = type}, .pid = pid, .seconds = seconds};
 	answer = (struct control_answer){.fd = -1, .work = 1};
-	detach_request(&b.parts.targets, &peer, &request, &answer);
+	detach_request(&b.modules.targets, &peer, &request, &answer);
 }
 
 /* Returns true if the request is answered now. */
@@ -124,7 +124,7 @@ static bool is_answered(uint64_t waited_ns)
 	const uint64_t note = answer.note;
 
 	answer = (struct control_answer){.fd = -1, .work = 1, .note = note};
-	detach_go_on(&b.parts.targets, &peer, &request, waited_ns, &answer);
+	detach_go_on(&b.modules.targets, &peer, &request, waited_ns, &answer);
 	return !answer.is_deferred;
 }
 
@@ -149,7 +149,7 @@ TEST(the_answer_comes_when_capture_has_detached)
 	ck_assert(answer.is_deferred);
 	ck_assert_int_eq(i.wish, INSTANCE_WISH_DETACHED);
 	ck_assert(!is_answered(1));
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert_int_eq(i.run->phase, RUN_STOPPING);
 	ck_assert(!is_answered(NS_PER_SEC));
 	report_detached();
@@ -171,7 +171,7 @@ TEST(a_run_that_is_about_to_be_attached_is_waited_for)
 	i.run->attach_due = true;
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	ck_assert(!is_answered(1));
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_OK);
 }
@@ -180,10 +180,10 @@ TEST(a_run_that_is_about_to_be_attached_is_waited_for)
 TEST(a_thread_that_capture_traces_is_waited_for)
 {
 	ask(PROTOCOL_DETACH, i.pid, 0);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	report_detached();
 	tracer = start_tracer();
-	b.parts.children.capture.pid = tracer;
+	b.modules.children.capture.pid = tracer;
 	ck_assert(!is_answered(1));
 	end(&tracer);
 	ck_assert(is_answered(2));
@@ -195,7 +195,7 @@ TEST(another_tracer_is_named)
 	char text[64];
 
 	ask(PROTOCOL_DETACH, i.pid, 0);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	report_detached();
 	tracer = start_tracer();
 	ck_assert(is_answered(1));
@@ -208,7 +208,7 @@ TEST(another_tracer_is_named)
 TEST(after_25_s_the_answer_is_that_detaching_goes_on)
 {
 	ask(PROTOCOL_DETACH, i.pid, 0);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert(!is_answered(DETACH_WAIT_NS - 1));
 	ck_assert(is_answered(DETACH_WAIT_NS));
 	check_result(PROTOCOL_TIMED_OUT);
@@ -230,7 +230,7 @@ TESTS(the_end_of_the_process_is_a_success, 2)
 	const pid_t pid = i.pid;
 
 	ask(PROTOCOL_DETACH, i.pid, 0);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	if (_i == 0)
 		end(&i.pid);
 	i.life = INSTANCE_ENDED;
@@ -240,7 +240,7 @@ TESTS(the_end_of_the_process_is_a_success, 2)
 	if (_i == 1) {
 		answer.note--;
 		tracer = start_tracer();
-		b.parts.children.capture.pid = tracer;
+		b.modules.children.capture.pid = tracer;
 	}
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_OK);
@@ -252,10 +252,10 @@ TESTS(the_end_of_the_process_is_a_success, 2)
 TEST(the_end_of_capture_is_a_success)
 {
 	ask(PROTOCOL_RELEASE, 0, 5);
-	b.parts.state.phase = PHASE_DELIVERING;
-	instances_check(&b.parts.targets);
+	b.modules.state.phase = PHASE_DELIVERING;
+	instances_check(&b.modules.targets);
 	ck_assert(!is_answered(1));
-	b.parts.children.capture.pid = 0;
+	b.modules.children.capture.pid = 0;
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_OK);
 }
@@ -263,15 +263,15 @@ TEST(the_end_of_capture_is_a_success)
 /* SIGTSTP: the run stays open, and goes on after SIGCONT unless it was detached. */
 TEST(a_suspension_of_the_broker_is_a_success)
 {
-	b.parts.state.is_suspended = true;
+	b.modules.state.is_suspended = true;
 	ask(PROTOCOL_DETACH, i.pid, 0);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert(!is_answered(1));
 	i.run->in_capture = false;
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_OK);
-	b.parts.state.is_suspended = false;
-	instances_check(&b.parts.targets);
+	b.modules.state.is_suspended = false;
+	instances_check(&b.modules.targets);
 	ck_assert_int_eq(i.run->phase, RUN_CLOSED);
 }
 
@@ -280,15 +280,15 @@ TEST(an_attach_ends_the_wait_and_the_release)
 	struct control_answer attached = {.fd = -1};
 
 	ask(PROTOCOL_RELEASE, 0, 5);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert(!is_answered(1));
-	attach_request_handle(&b.parts.targets, &peer.identity, i.pid, &attached);
+	attach_request_handle(&b.modules.targets, &peer.identity, i.pid, &attached);
 	ck_assert_uint_eq(attached.m.result, PROTOCOL_OK);
 	ck_assert_uint_eq(i.released_until_ns, 0);
 	ck_assert(is_answered(2));
 	check_result(PROTOCOL_FAILED);
 	HAS(answer.m.text, "was attached");
-	attach_request_handle(&b.parts.targets, &peer.identity, i.pid, &attached);
+	attach_request_handle(&b.modules.targets, &peer.identity, i.pid, &attached);
 	ck_assert_uint_eq(attached.m.result, PROTOCOL_RUNS_ALREADY);
 }
 
@@ -301,7 +301,7 @@ TEST(the_time_of_a_release_counts_from_the_answer)
 {
 	ask(PROTOCOL_RELEASE, 0, 0);
 	ck_assert_uint_eq(released_s(), PROTOCOL_RELEASE_S);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	mono_ns += 20 * NS_PER_SEC;
 	ck_assert(!is_answered(20 * NS_PER_SEC));
 	report_detached();
@@ -321,14 +321,14 @@ TEST(the_time_of_a_release_counts_from_the_answer)
 TEST(a_detached_process_stays_detached)
 {
 	ask(PROTOCOL_RELEASE, 0, 3);
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	report_detached();
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ask(PROTOCOL_RELEASE, 0, 3);
 	check_result(PROTOCOL_LEFT_OUT);
 	mono_ns += 10 * NS_PER_SEC;
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_IS_LEFT_OUT);
 }
 
@@ -337,7 +337,7 @@ TEST(a_process_that_is_no_instance_is_not_traced)
 {
 	i.run->in_capture = false;
 	i.run->phase = RUN_CLOSED;
-	b.parts.targets.n_instances = 0;
+	b.modules.targets.n_instances = 0;
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	ck_assert(!answer.is_deferred);
 	ck_assert_uint_eq(answer.m.result, PROTOCOL_NO_TARGET);
@@ -356,12 +356,12 @@ TEST(a_child_that_becomes_an_instance_meanwhile_is_released)
 {
 	i.run->in_capture = false;
 	i.run->phase = RUN_CLOSED;
-	b.parts.targets.n_instances = 0;
+	b.modules.targets.n_instances = 0;
 	tracer = start_tracer();
-	b.parts.children.capture.pid = tracer;
+	b.modules.children.capture.pid = tracer;
 	ask(PROTOCOL_RELEASE, 0, 5);
 	ck_assert(!is_answered(1));
-	b.parts.targets.n_instances = 1;
+	b.modules.targets.n_instances = 1;
 	ck_assert(!is_answered(2));
 	ck_assert_uint_eq(released_s(), 5);
 	end(&tracer);

@@ -39,11 +39,11 @@ static void set_up(void)
 	build_broker(b);
 	for (size_t i = 0; i < 2; i++)
 		build_ship(b, &ships[i]);
-	b->parts.children.has_dsn = true;
+	b->modules.children.has_dsn = true;
 	memset(instances, 0, sizeof(instances));
 	for (size_t i = 0; i < 2; i++) {
 		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
-		instances[i].targets = &b->parts.targets;
+		instances[i].targets = &b->modules.targets;
 		instances[i].ship = &ships[0];
 	}
 }
@@ -100,7 +100,7 @@ static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t si
 	for (size_t i = 0; i < 2; i++)
 		if (sizes[i] > 0)
 			fds[i] = payload_of(sizes[i], i == 1 ? seals : SEALS);
-	r = delivery_chunk(&broker.parts.delivery, &instances[instance].delivery,
+	r = delivery_chunk(&broker.modules.delivery, &instances[instance].delivery,
 			   instances[instance].ship, instances[instance].config.platform, m, fds);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
@@ -142,10 +142,10 @@ TEST(with_too_many_envelopes_the_instance_with_most_loses_some)
 		add_chunk(0, SMALL);
 	for (int i = 0; i < 30; i++)
 		add_chunk(1, SMALL);
-	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 512);
+	ck_assert_uint_eq(broker.modules.delivery.n_in_flight, 512);
 	ck_assert_uint_eq(dropped(0), 660 - 512);
 	ck_assert_uint_eq(dropped(1), 0);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 TEST(with_too_many_bytes_the_instance_with_most_loses_some)
@@ -157,18 +157,18 @@ TEST(with_too_many_bytes_the_instance_with_most_loses_some)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
 	/* Envelopes that the ship has do not count. */
-	waiting = broker.parts.delivery.n_in_flight - ships[0].n_handed;
+	waiting = broker.modules.delivery.n_in_flight - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
-	ck_assert_uint_eq(dropped(0), 102 - broker.parts.delivery.n_in_flight);
+	ck_assert_uint_eq(dropped(0), 102 - broker.modules.delivery.n_in_flight);
 	ck_assert_uint_eq(dropped(1), 0);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 /* Opens a directory for files. */
 static void open_output(void)
 {
-	OK(output_open(&broker.parts.delivery.output, suite_directory()));
+	OK(output_open(&broker.modules.delivery.output, suite_directory()));
 }
 
 TEST(payloads_for_files_count_as_waiting_bytes)
@@ -179,11 +179,11 @@ TEST(payloads_for_files_count_as_waiting_bytes)
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	for (int i = 0; i < 100; i++)
 		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
-	waiting = broker.parts.delivery.n_in_flight;
+	waiting = broker.modules.delivery.n_in_flight;
 	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
-	delivery_give_up(&broker.parts.delivery);
-	output_close(&broker.parts.delivery.output);
+	delivery_give_up(&broker.modules.delivery);
+	output_close(&broker.modules.delivery.output);
 }
 
 /* Delivers chunks until one is refused. Returns how many were taken. */
@@ -207,34 +207,34 @@ TEST(chunks_beyond_the_budget_of_the_process_are_discarded)
 {
 	struct chunk_counts *chunks = &instances[0].delivery.chunks;
 
-	broker.parts.state.options.config.chunk_seconds = 60;
+	broker.modules.state.options.config.chunk_seconds = 60;
 	open_output();
 	ck_assert_uint_eq(deliver_all(0, SMALL), AT_ONCE);
 	ck_assert_uint_eq(chunks->discarded[DISCARD_CHUNK_BUDGET], 1);
 	ck_assert_uint_eq(chunks->made, AT_ONCE + 1);
 	ck_assert_uint_eq(chunks->not_written, 1);
-	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, AT_ONCE);
+	ck_assert_uint_eq(broker.modules.delivery.n_in_flight, AT_ONCE);
 	/* The budget of another process is full. */
 	ck_assert_uint_eq(deliver_all(1, SMALL), AT_ONCE);
 	/* 30 chunks a minute. */
 	instances[0].delivery.full_ns -= 20 * NS_PER_SEC;
 	ck_assert_uint_eq(deliver_all(0, SMALL), 10);
-	delivery_give_up(&broker.parts.delivery);
-	output_close(&broker.parts.delivery.output);
+	delivery_give_up(&broker.modules.delivery);
+	output_close(&broker.modules.delivery.output);
 }
 
 TEST(the_budget_limits_bytes_too)
 {
-	broker.parts.state.options.config.chunk_seconds = 60;
+	broker.modules.state.options.config.chunk_seconds = 60;
 	/* 180 s are in the bucket; 50 MB take 12 of them. */
 	ck_assert_uint_eq(deliver_all(0, CHUNK_V2_SIZE_MAX), 15);
 	fill_budget(0);
-	broker.parts.state.options.config.chunk_seconds = 1;
+	broker.modules.state.options.config.chunk_seconds = 1;
 	/* 62 s: the sixth chunk leaves a debt of 10 s. */
 	ck_assert_uint_eq(deliver_all(0, CHUNK_V2_SIZE_MAX), 6);
 	instances[0].delivery.full_ns -= 5 * NS_PER_SEC;
 	ck_assert_uint_eq(deliver_all(0, SMALL), 0);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 /* Delivers a chunk whose only payload is fd. */
@@ -243,7 +243,7 @@ static int deliver_fd(int fd, uint64_t size)
 	const struct msg_chunk m = make_chunk(size, 0);
 	const int fds[IPC_FDS_MAX] = {fd, -1, -1, -1};
 
-	return delivery_chunk(&broker.parts.delivery, &instances[0].delivery, instances[0].ship,
+	return delivery_chunk(&broker.modules.delivery, &instances[0].delivery, instances[0].ship,
 			      instances[0].config.platform, &m, fds);
 }
 
@@ -253,22 +253,22 @@ TEST(pages_behind_the_end_of_a_payload_count)
 	int fd = make_payload(1, BEHIND, SEALS);
 	size_t n = 0;
 
-	broker.parts.state.options.config.chunk_seconds = 60;
+	broker.modules.state.options.config.chunk_seconds = 60;
 	/* 180 s are in the bucket; 60 MB take 15 of them. */
 	while (deliver_fd(fd, 1) == 0 && n < 500)
 		n++;
 	ck_assert_uint_eq(n, 12);
 	ck_assert_uint_eq(instances[0].delivery.chunks.discarded[DISCARD_CHUNK_BUDGET], 1);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 	/* No ship has the chunks: they wait. */
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	for (int i = 0; i < 50; i++) {
 		fill_budget(0);
 		OK(deliver_fd(fd, 1));
 	}
-	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, (1u << 30) / BEHIND);
+	ck_assert_uint_eq(broker.modules.delivery.n_in_flight, (1u << 30) / BEHIND);
 	close_fd(&fd);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 /* The hole could get its pages later, when no budget counts them. */
@@ -280,7 +280,7 @@ TEST(a_payload_with_a_hole_is_discarded)
 	OK(fcntl(fd, F_ADD_SEALS, SEALS));
 	ck_assert_int_eq(deliver_fd(fd, SMALL), -EDQUOT);
 	ck_assert_uint_eq(instances[0].delivery.chunks.discarded[DISCARD_CHUNK_BUDGET], 1);
-	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 0);
+	ck_assert_uint_eq(broker.modules.delivery.n_in_flight, 0);
 	close_fd(&fd);
 }
 
@@ -345,11 +345,11 @@ TEST(a_ship_restarted_before_the_deadline_gets_the_time_left)
 
 	add_chunk(0, SMALL);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
-	delivery_finish(&broker.parts.delivery, hour_ns);
+	delivery_finish(&broker.modules.delivery, hour_ns);
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker.parts.delivery, &ships[0]);
+	delivery_resend(&broker.modules.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	/* What is left of the timeout. */
@@ -357,7 +357,7 @@ TEST(a_ship_restarted_before_the_deadline_gets_the_time_left)
 	ck_assert_uint_lt(finish.n, hour_ns);
 	assert_no_more(ship);
 	close_fd(&ship);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 TEST(the_payload_for_a_file_is_passed_until_it_is_written)
@@ -376,12 +376,12 @@ TEST(the_payload_for_a_file_is_passed_until_it_is_written)
 	/* A restarted ship gets both, too. */
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker.parts.delivery, &ships[0]);
+	delivery_resend(&broker.modules.delivery, &ships[0]);
 	receive_payloads(ship, true, SMALL, SMALL + 1);
-	delivery_written(&broker.parts.delivery, &ships[0], &written);
+	delivery_written(&broker.modules.delivery, &ships[0], &written);
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker.parts.delivery, &ships[0]);
+	delivery_resend(&broker.modules.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	ck_assert(!envelope.to_file && envelope.to_server);
 	ck_assert_uint_eq(envelope.file_size, 0);
@@ -389,8 +389,8 @@ TEST(the_payload_for_a_file_is_passed_until_it_is_written)
 	add_chunk(0, SMALL);
 	receive_payloads(ship, true, SMALL, 0);
 	close_fd(&ship);
-	delivery_give_up(&broker.parts.delivery);
-	output_close(&broker.parts.delivery.output);
+	delivery_give_up(&broker.modules.delivery);
+	output_close(&broker.modules.delivery.output);
 }
 
 /* The chunk may go into files only (for_server is false), though the ship has a DSN. */
@@ -405,8 +405,8 @@ TEST(a_chunk_for_files_only_is_not_sent_to_the_server)
 	OK(deliver(0, &m, sizes, SEALS));
 	receive_payloads(ship, false, SMALL, 0);
 	close_fd(&ship);
-	delivery_give_up(&broker.parts.delivery);
-	output_close(&broker.parts.delivery.output);
+	delivery_give_up(&broker.modules.delivery);
+	output_close(&broker.modules.delivery.output);
 }
 
 /* Such a chunk would be made, and neither sent, written nor lost. */
@@ -440,8 +440,8 @@ TEST(payloads_that_differ_from_their_message_are_refused)
 	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
 	m.transaction_size = 0;
 	OK(deliver(0, &m, both, SEALS));
-	delivery_give_up(&broker.parts.delivery);
-	output_close(&broker.parts.delivery.output);
+	delivery_give_up(&broker.modules.delivery);
+	output_close(&broker.modules.delivery.output);
 }
 
 /* Bytes after the NUL of the platform in a chunk's message are not passed to the ship. */
@@ -458,7 +458,7 @@ TEST(bytes_after_the_platform_are_not_passed_to_the_ship)
 	ck_assert_mem_eq(envelope.platform, instances[0].config.platform,
 			 sizeof(envelope.platform));
 	close_fd(&server);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 TEST(only_spotlight_gets_the_anchor)
@@ -473,7 +473,7 @@ TEST(only_spotlight_gets_the_anchor)
 	/* Spotlight is off. */
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	ships[1].is_spotlight = true;
-	broker.parts.children.spotlight = &ships[1];
+	broker.modules.children.spotlight = &ships[1];
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS & ~F_SEAL_WRITE), -EPROTO);
 	m.anchor_size++;
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
@@ -496,14 +496,14 @@ TEST(only_spotlight_gets_the_anchor)
 	ipc_close_fds(&message);
 	close_fd(&server);
 	close_fd(&spotlight);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }
 
 TEST(without_a_deadline_a_restarted_ship_gets_none)
 {
 	int ship = new_process(0);
 
-	delivery_resend(&broker.parts.delivery, &ships[0]);
+	delivery_resend(&broker.modules.delivery, &ships[0]);
 	assert_no_more(ship);
 	close_fd(&ship);
 }
@@ -517,7 +517,7 @@ TEST(losses_are_reported_to_the_ship)
 	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_TOO_LARGE);
 	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_UNWIND_DIED);
 	ship = new_process(0);
-	delivery_resend(&broker.parts.delivery, &ships[0]);
+	delivery_resend(&broker.modules.delivery, &ships[0]);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
 	ck_assert_uint_eq(lost.quantity, 2);
@@ -531,7 +531,7 @@ TEST(losses_are_reported_to_the_ship)
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_BACKPRESSURE);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
-	broker.parts.state.options.transaction = "nightly";
+	broker.modules.state.options.transaction = "nightly";
 	delivery_lost(&instances[1].delivery, instances[1].ship, DISCARD_QUEUE_OVERFLOW);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.kind, ENVELOPE_V1);
@@ -559,7 +559,7 @@ TEST(losses_while_the_ship_works_are_reported_after_its_answer)
 		delivery_lost(&instances[0].delivery, &ships[0], DISCARD_QUEUE_OVERFLOW);
 	assert_no_more(ship);
 	done.seq = envelope.seq;
-	delivery_done(&broker.parts.delivery, &ships[0], &done);
+	delivery_done(&broker.modules.delivery, &ships[0], &done);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.quantity, 1000);
 	assert_no_more(ship);
@@ -577,7 +577,7 @@ TEST(a_loss_is_reported_to_the_ship_that_the_chunk_was_for)
 	instances[0].ship = &ships[1];
 	for (int i = 0; i < MSG_ENVELOPES_MAX; i++)
 		add_chunk(0, SMALL);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 	ck_assert_uint_eq(ships[0].unreported.quantity[ENVELOPE_CHUNK][reason], 1);
 	ck_assert_uint_eq(ships[1].unreported.quantity[ENVELOPE_CHUNK][reason], MSG_ENVELOPES_MAX);
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
@@ -591,14 +591,14 @@ TEST(finished_envelopes_are_freed_by_the_sweep)
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
 	/* The oldest envelopes of the instance with the most bytes are dropped, but not freed. */
-	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 512);
+	ck_assert_uint_eq(broker.modules.delivery.n_in_flight, 512);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
-	delivery_sweep(&broker.parts.delivery);
+	delivery_sweep(&broker.modules.delivery);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 511);
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 1);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 	ck_assert(ships[0].n_in_flight == 0);
-	ck_assert_ptr_null(broker.parts.delivery.envelopes);
+	ck_assert_ptr_null(broker.modules.delivery.envelopes);
 }
 
 TEST(a_slow_server_delays_its_own_chunks_only)
@@ -615,11 +615,11 @@ TEST(a_slow_server_delays_its_own_chunks_only)
 	add_chunk(1, SMALL);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	/* A restarted ship gets its own chunks only. */
-	delivery_resend(&broker.parts.delivery, &ships[1]);
+	delivery_resend(&broker.modules.delivery, &ships[1]);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	assert_no_more(fds[1]);
 	assert_no_more(fds[0]);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
-	delivery_give_up(&broker.parts.delivery);
+	delivery_give_up(&broker.modules.delivery);
 }

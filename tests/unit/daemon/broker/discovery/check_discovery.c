@@ -52,20 +52,20 @@ static void write_map(const char *name, const char *text)
 static void set_up(void)
 {
 	build_broker(&b);
-	OK(loop_new(&b.parts.state.loop));
-	OK(discovery_new(&b.parts.targets, &b.parts.discovery));
-	OK(discovery_start(b.parts.discovery));
+	OK(loop_new(&b.modules.state.loop));
+	OK(discovery_new(&b.modules.targets, &b.modules.discovery));
+	OK(discovery_start(b.modules.discovery));
 	owned_start(&process, take);
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
 }
 
 static void tear_down(void)
 {
 	owned_end(&process);
 	close_fd(&i.pidfd);
-	discovery_free(b.parts.discovery);
-	loop_free(b.parts.state.loop);
+	discovery_free(b.modules.discovery);
+	loop_free(b.modules.state.loop);
 }
 
 static void begin_run(void)
@@ -85,7 +85,7 @@ static void wait_ms(uint64_t ms)
 
 	do {
 		(void)usleep(10000);
-		discovery_check(b.parts.discovery);
+		discovery_check(b.modules.discovery);
 	} while (run_is_open(i.run) && clock_mono_ns() < end_ns);
 }
 
@@ -96,7 +96,7 @@ static const char steps[] = "ug";
 
 TESTS(a_change_of_ids_is_looked_at_at_once, getuid() == 0 ? sizeof(steps) - 1 : 0)
 {
-	if (!discovery_has_connector(b.parts.discovery))
+	if (!discovery_has_connector(b.modules.discovery))
 		return;
 	if (steps[_i] == 'g') {
 		owned_go(&process, 'n');

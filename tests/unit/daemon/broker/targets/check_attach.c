@@ -21,8 +21,8 @@ static struct instance instance;
 static void set_up_ended_process(void)
 {
 	build_broker(&b);
-	b.parts.children.heartbeat = &heartbeat;
-	instance = (struct instance){.targets = &b.parts.targets, .pid = fork()};
+	b.modules.children.heartbeat = &heartbeat;
+	instance = (struct instance){.targets = &b.modules.targets, .pid = fork()};
 	if (instance.pid == 0)
 		_exit(0);
 	ck_assert_int_gt(instance.pid, 0);
@@ -30,7 +30,7 @@ static void set_up_ended_process(void)
 	ck_assert_int_ge(instance.pidfd, 0);
 	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
 	instance.life = INSTANCE_ENDED;
-	OK(targets_open_run(&b.parts.targets, &instance, 0, false));
+	OK(targets_open_run(&b.modules.targets, &instance, 0, false));
 }
 
 static void tear_down(void)
@@ -43,7 +43,7 @@ static void refuse(int error)
 	const struct msg_target_state m = {
 		.target = instance.run->id, .state = TARGET_REFUSED, .error = error};
 
-	attach_on_state(&b.parts.targets, &m);
+	attach_on_state(&b.modules.targets, &m);
 }
 
 /* Ends the process: capture was too late, or there was no capture. */
@@ -54,7 +54,7 @@ static void report_end(bool is_asked)
 		refuse(ESRCH);
 	} else {
 		instance.run->attach_due = true;
-		attach_check(&b.parts.targets);
+		attach_check(&b.modules.targets);
 	}
 	ck_assert(instance.run->phase == RUN_CLOSED);
 }

@@ -41,9 +41,9 @@ static void start(bool blocks)
 static void begin(bool blocks)
 {
 	build_broker(&b);
-	b.parts.children.heartbeat = &heartbeat;
-	b.parts.state.period_ns = NS_PER_SEC / 100;
-	instance = (struct instance){.targets = &b.parts.targets};
+	b.modules.children.heartbeat = &heartbeat;
+	b.modules.state.period_ns = NS_PER_SEC / 100;
+	instance = (struct instance){.targets = &b.modules.targets};
 	start(blocks);
 	broker_end = build_unwind(&b, &unwind_process);
 	run = build_run(&b, &instance, &unwind_process);
@@ -62,7 +62,7 @@ static void crash(bool blocks_signal)
 	};
 
 	log_capture_begin();
-	attach_on_state(&b.parts.targets, &m);
+	attach_on_state(&b.modules.targets, &m);
 	ck_assert_uint_eq(log_capture_end("has crashed by SIGSEGV"), 1);
 	ck_assert(run->phase == RUN_WAITING);
 	ck_assert(!run->in_capture);
@@ -74,7 +74,7 @@ static void attach(void)
 	const struct msg_target_state m = {.target = run->id, .state = TARGET_ATTACHED};
 
 	run->in_capture = true;
-	attach_on_state(&b.parts.targets, &m);
+	attach_on_state(&b.modules.targets, &m);
 	ck_assert(run->phase == RUN_PROFILED);
 	ck_assert_uint_eq(run->crash.tid, 0);
 	ck_assert_uint_eq(run->retry_ns, 0);
@@ -82,7 +82,7 @@ static void attach(void)
 
 static bool is_over_after(uint64_t ns)
 {
-	return crash_is_over(&b.parts.targets, run, run->crash.began_ns + ns);
+	return crash_is_over(&b.modules.targets, run, run->crash.began_ns + ns);
 }
 
 static void tear_down(void)
@@ -192,7 +192,7 @@ TEST(an_exec_makes_all_signals_count_again)
 	survive(2 * NS_PER_SEC);
 	ck_assert_uint_ne(crash_ignored(&instance), 0);
 	exec.target = run->id;
-	attach_on_state(&b.parts.targets, &exec);
+	attach_on_state(&b.modules.targets, &exec);
 	ck_assert_uint_eq(crash_ignored(&instance), 0);
 	survive(3 * NS_PER_SEC);
 	ck_assert_uint_eq(crash_ignored(&instance), 0);
@@ -215,7 +215,7 @@ TEST(samples_are_missed_because_of_the_crash)
 	run->capture_died_ns -= NS_PER_SEC;
 	ck_assert(is_over_after(CRASH_LOOK_NS));
 	attach();
-	totals_of_run(&b.parts.targets, run, &totals);
+	totals_of_run(&b.modules.targets, run, &totals);
 	ck_assert_uint_ge(totals.capture.missed[MISSED_CRASH], 100 * 3);
 	ck_assert_uint_eq(totals.capture.missed[MISSED_CRASH], totals.capture.expected);
 	ck_assert_uint_eq(totals.missed_no_capture, 0);
@@ -226,11 +226,11 @@ TEST(a_new_capture_does_not_attach_in_a_crash)
 {
 	begin(false);
 	crash(true);
-	totals_capture_died(&b.parts.targets, 0);
-	attach_start(&b.parts.targets, run);
+	totals_capture_died(&b.modules.targets, 0);
+	attach_start(&b.modules.targets, run);
 	ck_assert(!run->attach_due);
 	ck_assert(is_over_after(CRASH_LOOK_NS));
-	attach_start(&b.parts.targets, run);
+	attach_start(&b.modules.targets, run);
 	ck_assert(run->attach_due);
 }
 
@@ -242,21 +242,21 @@ TEST(the_run_ends_with_a_process_that_does_not_survive)
 	crash(true);
 	run->capture_died_ns -= NS_PER_SEC;
 	instance.life = INSTANCE_ENDED;
-	attach_check(&b.parts.targets);
+	attach_check(&b.modules.targets);
 	ck_assert(run->phase == RUN_CLOSING);
-	totals_of_run(&b.parts.targets, run, &totals);
+	totals_of_run(&b.modules.targets, run, &totals);
 	ck_assert_uint_ge(totals.capture.missed[MISSED_CRASH], 100 * 3);
 }
 
 TEST(a_process_that_a_crashed_one_starts_is_left_alone)
 {
 	begin(false);
-	ck_assert(!crash_is_reported(&b.parts.targets, instance.pid));
+	ck_assert(!crash_is_reported(&b.modules.targets, instance.pid));
 	crash(true);
-	ck_assert(crash_is_reported(&b.parts.targets, instance.pid));
-	ck_assert(!crash_is_reported(&b.parts.targets, instance.pid + 1));
+	ck_assert(crash_is_reported(&b.modules.targets, instance.pid));
+	ck_assert(!crash_is_reported(&b.modules.targets, instance.pid + 1));
 	ck_assert(is_over_after(CRASH_LOOK_NS));
-	ck_assert(!crash_is_reported(&b.parts.targets, instance.pid));
+	ck_assert(!crash_is_reported(&b.modules.targets, instance.pid));
 }
 
 /* Capture may be another program by now (docs/SECURITY.md). */
@@ -266,6 +266,6 @@ TEST(a_crash_without_a_signal_breaks_a_rule)
 
 	begin(false);
 	m.target = run->id;
-	attach_on_state(&b.parts.targets, &m);
+	attach_on_state(&b.modules.targets, &m);
 	ck_assert_uint_eq(run->crash.tid, 0);
 }

@@ -73,17 +73,17 @@ static struct unwind unwinds[HEARTBEAT_SLOTS];
 static void profile(size_t n)
 {
 	build_broker(&b);
-	b.parts.children.heartbeat = &heartbeat;
-	b.parts.state.timer_hz = FULL;
-	b.parts.state.options.config.cpu_budget = 1;
+	b.modules.children.heartbeat = &heartbeat;
+	b.modules.state.timer_hz = FULL;
+	b.modules.state.options.config.cpu_budget = 1;
 	memset(profiled, 0, sizeof(profiled));
 	memset(unwinds, 0, sizeof(unwinds));
 	for (size_t i = 0; i < n; i++) {
-		profiled[i].targets = &b.parts.targets;
-		profiled[i].run = &b.parts.targets.table[i];
+		profiled[i].targets = &b.modules.targets;
+		profiled[i].run = &b.modules.targets.table[i];
 		unwinds[i].child.fd = -1;
-		b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwinds[i];
-		b.parts.targets.table[i] = (struct run){
+		b.modules.children.unwinds[b.modules.children.n_unwinds++] = &unwinds[i];
+		b.modules.targets.table[i] = (struct run){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
 			.instance = &profiled[i],
@@ -99,7 +99,7 @@ static void profile(size_t n)
 
 static struct run *target_at(size_t at)
 {
-	return &b.parts.targets.table[at];
+	return &b.modules.targets.table[at];
 }
 
 /* A user who is no operator has attached the process of a target. */
@@ -119,7 +119,7 @@ static void unwind_for(unsigned int n, const double *costs, const double *busy)
 	const struct governor_used used = {0};
 
 	for (unsigned int s = 0; s < n; s++) {
-		for (size_t i = 0; i < b.parts.children.n_unwinds; i++) {
+		for (size_t i = 0; i < b.modules.children.n_unwinds; i++) {
 			struct run *run = target_at(i);
 			const double rate = (double)run->rate_hz / FULL;
 
@@ -127,7 +127,7 @@ static void unwind_for(unsigned int n, const double *costs, const double *busy)
 			run->usage.time_ns += NS_PER_SEC;
 			run->usage.cpu_ns += (uint64_t)(busy[i] * 1e9);
 		}
-		governor_add_interval(&b.parts.targets, &used, NS_PER_SEC);
+		governor_add_interval(&b.modules.targets, &used, NS_PER_SEC);
 	}
 }
 
@@ -137,7 +137,7 @@ static void pass(unsigned int n, double share)
 	const struct governor_used used = {.capture = share * 1e9};
 
 	for (unsigned int i = 0; i < n; i++)
-		governor_add_interval(&b.parts.targets, &used, NS_PER_SEC);
+		governor_add_interval(&b.modules.targets, &used, NS_PER_SEC);
 }
 
 /* For example stops by a target's own signals. */
@@ -150,12 +150,12 @@ TEST(a_cost_that_no_rate_lowers_is_logged_as_exceeded)
 		log_capture_end("5.0 % of a processor, more than the budget of 1 %, although all "
 				"targets are at the lowest rate"),
 		1);
-	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, RATES_MIN_HZ);
-	ck_assert_uint_eq(b.parts.targets.table[0].governed.lowest_hz, RATES_MIN_HZ);
-	ck_assert(b.parts.governor.is_exceeded);
-	ck_assert_uint_ge(b.parts.targets.table[0].governed.exceeded_ns, 40 * NS_PER_SEC);
-	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns,
-			  b.parts.targets.table[0].governed.exceeded_ns);
+	ck_assert_uint_eq(b.modules.targets.table[0].rate_hz, RATES_MIN_HZ);
+	ck_assert_uint_eq(b.modules.targets.table[0].governed.lowest_hz, RATES_MIN_HZ);
+	ck_assert(b.modules.governor.is_exceeded);
+	ck_assert_uint_ge(b.modules.targets.table[0].governed.exceeded_ns, 40 * NS_PER_SEC);
+	ck_assert_uint_ge(b.modules.targets.table[0].governed.lowered_ns,
+			  b.modules.targets.table[0].governed.exceeded_ns);
 }
 
 /* The lowest rate is kept and is within the budget. */
@@ -165,13 +165,13 @@ TEST(exceeded_time_ends_when_the_cost_is_within_the_budget)
 
 	profile(2);
 	pass(60, 0.05);
-	ck_assert(b.parts.governor.is_exceeded);
+	ck_assert(b.modules.governor.is_exceeded);
 	pass(60, 0.009);
-	exceeded = b.parts.targets.table[1].governed.exceeded_ns;
-	ck_assert(!b.parts.governor.is_exceeded);
-	ck_assert_uint_eq(b.parts.targets.table[1].rate_hz, RATES_MIN_HZ);
+	exceeded = b.modules.targets.table[1].governed.exceeded_ns;
+	ck_assert(!b.modules.governor.is_exceeded);
+	ck_assert_uint_eq(b.modules.targets.table[1].rate_hz, RATES_MIN_HZ);
 	pass(20, 0.009);
-	ck_assert_uint_eq(b.parts.targets.table[1].governed.exceeded_ns, exceeded);
+	ck_assert_uint_eq(b.modules.targets.table[1].governed.exceeded_ns, exceeded);
 }
 
 /* A cost that a lower rate reduces does not count as exceeded. */
@@ -179,11 +179,11 @@ TEST(a_cost_that_a_lower_rate_saves_is_not_exceeded)
 {
 	profile(2);
 	for (unsigned int i = 0; i < 60; i++)
-		pass(1, 0.05 * b.parts.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_gt(b.parts.targets.table[0].rate_hz, RATES_MIN_HZ);
-	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
-	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns, 50 * NS_PER_SEC);
+		pass(1, 0.05 * b.modules.targets.table[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.modules.targets.table[0].rate_hz, FULL);
+	ck_assert_uint_gt(b.modules.targets.table[0].rate_hz, RATES_MIN_HZ);
+	ck_assert_uint_eq(b.modules.targets.table[0].governed.exceeded_ns, 0);
+	ck_assert_uint_ge(b.modules.targets.table[0].governed.lowered_ns, 50 * NS_PER_SEC);
 }
 
 /* Nor does the cost before the lowest rate was set. */
@@ -191,28 +191,28 @@ TEST(a_cost_that_the_lowest_rate_saves_is_not_exceeded)
 {
 	profile(1);
 	for (unsigned int i = 0; i < 60; i++)
-		pass(1, 0.08 * b.parts.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, RATES_MIN_HZ);
-	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
+		pass(1, 0.08 * b.modules.targets.table[0].rate_hz / FULL);
+	ck_assert_uint_eq(b.modules.targets.table[0].rate_hz, RATES_MIN_HZ);
+	ck_assert_uint_eq(b.modules.targets.table[0].governed.exceeded_ns, 0);
 }
 
 /* Nor does the cost of the first seconds, if the configured rate is low. */
 TEST(the_cost_of_a_start_is_not_exceeded)
 {
 	profile(1);
-	b.parts.targets.table[0].full_hz = RATES_MIN_HZ;
-	b.parts.targets.table[0].rate_hz = RATES_MIN_HZ;
+	b.modules.targets.table[0].full_hz = RATES_MIN_HZ;
+	b.modules.targets.table[0].rate_hz = RATES_MIN_HZ;
 	pass(2, 0.3);
 	pass(60, 0.005);
-	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
+	ck_assert_uint_eq(b.modules.targets.table[0].governed.exceeded_ns, 0);
 }
 
 /* A user who runs it by hand knows the option, and not the key of a service. */
 TEST(the_line_of_one_process_names_the_option)
 {
 	profile(1);
-	b.parts.state.options.config.cpu_budget = 5;
-	b.parts.state.options.n_pids = 1;
+	b.modules.state.options.config.cpu_budget = 5;
+	b.modules.state.options.n_pids = 1;
 	log_capture_begin();
 	pass(20, 10);
 	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: the process is sampled at only 11 Hz "
@@ -224,22 +224,22 @@ TEST(the_line_of_one_process_names_the_option)
 TEST(one_line_for_all_targets_is_logged_a_minute)
 {
 	profile(40);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	log_capture_begin();
 	for (unsigned int i = 0; i < 59; i++)
-		pass(1, 0.2 * b.parts.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
+		pass(1, 0.2 * b.modules.targets.table[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.modules.targets.table[0].rate_hz, FULL);
 	ck_assert_uint_eq(log_capture_end("budget 5 %: 40 of 40 processes are sampled at only "),
 			  1);
 	log_capture_begin();
 	pass(30, 0.001);
-	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, FULL);
+	ck_assert_uint_eq(b.modules.targets.table[0].rate_hz, FULL);
 	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: all processes are sampled at their full "
 					  "rates again\n"),
 			  1);
 	log_capture_begin();
 	pass(20, 0.3);
-	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
+	ck_assert_uint_lt(b.modules.targets.table[0].rate_hz, FULL);
 	ck_assert_uint_eq(log_capture_end("budget 5 %"), 0);
 	log_capture_begin();
 	pass(45, 0.3);
@@ -257,7 +257,7 @@ static unsigned int admitted(unsigned int n, uint64_t now_ns)
 
 	memset(instances, 0, sizeof(instances));
 	for (unsigned int i = 0; i < n; i++)
-		of += governor_admits(&b.parts.targets, &instances[i], now_ns);
+		of += governor_admits(&b.modules.targets, &instances[i], now_ns);
 	return of;
 }
 
@@ -273,14 +273,14 @@ TEST(new_processes_wait_while_the_budget_is_exceeded)
 	pass(1, 0.015);
 	ck_assert_uint_eq(admitted(8, now_ns), 8);
 	pass(20, 0.03);
-	ck_assert_uint_eq(b.parts.governor.admission.delayed, 0);
+	ck_assert_uint_eq(b.modules.governor.admission.delayed, 0);
 	ck_assert_uint_eq(admitted(8, now_ns), 1);
-	ck_assert_uint_eq(b.parts.governor.admission.delayed, 7);
+	ck_assert_uint_eq(b.modules.governor.admission.delayed, 7);
 	/* The same processes, which wait. */
-	ck_assert(!governor_admits(&b.parts.targets, &instances[7], now_ns));
-	ck_assert_uint_eq(b.parts.governor.admission.delayed, 7);
-	ck_assert(governor_admits(&b.parts.targets, &instances[7], now_ns + GOVERNOR_ADMIT_NS));
-	ck_assert(!governor_admits(&b.parts.targets, &instances[6], now_ns + GOVERNOR_ADMIT_NS));
+	ck_assert(!governor_admits(&b.modules.targets, &instances[7], now_ns));
+	ck_assert_uint_eq(b.modules.governor.admission.delayed, 7);
+	ck_assert(governor_admits(&b.modules.targets, &instances[7], now_ns + GOVERNOR_ADMIT_NS));
+	ck_assert(!governor_admits(&b.modules.targets, &instances[6], now_ns + GOVERNOR_ADMIT_NS));
 	pass(60, 0.009);
 	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_ADMIT_NS), 8);
 	ck_assert_uint_eq(log_capture_end("are attached later"), 1);
@@ -299,7 +299,7 @@ TEST(waiting_processes_are_logged_once_a_minute)
 TEST(without_a_budget_no_process_waits)
 {
 	profile(0);
-	b.parts.state.options.config.cpu_budget = 0;
+	b.modules.state.options.config.cpu_budget = 0;
 	pass(30, 0.5);
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
 }
@@ -309,7 +309,7 @@ TEST(the_time_of_an_unwind_process_is_charged_to_its_own_targets)
 	const double costs[] = {0.002, 0.1, 0.002}, busy[] = {1, 1, 1};
 
 	profile(3);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	unwind_for(30, costs, busy);
 	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
 	ck_assert_uint_eq(target_at(2)->rate_hz, FULL);
@@ -326,7 +326,7 @@ TEST(a_user_above_the_part_is_not_sampled)
 	struct governor_lowered lowered;
 
 	profile(9);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	costs[0] = 0.02;
 	busy[0] = 1;
 	for (size_t i = 1; i < 9; i++) {
@@ -347,7 +347,7 @@ TEST(a_user_above_the_part_is_not_sampled)
 		ck_assert_uint_eq(target_at(i)->governed.lowest_hz, FULL);
 		ck_assert_ptr_nonnull(instance_budget_text(&profiled[i]));
 	}
-	governor_lowered(&b.parts.targets, &lowered);
+	governor_lowered(&b.modules.targets, &lowered);
 	ck_assert_uint_eq(lowered.withheld, 8);
 	ck_assert_uint_eq(lowered.lowered, 0);
 	ck_assert_uint_eq(lowered.profiled, 9);
@@ -359,7 +359,7 @@ TEST(a_target_gets_a_rate_again_when_there_is_room)
 	double costs[8], busy[8];
 
 	profile(8);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	for (size_t i = 0; i < 8; i++) {
 		give_to_user(i, 1000 + (uint32_t)i);
 		costs[i] = 0.38;
@@ -389,7 +389,7 @@ TEST(a_target_whose_process_becomes_idle_gets_a_rate_again)
 
 	profile(2);
 	give_to_user(1, 1000);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	unwind_for(10, costs, busy);
 	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
 	unwind_for(30, costs, busy);
@@ -409,12 +409,12 @@ TEST(a_target_whose_usage_is_not_read_gets_no_rate)
 
 	profile(2);
 	give_to_user(1, 1000);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	unwind_for(10, costs, busy);
 	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
 	unwinds[0].child.governed_used_ns = unwinds[1].child.governed_used_ns = 0;
 	for (unsigned int i = 0; i < 40; i++)
-		governor_add_interval(&b.parts.targets, &none, NS_PER_SEC);
+		governor_add_interval(&b.modules.targets, &none, NS_PER_SEC);
 	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
 }
 
@@ -425,7 +425,7 @@ TEST(a_target_without_a_rate_is_detached_after_a_minute)
 	profile(2);
 	give_to_user(1, 1000);
 	profiled[1].n_recordings = 1;
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	for (unsigned int i = 0; target_at(1)->rate_hz > 0 && i < 60; i++)
 		unwind_for(1, costs, busy);
 	log_capture_begin();
@@ -450,11 +450,11 @@ TEST(without_a_budget_since_a_reload_rates_are_full_again)
 
 	profile(2);
 	give_to_user(1, 1000);
-	b.parts.state.options.config.cpu_budget = 5;
+	b.modules.state.options.config.cpu_budget = 5;
 	unwind_for(10, costs, busy);
 	ck_assert_uint_eq(target_at(0)->rate_hz, RATES_MIN_HZ);
 	ck_assert_uint_eq(target_at(1)->rate_hz, 0);
-	b.parts.state.options.config.cpu_budget = 0;
+	b.modules.state.options.config.cpu_budget = 0;
 	unwind_for(1, costs, busy);
 	ck_assert_uint_eq(target_at(0)->rate_hz, FULL);
 	ck_assert_uint_eq(target_at(1)->rate_hz, FULL);
@@ -469,26 +469,26 @@ TEST(a_user_above_the_part_gets_no_new_run)
 
 	profile(2);
 	give_to_user(1, 1000);
-	b.parts.state.options.config.cpu_budget = 5;
-	ck_assert(governor_admits_user(&b.parts.targets, &mine));
+	b.modules.state.options.config.cpu_budget = 5;
+	ck_assert(governor_admits_user(&b.modules.targets, &mine));
 	unwind_for(2, costs, busy);
 	ck_assert_uint_eq(target_at(1)->rate_hz, FULL);
-	ck_assert(!governor_admits_user(&b.parts.targets, &mine));
-	ck_assert(governor_admits_user(&b.parts.targets, &others));
+	ck_assert(!governor_admits_user(&b.modules.targets, &mine));
+	ck_assert(governor_admits_user(&b.modules.targets, &others));
 	/* Sections do not wait because of a user. */
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
 	target_at(1)->phase = RUN_CLOSED;
-	for (; !governor_admits_user(&b.parts.targets, &mine) && seconds < 60; seconds++)
+	for (; !governor_admits_user(&b.modules.targets, &mine) && seconds < 60; seconds++)
 		unwind_for(1, (const double[]){0.02, 0}, busy);
 	/* Those that have waited do not start all at a time. */
-	ck_assert(!governor_admits_user(&b.parts.targets, &mine));
+	ck_assert(!governor_admits_user(&b.modules.targets, &mine));
 	unwind_for(1, (const double[]){0.02, 0}, busy);
-	ck_assert(governor_admits_user(&b.parts.targets, &mine));
+	ck_assert(governor_admits_user(&b.modules.targets, &mine));
 	ck_assert_uint_ge(seconds, 5);
 	ck_assert_uint_le(seconds, 20);
 	/* Its average use becomes too low to matter. */
 	unwind_for(120, (const double[]){0.02, 0}, busy);
-	ck_assert_double_lt(b.parts.governor.users.list[0].use, 1e-4);
+	ck_assert_double_lt(b.modules.governor.users.list[0].use, 1e-4);
 }
 
 TEST(an_instance_is_for_a_user_as_long_as_no_operator_wants_it)

@@ -18,17 +18,17 @@ static void set_up(void)
 
 	build_broker(&b);
 	OK(ipc_pair(pair));
-	b.parts.children.capture.children = &b.parts.children;
-	b.parts.children.capture.type = &child_types[CHILD_CAPTURE];
-	b.parts.children.capture.fd = pair[0];
+	b.modules.children.capture.children = &b.modules.children;
+	b.modules.children.capture.type = &child_types[CHILD_CAPTURE];
+	b.modules.children.capture.fd = pair[0];
 	capture_fd = pair[1];
-	b.parts.targets.leak_check = &b.parts.leak_check;
+	b.modules.targets.leak_check = &b.modules.leak_check;
 }
 
 static void tear_down(void)
 {
-	held_execs_clear(&b.parts.targets);
-	close_fd(&b.parts.children.capture.fd);
+	held_execs_clear(&b.modules.targets);
+	close_fd(&b.modules.children.capture.fd);
 	close_fd(&capture_fd);
 }
 
@@ -41,39 +41,39 @@ static void check_decision(int32_t pid, enum exec_decision decision)
 	ck_assert_uint_eq(decided->h.type, MSG_EXEC_DECIDED);
 	ck_assert_int_eq(decided->pid, pid);
 	ck_assert_uint_eq(decided->decision, decision);
-	ck_assert_uint_eq(b.parts.targets.held_execs.n, 0);
+	ck_assert_uint_eq(b.modules.targets.held_execs.n, 0);
 }
 
 FIXTURE(set_up, tear_down)
 
 TEST(without_the_check_all_programs_go_on)
 {
-	b.parts.targets.leak_check = NULL;
-	held_execs_ask(&b.parts.targets, getpid());
+	b.modules.targets.leak_check = NULL;
+	held_execs_ask(&b.modules.targets, getpid());
 	check_decision(getpid(), EXEC_GOES_ON);
 }
 
 TEST(a_target_that_is_attached_all_the_same_goes_on)
 {
 	struct instance instance = {
-		.targets = &b.parts.targets,
+		.targets = &b.modules.targets,
 		.pid = getpid(),
 		.config.leak_check = LEAK_CHECK_ATTACH,
 	};
 	struct instance *list[] = {&instance};
 
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
-	held_execs_ask(&b.parts.targets, getpid());
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
+	held_execs_ask(&b.modules.targets, getpid());
 	check_decision(getpid(), EXEC_GOES_ON);
-	b.parts.targets.n_instances = 0;
+	b.modules.targets.n_instances = 0;
 }
 
 /* Nothing can be asked about a process that no process traces: capture does not hold it any more.
  */
 TEST(a_process_that_is_not_held_is_left)
 {
-	held_execs_ask(&b.parts.targets, getpid());
+	held_execs_ask(&b.modules.targets, getpid());
 	check_decision(getpid(), EXEC_LEFT);
 }
 
@@ -84,6 +84,6 @@ TEST(a_process_that_has_ended_is_left)
 	if (pid == 0)
 		_exit(0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	held_execs_ask(&b.parts.targets, pid);
+	held_execs_ask(&b.modules.targets, pid);
 	check_decision(pid, EXEC_LEFT);
 }

@@ -49,9 +49,9 @@ static uint64_t wall(void)
 static void set_up(void)
 {
 	build_broker(&b);
-	b.parts.state.clocks = (struct state_clocks){mono, boot, wall};
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
+	b.modules.state.clocks = (struct state_clocks){mono, boot, wall};
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
 	mono_ns = slept_ns = 1000 * NS_PER_SEC;
 	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
 	instance = (struct instance){
@@ -65,7 +65,7 @@ static void set_up(void)
 
 static bool run_continues(void)
 {
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	return instance.run->phase == RUN_PROFILED;
 }
 
@@ -111,29 +111,31 @@ static void set_up_many(void)
 
 	build_broker(&b);
 	memset(sections, 0, sizeof(sections));
-	b.parts.state.timer_hz = 101;
-	b.parts.targets.instances = many;
-	b.parts.targets.n_instances = MANY;
-	ship = (struct ship){.child = {.children = &b.parts.children, .fd = -1}, .is_first = true};
-	b.parts.children.ships[0] = &ship;
-	b.parts.children.n_ships = 1;
-	unwind = (struct unwind){.child = {.children = &b.parts.children, .fd = -1}, .link_fd = -1};
+	b.modules.state.timer_hz = 101;
+	b.modules.targets.instances = many;
+	b.modules.targets.n_instances = MANY;
+	ship = (struct ship){.child = {.children = &b.modules.children, .fd = -1},
+			     .is_first = true};
+	b.modules.children.ships[0] = &ship;
+	b.modules.children.n_ships = 1;
+	unwind = (struct unwind){.child = {.children = &b.modules.children, .fd = -1},
+				 .link_fd = -1};
 	OK(owner_read(getpid(), &own));
 	unwind.key = owner_key(&own);
-	b.parts.children.unwinds[0] = &unwind;
-	b.parts.children.n_unwinds = 1;
+	b.modules.children.unwinds[0] = &unwind;
+	b.modules.children.n_unwinds = 1;
 	memcpy(sections[0].name, "a", sizeof("a"));
 	memcpy(sections[1].name, "b", sizeof("b"));
 	sections[0].autostart = sections[1].autostart = true;
 	sections[0].session_sample_rate = sections[1].session_sample_rate = 1;
 	sections[0].rate_hz = sections[1].rate_hz = 101;
-	b.parts.state.options.config.sections = sections;
-	b.parts.state.options.config.n_sections = 2;
+	b.modules.state.options.config.sections = sections;
+	b.modules.state.options.config.n_sections = 2;
 	for (size_t k = 0; k < MANY; k++) {
 		struct instance *i = calloc(1, sizeof(*i));
 
 		ck_assert_ptr_nonnull(i);
-		i->targets = &b.parts.targets;
+		i->targets = &b.modules.targets;
 		i->pid = getpid();
 		OK(owner_read(getpid(), &i->owner));
 		i->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -145,19 +147,19 @@ static void set_up_many(void)
 
 static void turn(void)
 {
-	instances_check(&b.parts.targets);
-	targets_sweep(&b.parts.targets);
-	instances_sweep(&b.parts.targets);
+	instances_check(&b.modules.targets);
+	targets_sweep(&b.modules.targets);
+	instances_sweep(&b.modules.targets);
 }
 
 static void tear_down_many(void)
 {
-	for (size_t k = 0; k < b.parts.targets.n_instances; k++) {
+	for (size_t k = 0; k < b.modules.targets.n_instances; k++) {
 		many[k]->life = INSTANCE_ENDED;
 		many[k]->run = NULL;
 	}
 	turn();
-	ck_assert_uint_eq(b.parts.targets.n_instances, 0);
+	ck_assert_uint_eq(b.modules.targets.n_instances, 0);
 }
 
 FIXTURE(set_up_many, tear_down_many)
@@ -169,7 +171,7 @@ TEST(many_instances_end_in_the_turn_in_which_a_run_starts)
 		many[k]->life = INSTANCE_ENDED;
 	many[MANY - 1]->is_started = true;
 	turn();
-	ck_assert_uint_eq(b.parts.targets.n_instances, 1);
+	ck_assert_uint_eq(b.modules.targets.n_instances, 1);
 	ck_assert_ptr_nonnull(many[0]->run);
 }
 
@@ -178,29 +180,29 @@ TEST(a_4097th_process_is_told_once)
 {
 	struct process p = {.pid = 7, .pidfd = -1};
 
-	b.parts.targets.n_instances = INSTANCES_MAX;
+	b.modules.targets.n_instances = INSTANCES_MAX;
 	log_capture_begin();
-	ck_assert_int_eq(instance_add(&b.parts.targets, &p, 0), -ENOSPC);
-	ck_assert_int_eq(instance_add(&b.parts.targets, &p, 0), -ENOSPC);
+	ck_assert_int_eq(instance_add(&b.modules.targets, &p, 0), -ENOSPC);
+	ck_assert_int_eq(instance_add(&b.modules.targets, &p, 0), -ENOSPC);
 	ck_assert_uint_eq(log_capture_end("more than 4096 processes match sections: process 7 "),
 			  1);
-	b.parts.targets.n_instances = MANY;
+	b.modules.targets.n_instances = MANY;
 }
 
 TEST(a_257th_run_waits_for_a_place)
 {
-	struct run *table = b.parts.targets.table;
+	struct run *table = b.modules.targets.table;
 
 	for (uint32_t k = 0; k < HEARTBEAT_SLOTS; k++)
 		table[k] = (struct run){.id = k + 1, .instance = many[MANY - 1]};
 	many[0]->is_started = many[1]->is_started = true;
 	log_capture_begin();
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert_uint_eq(log_capture_end("256 processes are profiled, the maximum: process "), 1);
 	ck_assert(many[0]->obstacle == INSTANCE_LIMIT_REACHED);
 	ck_assert(many[1]->obstacle == INSTANCE_LIMIT_REACHED);
 	memset(&table[255], 0, sizeof(table[255]));
-	instances_check(&b.parts.targets);
+	instances_check(&b.modules.targets);
 	ck_assert_ptr_nonnull(many[0]->run);
 	memset(table, 0, 255 * sizeof(*table));
 }
@@ -234,11 +236,11 @@ TEST(an_instance_whose_section_changes_and_is_removed_is_freed)
 	turn();
 	ck_assert_int_eq(run->phase, RUN_STOPPING);
 	instance_becomes(many[0], INSTANCE_REMOVED);
-	b.parts.state.options.config.sections = NULL;
-	b.parts.state.options.config.n_sections = 0;
+	b.modules.state.options.config.sections = NULL;
+	b.modules.state.options.config.n_sections = 0;
 	end_run(run);
 	turn();
-	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
+	ck_assert_uint_eq(b.modules.targets.n_instances, MANY - 1);
 }
 
 /* An instance does not store the index of its section. */
@@ -266,7 +268,7 @@ TEST(an_instance_whose_section_is_gone_after_the_run_is_freed)
 	memcpy(sections[0].name, "c", sizeof("c"));
 	end_run(run);
 	turn();
-	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
+	ck_assert_uint_eq(b.modules.targets.n_instances, MANY - 1);
 }
 
 /* The server of the old DSN takes nothing; the server of the new one does. */
@@ -400,7 +402,7 @@ TEST(a_process_whose_rights_change_waits)
 
 	i->is_started = true;
 	i->owner_has_changed = true;
-	i->owner_run_ns = b.parts.state.clocks.mono() - OWNER_RUN_NS / 2;
+	i->owner_run_ns = b.modules.state.clocks.mono() - OWNER_RUN_NS / 2;
 	turn();
 	ck_assert_ptr_null(i->run);
 	ck_assert_int_eq(lifecycle_state(i), PROTOCOL_WAITING);
@@ -422,7 +424,7 @@ TEST(a_section_has_at_most_max_instances_runs)
 	}
 	memcpy(many[MANY - 1]->config.name, "b", sizeof("b"));
 	turn();
-	ck_assert_uint_eq(targets_count_runs(&b.parts.targets), 4);
+	ck_assert_uint_eq(targets_count_runs(&b.modules.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_LIMIT_REACHED);
 	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_WAITING);
 	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(many[3]), "max_instances"));
@@ -436,7 +438,7 @@ TEST(a_section_has_at_most_max_instances_runs)
 	end_run(many[0]->run);
 	many[0]->is_started = false;
 	turn();
-	ck_assert_uint_eq(targets_count_runs(&b.parts.targets), 4);
+	ck_assert_uint_eq(targets_count_runs(&b.modules.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_NO_OBSTACLE);
 }
 
@@ -445,7 +447,7 @@ TEST(a_released_process_has_no_run_until_its_time_is_over)
 {
 	struct run *run = profile_first();
 
-	b.parts.state.clocks.mono = mono;
+	b.modules.state.clocks.mono = mono;
 	mono_ns = 1000 * NS_PER_SEC;
 	run->opened_ns = mono_ns;
 	instance_release(many[0], 30 * NS_PER_SEC);
@@ -492,7 +494,7 @@ TEST(a_release_lasts_while_another_process_traces_a_thread)
 	OK(pthread_create(&thread, NULL, be_traced, &tracer));
 	while (__atomic_load_n(&tracer, __ATOMIC_SEQ_CST) == 0)
 		(void)poll(NULL, 0, 1);
-	b.parts.state.clocks.mono = mono;
+	b.modules.state.clocks.mono = mono;
 	mono_ns = 1000 * NS_PER_SEC;
 	many[0]->is_started = true;
 	instance_release(many[0], NS_PER_SEC);
@@ -512,7 +514,7 @@ TEST(a_release_lasts_while_another_process_traces_a_thread)
 /* The transaction of such a span refers to no profile. */
 TEST(a_root_span_that_ended_during_a_release_starts_no_run)
 {
-	b.parts.state.clocks.mono = mono;
+	b.modules.state.clocks.mono = mono;
 	mono_ns = 1000 * NS_PER_SEC;
 	many[0]->config.lifecycle = many[1]->config.lifecycle = LIFECYCLE_TRACE;
 	for (size_t k = 0; k < 2; k++) {
@@ -539,7 +541,7 @@ TEST(an_attached_process_that_is_detached_is_an_instance_until_its_run_is_over)
 	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
 	end_run(run);
 	turn();
-	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
+	ck_assert_uint_eq(b.modules.targets.n_instances, MANY - 1);
 }
 
 /* For example a minute after its rate was 0 for a minute. */
@@ -550,7 +552,7 @@ TEST(a_run_that_was_over_the_budget_starts_again)
 	many[0]->origin = INSTANCE_ATTACHED;
 	many[0]->asker.is_set = true;
 	instance_wait_for_budget(many[0]);
-	attach_stop(&b.parts.targets, run);
+	attach_stop(&b.modules.targets, run);
 	end_run(run);
 	turn();
 	ck_assert_ptr_null(many[0]->run);
@@ -565,17 +567,17 @@ TEST(a_run_that_was_over_the_budget_starts_again)
 
 TEST(a_run_for_a_user_above_the_part_waits)
 {
-	b.parts.state.options.config.cpu_budget = 5;
-	b.parts.governor.users.list[0] = (struct governor_user){.use = 0.2};
-	b.parts.governor.users.n = 1;
-	b.parts.governor.users.part = 0.1;
+	b.modules.state.options.config.cpu_budget = 5;
+	b.modules.governor.users.list[0] = (struct governor_user){.use = 0.2};
+	b.modules.governor.users.n = 1;
+	b.modules.governor.users.part = 0.1;
 	many[0]->origin = INSTANCE_ATTACHED;
 	many[0]->asker.is_set = true;
 	many[0]->is_started = true;
 	turn();
 	ck_assert_ptr_null(many[0]->run);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_OVER_BUDGET);
-	b.parts.governor.users.list[0].use = 0.1;
+	b.modules.governor.users.list[0].use = 0.1;
 	turn();
 	ck_assert_ptr_nonnull(many[0]->run);
 }

@@ -26,11 +26,11 @@ static void set_up(void)
 {
 	owned_start(&process, take);
 	build_broker(&b);
-	OK(loop_new(&b.parts.state.loop));
-	OK(files_new(b.parts.state.loop, &b.parts.files));
-	quarantine_init(&b.parts.quarantine);
-	leak_check_init(&b.parts.leak_check, b.parts.files, &b.parts.quarantine);
-	b.parts.targets.leak_check = &b.parts.leak_check;
+	OK(loop_new(&b.modules.state.loop));
+	OK(files_new(b.modules.state.loop, &b.modules.files));
+	quarantine_init(&b.modules.quarantine);
+	leak_check_init(&b.modules.leak_check, b.modules.files, &b.modules.quarantine);
+	b.modules.targets.leak_check = &b.modules.leak_check;
 	unwind_fd = build_unwind(&b, &u);
 	OK(fcntl(unwind_fd, F_SETFL, O_NONBLOCK));
 	i = (struct instance){.pid = process.pid};
@@ -41,9 +41,9 @@ static void set_up(void)
 static void tear_down(void)
 {
 	leaks_forget(i.run);
-	files_free(b.parts.files);
-	quarantine_clear(&b.parts.quarantine);
-	loop_free(b.parts.state.loop);
+	files_free(b.modules.files);
+	quarantine_clear(&b.modules.quarantine);
+	loop_free(b.modules.state.loop);
 	close_fd(&unwind_fd);
 	close_fd(&u.child.fd);
 	close_fd(&i.pidfd);
@@ -63,7 +63,7 @@ static void answer_look(enum file_leaks leaks)
 	ipc_close_fds(&m);
 	memcpy(&look, m.bytes, sizeof(look));
 	seen.id = look.id;
-	OK(leak_check_seen(&b.parts.leak_check, &u, &seen));
+	OK(leak_check_seen(&b.modules.leak_check, &u, &seen));
 }
 
 /* Returns the verdict. Each file that is looked at has what leaks says. */
@@ -71,10 +71,10 @@ static enum leaks_verdict await(enum file_leaks leaks)
 {
 	enum leaks_verdict verdict;
 
-	while ((verdict = leaks_check(&b.parts.targets, i.run)) == LEAKS_WAIT) {
-		leak_check_turn(&b.parts.leak_check);
-		files_check(b.parts.files);
-		OK(loop_run_once(b.parts.state.loop, 10));
+	while ((verdict = leaks_check(&b.modules.targets, i.run)) == LEAKS_WAIT) {
+		leak_check_turn(&b.modules.leak_check);
+		files_check(b.modules.files);
+		OK(loop_run_once(b.modules.state.loop, 10));
 		answer_look(leaks);
 	}
 	return verdict;
@@ -105,7 +105,7 @@ TEST(a_process_is_attached_or_left_by_its_files)
 /* The helper answers nothing about another program than the one of the question. */
 TEST(after_an_exec_the_new_program_is_asked_about)
 {
-	ck_assert_int_eq(leaks_check(&b.parts.targets, i.run), LEAKS_WAIT);
+	ck_assert_int_eq(leaks_check(&b.modules.targets, i.run), LEAKS_WAIT);
 	execute();
 	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
 	ck_assert_uint_eq(i.run->leak_questions, 2);

@@ -51,10 +51,10 @@ static void set_up(void)
 {
 	owned_start(&process, take);
 	build_broker(&b);
-	b.parts.state.clocks.mono = mono;
-	b.parts.targets.instances = list;
-	b.parts.targets.n_instances = 1;
-	b.parts.targets.events.owner_changed = on_owner_changed;
+	b.modules.state.clocks.mono = mono;
+	b.modules.targets.instances = list;
+	b.modules.targets.n_instances = 1;
+	b.modules.targets.events.owner_changed = on_owner_changed;
 	mono_ns = 1000 * NS_PER_SEC;
 	told = NULL;
 	i = (struct instance){.pid = process.pid, .is_sampled = true, .is_started = true};
@@ -70,17 +70,17 @@ static void tear_down(void)
 
 static int check(void)
 {
-	return owners_check(&b.parts.targets, i.run);
+	return owners_check(&b.modules.targets, i.run);
 }
 
 /* Ends the run, and begins the next one if it may. Returns what owners_begin() returns. */
 static int begin_again(void)
 {
-	int r = owners_begin(&b.parts.targets, &i);
+	int r = owners_begin(&b.modules.targets, &i);
 
 	if (i.run != NULL)
 		i.run->is_retired = true;
-	targets_sweep(&b.parts.targets);
+	targets_sweep(&b.modules.targets);
 	i.run = NULL;
 	if (r == 0)
 		(void)build_run(&b, &i, NULL);
@@ -92,7 +92,7 @@ FIXTURE(set_up, tear_down)
 TEST(a_run_goes_on_while_the_key_is_the_same)
 {
 	OK(check());
-	owners_check_all(&b.parts.targets);
+	owners_check_all(&b.modules.targets);
 	ck_assert(run_is_open(i.run));
 	ck_assert_ptr_null(told);
 }
@@ -115,7 +115,7 @@ static const char steps[] = "eu";
 TESTS(the_look_of_each_second_sees_a_change, getuid() == 0 ? sizeof(steps) - 1 : 0)
 {
 	owned_go(&process, steps[_i]);
-	owners_check_all(&b.parts.targets);
+	owners_check_all(&b.modules.targets);
 	ck_assert(!run_is_open(i.run));
 }
 
@@ -170,7 +170,7 @@ TEST_IF(sampling_that_has_ended_is_no_time_without_a_run, getuid() == 0)
 {
 	owned_go(&process, 'u');
 	ck_assert_int_eq(check(), -EACCES);
-	b.parts.state.ended_ns = mono_ns + NS_PER_SEC;
+	b.modules.state.ended_ns = mono_ns + NS_PER_SEC;
 	mono_ns += 50 * NS_PER_SEC;
 	ck_assert_uint_eq(unsampled_s(), 1);
 }
@@ -183,7 +183,7 @@ TEST(a_shortage_is_no_change)
 
 	full_but(&full, 0);
 	checked = check();
-	begun = owners_begin(&b.parts.targets, &i);
+	begun = owners_begin(&b.modules.targets, &i);
 	full_end(&full);
 	ck_assert_int_eq(checked, -EMFILE);
 	ck_assert_int_eq(begun, -EMFILE);
@@ -204,7 +204,7 @@ TEST_IF(a_mixed_process_has_one_run, getuid() == 0)
 		owned_go(&process, 'e');
 		OK(check());
 	}
-	owners_check_all(&b.parts.targets);
+	owners_check_all(&b.modules.targets);
 	ck_assert(run_is_open(i.run));
 }
 

@@ -40,8 +40,8 @@ static uint64_t wall(void)
 static void set_up(void)
 {
 	build_broker(&b);
-	b.parts.state.clocks = (struct state_clocks){mono, boot, wall};
-	instance = (struct instance){.targets = &b.parts.targets, .pid = 1, .pidfd = -1};
+	b.modules.state.clocks = (struct state_clocks){mono, boot, wall};
+	instance = (struct instance){.targets = &b.modules.targets, .pid = 1, .pidfd = -1};
 	mono_ns = 1000 * NS_PER_SEC;
 	slept_ns = HOUR_NS;
 	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
@@ -50,7 +50,7 @@ static void set_up(void)
 
 static struct run *open_one(void)
 {
-	OK(targets_open_run(&b.parts.targets, &instance, 0, false));
+	OK(targets_open_run(&b.modules.targets, &instance, 0, false));
 	return instance.run;
 }
 
@@ -89,13 +89,13 @@ TEST(the_times_disagree_after_a_sleep)
 {
 	struct run *run = open_one();
 
-	ck_assert(run_clocks_agree(&b.parts.state, run));
+	ck_assert(run_clocks_agree(&b.modules.state, run));
 	pass(HOUR_NS);
-	ck_assert(run_clocks_agree(&b.parts.state, run));
+	ck_assert(run_clocks_agree(&b.modules.state, run));
 	/* As if the sleep had not changed the clock. */
 	slept_ns += 2 * NS_PER_SEC;
-	ck_assert(!run_clocks_agree(&b.parts.state, run));
-	ck_assert(run_clocks_agree(&b.parts.state, open_one()));
+	ck_assert(!run_clocks_agree(&b.modules.state, run));
+	ck_assert(run_clocks_agree(&b.modules.state, open_one()));
 }
 
 /*
@@ -109,10 +109,10 @@ TEST(the_times_agree_on_a_busy_machine)
 	passes_ns = 10 * NS_PER_SEC;
 	run = open_one();
 	passes_ns = 0;
-	ck_assert(run_clocks_agree(&b.parts.state, run));
+	ck_assert(run_clocks_agree(&b.modules.state, run));
 	run = open_one();
 	passes_ns = 60 * NS_PER_SEC;
-	ck_assert(run_clocks_agree(&b.parts.state, run));
+	ck_assert(run_clocks_agree(&b.modules.state, run));
 }
 
 TEST(the_times_disagree_after_the_clock_was_set)
@@ -125,12 +125,12 @@ TEST(the_times_disagree_after_the_clock_was_set)
 
 		pass(59 * NS_PER_SEC);
 		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
-		ck_assert(run_clocks_agree(&b.parts.state, run));
+		ck_assert(run_clocks_agree(&b.modules.state, run));
 		pass(NS_PER_SEC);
-		ck_assert_int_eq(run_clocks_agree(&b.parts.state, run), holds);
+		ck_assert_int_eq(run_clocks_agree(&b.modules.state, run), holds);
 		run = open_one();
 		pass(HOUR_NS);
-		ck_assert(run_clocks_agree(&b.parts.state, run));
+		ck_assert(run_clocks_agree(&b.modules.state, run));
 	}
 }
 

@@ -28,8 +28,8 @@ static void set_up(void)
 	targets[0] = (struct section_config){.name = "one", .exe = "/nowhere/x"};
 	targets[1] = (struct section_config){.name = "two", .comm = "x", .min_age_s = 10};
 	build_broker(&b);
-	b.parts.targets.instances = instances;
-	instance = (struct instance){.targets = &b.parts.targets, .config = targets[0]};
+	b.modules.targets.instances = instances;
+	instance = (struct instance){.targets = &b.modules.targets, .config = targets[0]};
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
 	sections_init(&s, files);
@@ -59,12 +59,12 @@ TEST(one_line_is_logged_after_a_minute_without_a_process)
 	const uint64_t due = NS_PER_SEC + SECTIONS_WARN_NS;
 
 	log_capture_begin();
-	sections_check(&s, &b.parts.targets, due - 1);
+	sections_check(&s, &b.modules.targets, due - 1);
 	answer();
 	ck_assert_uint_eq(log_capture_end("[target"), 0);
 	log_capture_begin();
-	sections_check(&s, &b.parts.targets, due);
-	sections_check(&s, &b.parts.targets, due + NS_PER_SEC);
+	sections_check(&s, &b.modules.targets, due);
+	sections_check(&s, &b.modules.targets, due + NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(log_capture_end("[target \"one\"] has matched no process since "
 					  "the configuration was read: exe = /nowhere/x: "
@@ -72,11 +72,11 @@ TEST(one_line_is_logged_after_a_minute_without_a_process)
 			  1);
 	/* Its processes match when they are 10 s old. */
 	log_capture_begin();
-	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC - 1);
+	sections_check(&s, &b.modules.targets, due + 10 * NS_PER_SEC - 1);
 	ck_assert_uint_eq(log_capture_end("[target"), 0);
 	log_capture_begin();
-	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC);
-	sections_check(&s, &b.parts.targets, due + 90 * NS_PER_SEC);
+	sections_check(&s, &b.modules.targets, due + 10 * NS_PER_SEC);
+	sections_check(&s, &b.modules.targets, due + 90 * NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(log_capture_end("[target \"two\"] has matched no process since "
 					  "the configuration was read (sentry-profctl doctor PID "),
@@ -85,18 +85,18 @@ TEST(one_line_is_logged_after_a_minute_without_a_process)
 
 TEST(no_line_is_logged_after_a_match)
 {
-	b.parts.targets.n_instances = 1;
-	sections_check(&s, &b.parts.targets, 2 * NS_PER_SEC);
+	b.modules.targets.n_instances = 1;
+	sections_check(&s, &b.modules.targets, 2 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 1);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 0);
 	ck_assert_uint_eq(s.v[1].instances, 0);
 	ck_assert_uint_eq(s.v[1].empty_since_ns, NS_PER_SEC);
 	instance.life = INSTANCE_ENDED;
-	sections_check(&s, &b.parts.targets, 5 * NS_PER_SEC);
+	sections_check(&s, &b.modules.targets, 5 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 0);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 5 * NS_PER_SEC);
 	log_capture_begin();
-	sections_check(&s, &b.parts.targets, 65 * NS_PER_SEC);
+	sections_check(&s, &b.modules.targets, 65 * NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(log_capture_end("\"one\""), 0);
 }
@@ -108,21 +108,21 @@ TEST(totals_outlive_a_process_and_a_reload)
 	struct run_totals f;
 
 	instance.delivery.chunks.sent = 3;
-	b.parts.targets.n_instances = 1;
-	sections_totals(&s.v[0], &b.parts.targets, &f);
+	b.modules.targets.n_instances = 1;
+	sections_totals(&s.v[0], &b.modules.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 	sections_instance_gone(&s, &instance);
-	b.parts.targets.n_instances = 0;
+	b.modules.targets.n_instances = 0;
 	targets[0] = targets[1];
 	targets[1] = first;
 	ck_assert_int_eq(sections_configure(&s, &config, 9 * NS_PER_SEC), 0);
-	sections_totals(&s.v[1], &b.parts.targets, &f);
+	sections_totals(&s.v[1], &b.modules.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
-	sections_totals(&s.v[0], &b.parts.targets, &f);
+	sections_totals(&s.v[0], &b.modules.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 0);
 	/* Attached by a user: it belongs to no section. */
 	instance.origin = INSTANCE_ATTACHED;
 	sections_instance_gone(&s, &instance);
-	sections_totals(&s.v[1], &b.parts.targets, &f);
+	sections_totals(&s.v[1], &b.modules.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 }

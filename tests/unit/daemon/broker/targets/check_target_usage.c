@@ -58,7 +58,7 @@ static uint64_t reported_bytes(void)
 	struct ipc_message m;
 
 	instance.run->usage.time_ns = 1;
-	target_usage_check(&b.parts.targets);
+	target_usage_check(&b.modules.targets);
 	if (!unwind.usage_unanswered)
 		return 0;
 	unwind.usage_unanswered = false;
@@ -91,7 +91,7 @@ TEST(usage_is_read_from_a_file_that_stays_open)
 		ck_assert_uint_eq(anonymous_bytes, 47 * page);
 	}
 	attach_retire(run);
-	targets_sweep(&b.parts.targets);
+	targets_sweep(&b.modules.targets);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 }
 

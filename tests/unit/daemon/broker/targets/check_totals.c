@@ -13,9 +13,9 @@ static struct capture_counters *page;
 static void set_up(void)
 {
 	build_broker(&b);
-	b.parts.state.period_ns = 10 * NS_PER_MS;
+	b.modules.state.period_ns = 10 * NS_PER_MS;
 	heartbeat = (struct heartbeat){.beat.time_ns = 5 * NS_PER_SEC};
-	b.parts.children.heartbeat = &heartbeat;
+	b.modules.children.heartbeat = &heartbeat;
 	instance = (struct instance){.pid = 1};
 	run = build_run(&b, &instance, NULL);
 	run->was_attached = run->in_capture = true;
@@ -37,10 +37,10 @@ TEST(counters_of_all_capture_processes_are_added)
 {
 	struct run_totals totals;
 
-	totals_capture_died(&b.parts.targets, 0);
+	totals_capture_died(&b.modules.targets, 0);
 	start_capture(2);
 	page->captured = 5;
-	totals_of_run(&b.parts.targets, run, &totals);
+	totals_of_run(&b.modules.targets, run, &totals);
 	ck_assert_uint_eq(totals.capture.captured, 25);
 	ck_assert_uint_eq(totals.capture.ticks, 10);
 }
@@ -71,41 +71,41 @@ TEST(counters_that_do_not_add_up_are_dropped)
 		*nonsense[n] = n == 0 ? 21 : UINT64_MAX - 5;
 		page->repeated = n == 0 ? 0 : 10;
 		run->capture_died_ns = 0;
-		totals_capture_died(&b.parts.targets, 0);
-		totals_of_run(&b.parts.targets, run, &totals);
+		totals_capture_died(&b.modules.targets, 0);
+		totals_of_run(&b.modules.targets, run, &totals);
 		ck_assert_uint_eq(totals.capture.expected, 0);
 		ck_assert_uint_eq(totals.capture.captured + totals.capture.filled, 0);
-		ck_assert_uint_eq(totals_threads(&b.parts.targets, run), 0);
+		ck_assert_uint_eq(totals_threads(&b.modules.targets, run), 0);
 	}
 }
 
 /* Not the sum over the capture processes. */
 TEST(threads_are_those_that_the_present_capture_knows)
 {
-	ck_assert_uint_eq(totals_threads(&b.parts.targets, run), 2);
-	totals_capture_died(&b.parts.targets, 0);
-	ck_assert_uint_eq(totals_threads(&b.parts.targets, run), 2);
+	ck_assert_uint_eq(totals_threads(&b.modules.targets, run), 2);
+	totals_capture_died(&b.modules.targets, 0);
+	ck_assert_uint_eq(totals_threads(&b.modules.targets, run), 2);
 	start_capture(3);
-	ck_assert_uint_eq(totals_threads(&b.parts.targets, run), 3);
-	totals_capture_died(&b.parts.targets, 0);
+	ck_assert_uint_eq(totals_threads(&b.modules.targets, run), 3);
+	totals_capture_died(&b.modules.targets, 0);
 	start_capture(1);
-	ck_assert_uint_eq(totals_threads(&b.parts.targets, run), 1);
+	ck_assert_uint_eq(totals_threads(&b.modules.targets, run), 1);
 }
 
 TEST(a_target_that_was_never_attached_has_no_threads)
 {
 	run->was_attached = false;
-	ck_assert_uint_eq(totals_threads(&b.parts.targets, run), 0);
+	ck_assert_uint_eq(totals_threads(&b.modules.targets, run), 0);
 }
 
 TEST(ticks_without_a_capture_are_missed)
 {
 	struct run_totals totals;
 
-	totals_capture_died(&b.parts.targets, 0);
+	totals_capture_died(&b.modules.targets, 0);
 	ck_assert_uint_eq(run->capture_died_ns, 5 * NS_PER_SEC);
-	totals_count_missed(&b.parts.targets, run, 6 * NS_PER_SEC);
-	totals_of_run(&b.parts.targets, run, &totals);
+	totals_count_missed(&b.modules.targets, run, 6 * NS_PER_SEC);
+	totals_of_run(&b.modules.targets, run, &totals);
 	ck_assert_uint_eq(totals.missed_no_capture, 100 * 2);
 	ck_assert_uint_eq(totals.capture.expected, 20 + 100 * 2);
 	ck_assert_uint_eq(totals.capture.ticks, 10 + 100);

@@ -1,10 +1,10 @@
 /*
- * The parts of the broker in one struct, for report/ and control/, which use all of them. The
- * other parts use only those below them, by pointers of their own (wiring.h). From the lowest to
+ * The modules of the broker in one struct, for report/ and control/, which use all of them. The
+ * others use only those below them, by pointers of their own (wiring.h). From the lowest to
  * the highest: state, files, children, delivery, targets, discovery.
  */
-#ifndef DAEMON_BROKER_REPORT_PARTS_H
-#define DAEMON_BROKER_REPORT_PARTS_H
+#ifndef DAEMON_BROKER_REPORT_MODULES_H
+#define DAEMON_BROKER_REPORT_MODULES_H
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/leak_check.h"
@@ -16,7 +16,7 @@
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/targets.h"
 
-struct parts {
+struct modules {
 	struct state state;
 	struct files *files;
 	struct quarantine quarantine;
