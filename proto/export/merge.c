@@ -97,7 +97,7 @@ static int find_process(struct merge *m, const struct import_chunk *c, uint32_t 
 
 	if (r == 0)
 		r = intern(m, json_string_value(json_object_get(c->payload, "release")), &release);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	key = mix(mix((uintptr_t)id, (uintptr_t)release), m->side);
 	for (; table_get(&m->by_process, key, ret); key++) {
