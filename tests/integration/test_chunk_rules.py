@@ -92,6 +92,7 @@ def as_sent(envelope):
     for sample in e.samples:
         sample.pop('state', None)
     e.chunk.pop('ready_known')
+    e.chunk.pop('symbols')
     return e
 
 
@@ -242,6 +243,7 @@ FAULTS_SENT = [
     (put([*IMAGE, 'code_id'], '00'), 'unknown field code_id'),
     (put([*SAMPLE, 'state'], 'waiting'), 'unknown field state'),
     (put(['ready_known'], True), 'unknown field ready_known'),
+    (put(['symbols'], 'names'), 'unknown field symbols'),
 ]
 
 

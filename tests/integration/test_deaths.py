@@ -60,7 +60,7 @@ def test_child_that_never_works(box):
               f'sentry-profd: warning: sentry-profd-{child} was ended by '
               'signal 9: starting it again\n'
               f'sentry-profd: {ended}, 8 times in a row: it is started again '
-              f'every 5 s, and {lost} until it keeps running\n' + (
+              f'every 5 s, and {lost} until it keeps running; its messages above say why\n' + (
                   '' if child == 'capture' else ALL_IS_LOST),
               f'{child}: {profd.stderr}')
 
