@@ -49,7 +49,7 @@ static enum seize_end fail_with(struct traced_process *t, enum seize_end end, in
 	return end;
 }
 
-/* Seizes a thread, unless capture traces it already. */
+/* Seizes a thread, unless capture traces it already, or traces no thread. */
 static enum seize_end seize(struct traced_process *t, uint32_t tid)
 {
 	struct status_state state;
@@ -66,6 +66,8 @@ static enum seize_end seize(struct traced_process *t, uint32_t tid)
 		}
 		if (status_is_dead(&state))
 			return SEIZE_LEFT_OUT;
+		if (t->capture->options.perf != NULL)
+			return status_is_worker(tid) == PROC_YES ? SEIZE_LEFT_OUT : SEIZE_DONE;
 		/* The kernel has attached it already: PTRACE_O_TRACECLONE. */
 		if (state.tracer == (uint32_t)gettid())
 			return SEIZE_DONE;
@@ -113,6 +115,8 @@ static enum seize_end attach(struct traced_process *t, uint32_t tid)
 		return SEIZE_GONE;
 	if (r < 0)
 		return fail_with(t, SEIZE_LACK, r);
+	if (t->capture->options.perf != NULL)
+		return SEIZE_DONE;
 	stop_note_seized(tracees_find(t->capture, tid));
 	/* A thread of a forked child may have the ptrace options of its parent. */
 	tracees_find(t->capture, tid)->options_due = t->capture->options.born != NULL;
@@ -246,7 +250,8 @@ int attach_scan(struct traced_process *t)
 	bool dying = false, lacks = false;
 	int error = 0;
 
-	seize_begin(&alarm);
+	if (t->capture->options.perf == NULL)
+		seize_begin(&alarm);
 	/*
 	 * A thread that is not seized yet can make threads that capture is not attached to, or
 	 * become the leader by an exec.
@@ -274,7 +279,8 @@ int attach_scan(struct traced_process *t)
 		if (end != PASS_DONE || !again)
 			break;
 	}
-	seize_end(&alarm);
+	if (t->capture->options.perf == NULL)
+		seize_end(&alarm);
 	/*
 	 * A process that is dying, or that cannot be read for a lack of descriptors or memory, has
 	 * not ended. But the caller gets the error of a first scan that fails.

@@ -8,6 +8,7 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/held_exec.h"
+#include "lib/capture/observe.h"
 #include "lib/capture/proc/fuse.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/reap.h"
@@ -78,6 +79,8 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 	struct traced_process *t;
 	int r;
 
+	if (c->options.perf != NULL)
+		observe_start(c);
 	r = targets_new(c, id, pid, pidfd, sink, counters, tick, &t);
 	if (r < 0)
 		return r;
@@ -124,11 +127,13 @@ void capture_tick(struct capture *c, const struct tick *now)
 		return;
 	c->tick = *now;
 	c->now_ns = c->options.now_ns();
+	if (c->options.perf != NULL)
+		observe_begin_tick(c);
 	slow_memory_note_switches(c, c->now_ns);
 	call_timeouts_end_due(c, c->now_ns);
 	c->charged_ns = c->now_ns;
 	for (size_t i = 0; i < c->n_targets && !c->detaching.at_once; i++)
-		if (c->targets[i].tick <= now->number)
+		if (c->targets[i].tick <= c->tick.number)
 			run_tick(c, c->targets[i].target);
 	targets_free_ended(c);
 }
@@ -139,7 +144,8 @@ uint64_t capture_next_tick(const struct capture *c)
 
 	for (size_t i = 0; i < c->n_targets; i++)
 		next = min_u64(next, c->targets[i].tick);
-	return next;
+	return c->options.perf == NULL || next == 0 || next == UINT64_MAX ? next
+									  : observe_after(c, next);
 }
 
 uint64_t capture_timeout_ns(const struct capture *c)

@@ -89,6 +89,11 @@ const char *missed_reason_name(enum missed_reason reason)
 		[MISSED_NO_RESOURCES] = "no_resources",
 		[MISSED_CRASH] = "crash",
 		[MISSED_BUDGET] = "budget",
+		[MISSED_NO_STACK] = "no_stack",
+		[MISSED_TWICE] = "twice",
+		[MISSED_LOST] = "lost",
+		[MISSED_THROTTLED] = "throttled",
+		[MISSED_EXEC] = "exec",
 	};
 
 	return reason < MISSED_N ? names[reason] : "unknown";

@@ -24,6 +24,12 @@ enum missed_reason {
 	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
 	MISSED_CRASH,	     /* detached because of a crash (crash.h). Counted by the broker */
 	MISSED_BUDGET,	     /* no samples are taken of the target (capture_withhold) */
+	/* Without tracing only (capture_options.perf): */
+	MISSED_NO_STACK,  /* the thread was on no processor, at a place that no sample shows */
+	MISSED_TWICE,	  /* a thread that moved to another processor had two samples too many */
+	MISSED_LOST,	  /* the ring of a processor was full */
+	MISSED_THROTTLED, /* the kernel stopped the clock of a processor for a while */
+	MISSED_EXEC,	  /* the process executed a program: its rights were compared first */
 	MISSED_N
 };
 

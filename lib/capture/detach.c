@@ -17,6 +17,11 @@ int capture_remove(struct capture *c, uint32_t id)
 	FOR_EACH_TARGET (t, c) {
 		if (t->id != id || t->phase == TRACED_ENDED)
 			continue;
+		if (c->options.perf != NULL) {
+			/* No thread is traced. */
+			targets_finish(t);
+			return 0;
+		}
 		if (c->detaching.n == 0)
 			c->detaching.others = (struct settling){0};
 		c->detaching.n += t->phase != TRACED_DETACHING;

@@ -62,7 +62,7 @@ static enum proc_answer lost_leader(const struct traced_process *t)
 {
 	struct status_state state;
 
-	if (tracees_find(t->capture, (uint32_t)t->pid) == NULL)
+	if (t->capture->options.perf != NULL || tracees_find(t->capture, (uint32_t)t->pid) == NULL)
 		return PROC_NO;
 	switch (status_read_state(t->proc_fd, (uint32_t)t->pid, &state)) {
 	case PROC_READ:

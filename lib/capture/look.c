@@ -4,6 +4,7 @@
 
 #include "lib/base/procfs.h"
 #include "lib/capture/balance.h"
+#include "lib/capture/exec.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/ptrace/arch.h"
@@ -39,14 +40,8 @@ static bool same_place(const struct activity_place *a, const struct activity_pla
 	return a->sp == b->sp && a->pc == b->pc;
 }
 
-/*
- * Samples a blocked thread without stopping it. mark was read before the thread was found blocked.
- * If the kernel has no schedstat, mark is NULL: then the thread must be at the same place before
- * and after the copy, and is sampled at each tick. Returns 0, -EAGAIN if the thread ran in between,
- * or an error of record_begin_sample.
- */
-static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
-			  const struct activity_place *place, const struct activity_mark *mark)
+int look_sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
+			const struct activity_place *place, const struct activity_mark *mark)
 {
 	uint64_t regs[ARCH_REGS] = {0};
 	const uint64_t recalled = waits_recall(th, place, regs);
@@ -68,6 +63,9 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	else
 		unchanged = activity_look(&th->activity, &place_after) == ACTIVITY_BLOCKED &&
 			    same_place(&place_after, place);
+	/* No stop has reported an exec by which the process got other rights. */
+	if (th->target->capture->options.perf != NULL)
+		unchanged = unchanged && exec_compare_rights(th->target);
 	if (!unchanged) {
 		record_drop_sample(th);
 		return -EAGAIN;
@@ -216,8 +214,8 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 	 * interrupt, so its stack is the same as at the interrupt's tick.
 	 */
 	if (state == ACTIVITY_BLOCKED && record_knows(th) &&
-	    sample_blocked(th, th->pending.tick, th->pending.ns, &place, marked ? &mark : NULL) ==
-		    0) {
+	    look_sample_blocked(th, th->pending.tick, th->pending.ns, &place,
+				marked ? &mark : NULL) == 0) {
 		t->counters->captured++;
 		t->counters->filled += th->pending.unaccounted - 1;
 		tracees_clear_pending(th);
@@ -345,8 +343,8 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 			interrupt(th, covered, &place);
 			return;
 		}
-		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
-				   th->look.known ? &th->look.mark : NULL);
+		r = look_sample_blocked(th, covered->tick, covered->time_ns, &place,
+					th->look.known ? &th->look.mark : NULL);
 		if (r == 0) {
 			counters->captured++;
 			counters->filled += covered->ticks - 1;

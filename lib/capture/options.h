@@ -13,6 +13,8 @@
 #include "lib/base/ring.h"
 #include "lib/capture/counters.h"
 
+struct perf;
+
 /* The most threads of all targets together. Each takes two descriptors of RLIMIT_NOFILE. */
 #define CAPTURE_THREADS_MAX 100000
 
@@ -72,6 +74,12 @@ struct capture_options {
 	clock_fn now_ns;
 	clock_process_fn process_ns;
 	clock_switches_fn switches;
+	/*
+	 * Events of all processors (perf/perf.h), which stay the caller's. With them capture
+	 * attaches to no process, and ticks are looked at when their period has ended. NULL:
+	 * capture attaches with ptrace.
+	 */
+	struct perf *perf;
 	/*
 	 * The heartbeat; capture only writes it. Capture renews beat->time_ns while it attaches to
 	 * many threads or looks at them; at all other times the caller does. Capture sets

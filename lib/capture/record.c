@@ -176,6 +176,9 @@ static enum proc_outcome read_name(const struct thread *th, char ret[COMM_SIZE +
 
 	memset(ret, 0, COMM_SIZE + 1);
 	outcome = read_file(th, "comm", ret, COMM_SIZE + 1);
+	/* A sample of a thread that is not traced can be written after the thread's end. */
+	if (outcome == PROC_GONE && th->target->capture->options.perf != NULL)
+		outcome = proc_read_text(th->target->proc_fd, "comm", ret, COMM_SIZE + 1);
 	ret[strcspn(ret, "\n")] = '\0';
 	return outcome;
 }
@@ -264,6 +267,11 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 		(void)write_thread(th, comm, tick, time_ns);
 }
 
+void record_name_changed(struct thread *th)
+{
+	th->reader.name_tick = th->target->reader.names_tick = 0;
+}
+
 /*
  * Returns the first tick at which a name has to be read again. For a sleeping thread the reading
  * stops after some times: another thread can change the name, but rarely does.
@@ -311,7 +319,9 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
-	balance_forget(th);
+	/* A thread without a processor adds nothing to the CPU time. */
+	if (reason != MISSED_NO_STACK)
+		balance_forget(th);
 	th->reader.ready = false;
 	record_forget_sample(th);
 	if (record_knows(th) && !th->reader.unknown)
@@ -410,6 +420,23 @@ void record_commit_sample(struct thread *th, size_t size, bool is_ready)
 	th->reader.ready = is_ready;
 }
 
+bool record_write_sample(struct thread *th, const struct record_sample *sample, size_t size,
+			 uint64_t tick, uint64_t time_ns)
+{
+	struct record_sample *record;
+	void *memory;
+
+	if (ring_reserve(&th->target->sink->ring, size, &memory) < 0)
+		return false;
+	record = memory;
+	memcpy(record, sample, size);
+	record->h = head(th->target, th->tid, tick, time_ns);
+	th->stack.copied_top = sample->stack_addr + sample->stack_size;
+	th->stack.copied_second = 0;
+	record_commit_sample(th, size, false);
+	return true;
+}
+
 void record_drop_sample(struct thread *th)
 {
 	ring_abort(&th->target->sink->ring);
@@ -447,6 +474,14 @@ uint64_t record_time(const struct traced_process *t)
 	const struct tick *tick = &t->capture->tick;
 	const uint64_t now_ns = t->capture->options.now_ns();
 
+	/*
+	 * Without tracing the tick is a period that has ended. Its samples have the begin of the
+	 * period, until the process has been looked at.
+	 */
+	if (t->capture->options.perf != NULL)
+		return t->ticks.span.last < tick->number
+			       ? max_u64(tick->begin_ns, t->ticks.span.last_ns)
+			       : tick->begin_ns + tick->period_ns;
 	/* Before the first tick there is no period. */
 	if (now_ns < tick->begin_ns + tick->period_ns || tick->period_ns == 0)
 		return max_u64(now_ns, t->ticks.span.last_ns);

@@ -83,6 +83,9 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
  */
 void record_rename_all(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
+/* The thread may have another name: it is read at the next tick. */
+void record_name_changed(struct thread *th);
+
 /* Returns true if the reader knows the thread. The reader ignores records of other threads. */
 bool record_knows(const struct thread *th);
 
@@ -117,6 +120,13 @@ must_check int record_begin_sample(struct thread *th, uint64_t tick, uint64_t ti
 void record_commit_sample(struct thread *th, size_t size, bool is_ready);
 /* Drops the sample that record_begin_sample() has begun. */
 void record_drop_sample(struct thread *th);
+
+/*
+ * Writes a finished sample, whose members but its start (h) are set. size: its bytes. Returns false
+ * if the ring has no room.
+ */
+must_check bool record_write_sample(struct thread *th, const struct record_sample *sample,
+				    size_t size, uint64_t tick, uint64_t time_ns);
 
 /* Returns why the ring has no room for a sample: the ring is full, or has no reader. */
 enum missed_reason record_no_room_reason(const struct traced_process *t);

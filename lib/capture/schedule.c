@@ -33,6 +33,34 @@ static uint64_t own_ticks(const struct traced_process *t, uint64_t tick)
 	return tick * c->wake_ticks / c->wake_of * share.of_wakes / share.wakes;
 }
 
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick)
+{
+	return divide_up(tick * c->wake_ticks / c->wake_of * c->wake_of, c->wake_ticks);
+}
+
+uint64_t schedule_wake_end(const struct capture *c, uint64_t tick)
+{
+	return divide_up((tick * c->wake_ticks / c->wake_of + 1) * c->wake_of, c->wake_ticks) - 1;
+}
+
+uint64_t schedule_ticks_between(const struct traced_process *t, uint64_t from, uint64_t to)
+{
+	return own_ticks(t, to) - own_ticks(t, from);
+}
+
+uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick)
+{
+	const uint64_t begin = schedule_wake_begin(t->capture, tick);
+	const uint64_t end = schedule_wake_end(t->capture, tick);
+
+	return begin > 0 && schedule_ticks_between(t, begin - 1, end) > 0 ? end : 0;
+}
+
 void schedule_woken(struct traced_process *t)
 {
 	t->schedule.awake_tick = t->ticks.span.last;
@@ -41,7 +69,7 @@ void schedule_woken(struct traced_process *t)
 
 uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick)
 {
-	return own_ticks(t, tick) - own_ticks(t, t->ticks.span.last);
+	return schedule_ticks_between(t, t->ticks.span.last, tick);
 }
 
 struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns)
@@ -77,11 +105,6 @@ struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awa
 		.time_ns = span->last_ns - span->length_ns * back,
 		.before = span->left_out - back,
 	};
-}
-
-static uint64_t divide_up(uint64_t a, uint64_t b)
-{
-	return (a + b - 1) / b;
 }
 
 /*

@@ -39,6 +39,22 @@ void schedule_woken(struct traced_process *t);
 uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
 
 /*
+ * For samples that come at the rate at which capture wakes (observe.h): the first and the last tick
+ * of the time from one wake to the next, in which this tick lies.
+ */
+uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
+uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);
+
+/*
+ * Returns schedule_wake_end() if the process has a tick in that time, else 0: a sample of this tick
+ * is one too many for the rate of the process.
+ */
+uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick);
+
+/* Returns the number of ticks of the process after tick from, up to and including tick to. */
+uint64_t schedule_ticks_between(const struct traced_process *t, uint64_t from, uint64_t to);
+
+/*
  * Returns the span of a look at this tick, at which schedule_ticks_due() is above 0. Reads t, and
  * changes nothing. time_ns: the begin of the tick's period.
  */

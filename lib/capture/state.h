@@ -189,6 +189,12 @@ enum traced_end {
 	TRACED_END_CRASH,   /* capture has detached because of a crash. */
 };
 
+/* observe.h */
+struct traced_observed {
+	uint64_t drops_tick;   /* the rights were compared at this tick: it has no samples */
+	uint64_t watched_tick; /* the last tick at which a sample made capture call watch.h */
+};
+
 struct traced_process {
 	struct capture *capture;
 	enum traced_phase phase;
@@ -219,6 +225,7 @@ struct traced_process {
 	struct settling settling; /* while phase is TRACED_DETACHING; crash.h sets cut, too */
 	struct traced_crash crash;
 	struct traced_stops stops;
+	struct traced_observed observed;
 };
 
 /*
@@ -227,6 +234,7 @@ struct traced_process {
  */
 struct scheduled {
 	uint64_t tick; /* of the next look; 0: the very next tick */
+	int32_t pid;
 	struct traced_process *target;
 };
 
@@ -313,6 +321,13 @@ struct held_exec {
 	struct executed_file file;
 };
 
+/* observe.h: what the rings have reported. */
+struct observing {
+	uint64_t checked_ns; /* when processors were checked last */
+	/* The last tick in which the kernel had no room for records, or stopped an event. */
+	uint64_t lost_tick, throttled_tick;
+};
+
 struct capture {
 	struct capture_options options;
 	struct tick tick;    /* the one under way, or the last */
@@ -343,6 +358,7 @@ struct capture {
 	struct held_exec held_execs[HELD_EXEC_MAX];
 	size_t n_held_execs;
 	struct executed_file trusted_files[TRUSTED_FILES];
+	struct observing observing;
 };
 
 /*

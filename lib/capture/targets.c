@@ -9,6 +9,7 @@
 
 #include "lib/capture/attach.h"
 #include "lib/capture/exec.h"
+#include "lib/capture/perf/perf.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/record.h"
 #include "lib/capture/sample.h"
@@ -88,7 +89,7 @@ int targets_add(struct traced_process *t)
 		return -ENOMEM;
 	c->targets = targets;
 	t->schedule.place = c->n_targets++;
-	c->targets[t->schedule.place] = (struct scheduled){.target = t};
+	c->targets[t->schedule.place] = (struct scheduled){.pid = t->pid, .target = t};
 	t->phase = TRACED_SAMPLED;
 	schedule_all(c);
 	return 0;
@@ -109,8 +110,11 @@ static void leave_place(struct traced_process *t)
 
 void targets_free(struct traced_process *t)
 {
+	struct capture *c;
+
 	if (t == NULL)
 		return;
+	c = t->capture;
 	leave_place(t);
 	tracees_forget_all(t);
 	attach_end_pass(t);
@@ -120,6 +124,8 @@ void targets_free(struct traced_process *t)
 	free(t->reader.gone);
 	watch_clear(t);
 	free(t);
+	if (c->n_targets == 0 && c->options.perf != NULL)
+		perf_set_period(c->options.perf, 0);
 }
 
 void targets_end(struct traced_process *t, enum traced_end end)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/capture/balance.h"
+#include "lib/capture/counters.h"
 #include "lib/capture/proc/activity.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
@@ -167,6 +168,22 @@ struct thread_stack {
 	uint64_t copied_top, copied_second;
 };
 
+/* observe.h: the samples of a thread that is not traced. */
+struct thread_observed {
+	uint64_t tick;	/* of its last sample; 0: none */
+	uint64_t taken; /* samples since the last look */
+	/* While the mark is unchanged, the thread has not run since the look after that sample. */
+	struct activity_mark mark;
+	bool mark_known;
+	bool exits; /* the thread has ended: the look of this tick is its last one */
+	/* A sample of this tick could not be written, and why. */
+	uint64_t failed_tick;
+	enum missed_reason reason;
+	/* A sample for the next tick without one, and its bytes; NULL: none. */
+	struct record_sample *kept;
+	size_t kept_size;
+};
+
 struct thread {
 	struct traced_process *target;
 	struct thread *next, *prev; /* in the process's list of awake or sleeping threads */
@@ -199,6 +216,7 @@ struct thread {
 
 	struct resumed_call resumed; /* the system call that is being resumed */
 	struct thread_held held;
+	struct thread_observed observed;
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include "lib/capture/balance.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/look.h"
+#include "lib/capture/observe.h"
 #include "lib/capture/priority.h"
 #include "lib/capture/record.h"
 #include "lib/capture/schedule.h"
@@ -242,6 +243,8 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	t->counters->expected += ticks;
 	if (late && th->due != DUE_SAMPLE)
 		record_missed(th, MISSED_LATE, ticks, span->last, span->last_ns);
+	else if (t->capture->options.perf != NULL)
+		observe_look(th, ticks, &covered);
 	else
 		look_at_thread(th, ticks, &covered);
 }

@@ -109,7 +109,8 @@ int tracees_adopt(struct traced_process *t, uint32_t tid)
 	if (t->phase != TRACED_NEW && t->scan.held_up_ticks == 0)
 		tracees_set_life(th, THREAD_NEW);
 	r = activity_open(&th->activity, t->proc_fd, tid);
-	if (r < 0)
+	/* A thread that is not traced can have had a sample, and be dead now. */
+	if (r < 0 && (r != -ESRCH || t->capture->options.perf == NULL))
 		goto fail;
 	/*
 	 * Any thread's pagemap shows the process's memory. The leader's is not used, because the
@@ -233,6 +234,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 	sleepers_unlink(th);
 	activity_close(&th->activity);
 	stack_hints_fini(&th->stack.hints);
+	free(th->observed.kept);
 	free(th);
 }
 

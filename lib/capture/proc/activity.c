@@ -168,6 +168,8 @@ enum activity_state activity_look(const struct activity *a, struct activity_plac
 {
 	char line[ACTIVITY_LINE_MAX];
 
+	if (a->syscall_fd < 0)
+		return ACTIVITY_DEAD;
 	switch (read_line(a->syscall_fd, line)) {
 	case PROC_READ:
 		return activity_parse(line, ret_place);

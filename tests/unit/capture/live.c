@@ -242,6 +242,7 @@ void live_open(struct live *l, size_t ring_bytes)
 		.now_ns = capture_now_ns,
 		.process_ns = clock_process_ns,
 		.switches = switches,
+		.perf = l->perf,
 		.beat = &l->beat,
 		.event = on_event,
 		.executed = l->holds_execs ? on_executed : NULL,

@@ -58,6 +58,7 @@ struct live {
 	unsigned int gone, execs, other_tracer, other_rights; /* counts of events */
 	bool reads;					      /* false: the reader does not read */
 	bool more;			      /* capture_reap() has left wait statuses */
+	struct perf *perf;		      /* for options.perf; the test closes it */
 	bool follow_children;		      /* live_open() sets options.born */
 	int32_t born;			      /* pid of the last child that was reported */
 	bool holds_execs;		      /* live_open() sets options.executed */
