@@ -33,6 +33,7 @@
 #include "daemon/common/finding.h"
 #include "daemon/common/log.h"
 #include "daemon/common/log_output.h"
+#include "daemon/common/perf_events.h"
 #include "daemon/common/privileges.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
@@ -166,6 +167,23 @@ static bool write_stats(struct broker *b)
 	return r >= 0;
 }
 
+static bool uses_perf(const struct broker *b)
+{
+	return b->modules.state.options.config.sampler == SAMPLER_PERF;
+}
+
+/* Ends the broker if sampler = perf is not possible: it never falls back to ptrace. */
+static void check_sampler(const struct broker *b)
+{
+	int r = uses_perf(b) ? perf_events_try() : 0;
+
+	if (r == 0)
+		return;
+	log_error("sampler = perf is not possible: %s; or use sampler = ptrace (%s)",
+		  perf_events_fault(r), strerror(-r));
+	exit(2);
+}
+
 /*
  * Limits root's capabilities to those of the table in docs/ARCHITECTURE.md. Children get,
  * besides, what capture needs and what they need to drop all others.
@@ -178,7 +196,8 @@ static int limit_privileges(struct broker *b)
 				    CAPABILITY(CAP_CHECKPOINT_RESTORE) |
 				    CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
 				    CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
-	const capability_set hand_on = CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
+	const capability_set perf = uses_perf(b) ? CAPABILITY(CAP_PERFMON) : 0;
+	const capability_set hand_on = perf | CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
 	capability_set have;
 	int r;
 
@@ -398,6 +417,7 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = requests_open(&b->requests);
 	if (r < 0)
 		return r;
+	check_sampler(b);
 	health_start(&b->modules);
 	command_warn(&b->command, &b->modules.state.options);
 	raise_priority(b);

@@ -5,12 +5,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int filter_install(bool kill)
+#define PROGRAM(table) ((struct sock_fprog){.len = array_size(table), .filter = (table)})
+
+static struct sock_fprog program_of(bool uses_perf, bool kill)
 {
-	struct sock_fprog program = {
-		.len = kill ? array_size(filter_that_kills) : array_size(filter_that_fails),
-		.filter = kill ? filter_that_kills : filter_that_fails,
-	};
+	if (uses_perf)
+		return kill ? PROGRAM(perf_filter_that_kills) : PROGRAM(perf_filter_that_fails);
+	return kill ? PROGRAM(filter_that_kills) : PROGRAM(filter_that_fails);
+}
+
+int filter_install(bool uses_perf, bool kill)
+{
+	const struct sock_fprog program = program_of(uses_perf, kill);
 
 	/*
 	 * SPEC_ALLOW: before Linux 5.16 a filter switches on a mitigation of speculation, which

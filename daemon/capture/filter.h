@@ -16,10 +16,10 @@
 
 /*
  * Installs the filter for the calling thread, which must be the only thread of the process and must
- * have set no_new_privs. The filter cannot be removed. kill: true, for tests: a system call that
- * the filter does not allow kills the process; false: the call fails with ENOSYS. Returns 0 or
- * -errno.
+ * have set no_new_privs. The filter cannot be removed. uses_perf: the filter also allows opening
+ * and controlling perf events. kill: true, for tests: a system call that the filter does not allow
+ * kills the process; false: the call fails with ENOSYS. Returns 0 or -errno.
  */
-must_check int filter_install(bool kill);
+must_check int filter_install(bool uses_perf, bool kill);
 
 #endif

@@ -35,6 +35,7 @@
 #include "lib/capture/crash.h"
 #include "lib/capture/detach.h"
 #include "lib/capture/held_exec.h"
+#include "lib/capture/perf/perf.h"
 #include "lib/capture/reap.h"
 
 /* The longest wait for credits at the end. */
@@ -318,7 +319,7 @@ static int run_once(int timeout_ms)
 static void set_up(const struct msg_init *init, int heartbeat_fd)
 {
 	capability_set keep = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_SYS_NICE);
-	const struct capture_options options = {
+	struct capture_options options = {
 		.now_ns = clock_mono_ns,
 		.process_ns = clock_process_ns,
 		.switches = clock_switches,
@@ -335,6 +336,8 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	r = privileges_permitted(&have);
 	if (r == 0) {
 		keep |= privileges_for_reading(have);
+		if (init->uses_perf)
+			keep |= CAPABILITY(CAP_PERFMON);
 		r = privileges_drop(init->uid, init->gid, keep, false);
 	}
 	if (r < 0)
@@ -344,6 +347,11 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("cannot arrange to end with sentry-profd", errno);
 	privileges_raise_descriptor_limit();
 	close_fd(&heartbeat_fd);
+	if (init->uses_perf) {
+		r = perf_open(PERF_STACK_BYTES, &options.perf);
+		if (r < 0)
+			die("cannot open perf events", -r);
+	}
 	r = capture_new(&options, &me.capture);
 	if (r == 0)
 		r = loop_new(&me.loop);
@@ -361,7 +369,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		r = loop_add(me.loop, MSG_FD, on_broker, NULL, &me.broker);
 	if (r < 0)
 		die("cannot start", -r);
-	r = filter_install(init->seccomp_kill);
+	r = filter_install(init->uses_perf, init->seccomp_kill);
 	if (r < 0)
 		die("cannot install the filter of system calls", -r);
 }

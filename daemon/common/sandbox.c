@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <linux/perf_event.h>
 #include <linux/sockios.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -314,6 +315,19 @@ static void add_capture(struct filter *f)
 	add_equal(f, allow, SCMP_SYS(prctl), 0, PR_SET_TIMERSLACK);
 }
 
+static void add_perf(struct filter *f)
+{
+	static const uint64_t requests[] = {
+		PERF_EVENT_IOC_ENABLE,
+		PERF_EVENT_IOC_DISABLE,
+		PERF_EVENT_IOC_PERIOD,
+	};
+
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0, NULL);
+	for (size_t i = 0; i < array_size(requests); i++)
+		add_equal(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, requests[i]);
+}
+
 /* Allows to create, sync, rename and remove files in the directory. */
 static void add_files_in(struct filter *f, int dir)
 {
@@ -374,6 +388,10 @@ static void make_filter(struct filter *f, enum sandbox sandbox, bool kill, uint3
 	switch (sandbox) {
 	case SANDBOX_CAPTURE:
 		add_capture(f);
+		break;
+	case SANDBOX_CAPTURE_PERF:
+		add_capture(f);
+		add_perf(f);
 		break;
 	case SANDBOX_UNWIND:
 		add_unwind(f);

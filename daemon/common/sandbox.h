@@ -34,6 +34,8 @@ enum sandbox {
 	 * opening files for writing, exec, sockets other than pairs, and signals.
 	 */
 	SANDBOX_CAPTURE,
+	/* Also allows opening perf events, and setting their period, starting and stopping them. */
+	SANDBOX_CAPTURE_PERF,
 	/*
 	 * Allows memory calls, I/O on descriptors that are open, and memfd_create. Refuses open,
 	 * socket, exec, executable memory, and signals to other processes.

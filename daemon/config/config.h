@@ -70,6 +70,9 @@ enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
 enum retry_5xx { RETRY_5XX_SPOOL, RETRY_5XX_YES, RETRY_5XX_NO };
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
+/* How running threads are sampled: by a stop, or by a clock of each processor. */
+enum sampler { SAMPLER_PTRACE, SAMPLER_PERF };
+
 /* What capture does before a process runs a handler of a crash signal (lib/capture/crash.h). */
 enum on_crash { ON_CRASH_LEAVE, ON_CRASH_STAY };
 /* What becomes of a process with LeakSanitizer (daemon/broker/targets/leaks.h). */
@@ -171,6 +174,7 @@ struct config {
 	/* [profiler] */
 	uint32_t rate_hz;
 	enum profile_mode mode;
+	enum sampler sampler;
 	uint32_t chunk_seconds;
 	uint32_t cpu_budget; /* percent of one processor; 0: no limit */
 	uint32_t max_frames;

@@ -5,6 +5,7 @@
 
 /* The words are in the order of the enums. */
 static const char *const modes[] = {"wall", "cpu", NULL};
+static const char *const samplers[] = {"ptrace", "perf", NULL};
 static const char *const symbols[] = {"none", "names", "lines", NULL};
 static const char *const addresses[] = {"auto", "exact", "function", NULL};
 static const char *const retries_5xx[] = {"spool", "yes", "no", NULL};
@@ -65,6 +66,7 @@ const struct config_key config_keys[] = {
 
 	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, RELOAD, 1, CONFIG_RATE_MAX_HZ, NULL),
 	PROFILER(KEY_WORD, "mode", mode, RELOAD, 0, 0, modes),
+	PROFILER(KEY_WORD, "sampler", sampler, START, 0, 0, samplers),
 	PROFILER(KEY_NUMBER, "chunk_seconds", chunk_seconds, RELOAD, 1, CONFIG_CHUNK_MAX_SECONDS,
 		 NULL),
 	PROFILER(KEY_NUMBER, "cpu_budget_percent", cpu_budget, RELOAD, 0, CONFIG_CPU_BUDGET_MAX,

@@ -177,11 +177,14 @@ struct msg_init {
 	uint32_t files;		  /* ship: a bit for each descriptor of enum init_file */
 	uint32_t nice_steps;	  /* ship: how much lower than the broker's its priority is */
 	uint32_t follow_children; /* capture: attach to the children of targets */
+	/* Capture: sample by perf events, and attach to no process. */
+	uint32_t uses_perf;
 	/* Ship: the limits of the spool; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
 	/* Ship: the spool is the directory itself, not one in it (daemon/ship/spool_dirs.h). */
 	uint32_t spool_is_first;
+	uint32_t reserved;
 	uint64_t spool_bytes; /* ship: the limit of its size */
 	uint64_t spool_dsn;   /* ship: dsn_hash() of the DSN that the spool belongs to */
 };

@@ -60,6 +60,7 @@ def test_the_machine(box):
     found = Findings(box)
     found.check('kernel', 'ok', r'^Linux \d+\.\d+')
     found.check('tracing', 'ok', 'can be traced')
+    found.check('samplers', 'ok', 'ptrace')
     found.check('seccomp', 'ok', '')
     found.check('daemon', 'warning', 'does not run')
     found.check('DSN', 'warning', 'none is given')

@@ -40,6 +40,7 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 		.gid = PRIVILEGES_KEEP_ID,
 		.debug = c->state->options.config.debug,
 		.follow_children = c->state->options.children,
+		.uses_perf = c->state->options.config.sampler == SAMPLER_PERF,
 		.files = of_ship->files,
 		.nice_steps = of_ship->nice_steps,
 		.spool_dsn = of_ship->spool_dsn,

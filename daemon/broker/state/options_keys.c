@@ -77,6 +77,9 @@ const struct option_known options_known[] = {
 	 "frames of a stack, 1 to 4096 (default: 512)"},
 	{0, "--mode", "M", KEY("mode"), true,
 	 "wall (default): running and waiting; cpu: running only"},
+	{0, "--sampler", "S", KEY("sampler"), false,
+	 "how running threads are sampled: ptrace (default), or perf, which traces no process "
+	 "and needs CAP_PERFMON"},
 	{0, "--in-app-include", "P", KEY("in_app_include"), false,
 	 "patterns of files whose code is the application's"},
 	{0, "--in-app-exclude", "P", KEY("in_app_exclude"), false,

@@ -166,7 +166,7 @@ static void advance(struct targets *ts, struct run *run)
 		leaks_refuse(ts, run);
 		return;
 	}
-	tracer = process_tracer(run->pid);
+	tracer = targets_trace(ts) ? process_tracer(run->pid) : 0;
 	/* Capture itself already traces a child that a target has forked. */
 	if (tracer != 0 && tracer != ts->children->capture.pid) {
 		wait_for_tracer(ts, run, tracer);

@@ -198,14 +198,21 @@ int instance_add_attached(struct targets *ts, struct process *p, enum instance_o
 void instance_add_child(struct targets *ts, int32_t pid)
 {
 	struct process process;
+	enum process_fault fault;
 	struct instance *i;
 	int r = -ESRCH;
 
 	if (ts->state->phase >= PHASE_STOPPING || instance_of_pid(ts, pid) != NULL)
 		return;
-	/* Only if capture traces it: the pid may belong to another process by now. */
-	if (process_look(pid, &process) == PROCESS_TRACED &&
-	    process.tracer == ts->children->capture.pid)
+	fault = process_look(pid, &process);
+	/*
+	 * Only if capture traces it, or if it is the child of a target: the pid may belong to
+	 * another process by now.
+	 */
+	if (targets_trace(ts)
+		    ? fault == PROCESS_TRACED && process.tracer == ts->children->capture.pid
+		    : (fault == PROCESS_OK || fault == PROCESS_TRACED) &&
+			      instance_of_pid(ts, process.parent) != NULL)
 		r = instance_add_attached(ts, &process, INSTANCE_CHILD, &i);
 	if (r == 0)
 		i->followed_since_ticks = 0;

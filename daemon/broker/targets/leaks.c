@@ -56,7 +56,8 @@ static bool ask(struct targets *ts, struct run *run)
 
 enum leaks_verdict leaks_check(struct targets *ts, struct run *run)
 {
-	if (ts->leak_check == NULL || run->instance->config.leak_check == LEAK_CHECK_ATTACH)
+	if (!targets_trace(ts) || ts->leak_check == NULL ||
+	    run->instance->config.leak_check == LEAK_CHECK_ATTACH)
 		return LEAKS_ATTACH;
 	if (run->leak_question == NULL)
 		return ask(ts, run) ? LEAKS_WAIT : LEAKS_ATTACH;

@@ -79,3 +79,8 @@ void targets_sweep(struct targets *ts)
 		if (ts->table[k].is_retired)
 			ts->table[k] = (struct run){0};
 }
+
+bool targets_trace(const struct targets *ts)
+{
+	return ts->state->options.config.sampler == SAMPLER_PTRACE;
+}

@@ -94,6 +94,9 @@ size_t targets_count_runs(struct targets *ts);
 must_check int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 				bool is_for_recordings);
 
+/* Returns true if capture traces the targets (sampler = ptrace). */
+bool targets_trace(const struct targets *ts);
+
 /*
  * To be called at the end of a turn: frees the places of retired runs. No other function
  * frees a place.

@@ -23,7 +23,7 @@ __attribute__((noreturn)) static void die(const char *what, int error)
 	exit(EXIT_FAILURE);
 }
 
-static void print(const char *name, bool kill)
+static void print(const char *name, enum sandbox sandbox, bool kill)
 {
 	struct sock_filter i;
 	int fd = memfd_create("filter", MFD_CLOEXEC), r;
@@ -31,7 +31,7 @@ static void print(const char *name, bool kill)
 
 	if (fd < 0)
 		die("memfd_create", errno);
-	r = sandbox_export(SANDBOX_CAPTURE, kill, arch, fd);
+	r = sandbox_export(sandbox, kill, arch, fd);
 	if (r < 0)
 		die("cannot make the filter", -r);
 	if (lseek(fd, 0, SEEK_SET) < 0)
@@ -51,7 +51,9 @@ int main(int argc, char **argv)
 	if (arch == 0)
 		die("usage: print_filter MACHINE", EINVAL);
 	(void)printf("#include <linux/filter.h>\n");
-	print("filter_that_fails", false);
-	print("filter_that_kills", true);
+	print("filter_that_fails", SANDBOX_CAPTURE, false);
+	print("filter_that_kills", SANDBOX_CAPTURE, true);
+	print("perf_filter_that_fails", SANDBOX_CAPTURE_PERF, false);
+	print("perf_filter_that_kills", SANDBOX_CAPTURE_PERF, true);
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "daemon/common/degraded_kind.h"
+#include "daemon/common/perf_events.h"
 #include "daemon/common/privileges.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/clock.h"
@@ -184,6 +185,18 @@ static void check_tracing(struct doctor *d)
 			   refused, strerror(error));
 }
 
+/* The daemon may have fewer rights than this process: it says so itself at its start. */
+static void check_samplers(struct doctor *d)
+{
+	const int r = perf_events_try();
+
+	if (r == 0)
+		doctor_say(d, FINDING_OK, "samplers", "ptrace and perf: both are possible here");
+	else
+		doctor_say(d, FINDING_OK, "samplers", "ptrace; perf is not possible here: %s (%s)",
+			   perf_events_fault(r), strerror(-r));
+}
+
 /* Returns the number after a key of /proc/self/status, or -1 without that key. */
 static long own_status(const char *key)
 {
@@ -268,6 +281,7 @@ void doctor_host(struct doctor *d)
 	check_capabilities(d);
 	check_yama(d);
 	check_tracing(d);
+	check_samplers(d);
 	check_seccomp(d);
 	check_descriptors(d);
 	check_proc(d);

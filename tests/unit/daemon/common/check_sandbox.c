@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -144,6 +145,10 @@ static int sort(void)
  * table fails with ENOSYS.
  */
 static const struct attempt attempts[] = {
+	CALL("perf_event_open", ENOSYS, ENOSYS, ENOSYS, SYS_perf_event_open, 0, 0, -1, -1),
+	CALL("start_perf_event", ENOSYS, ENOSYS, ENOSYS, SYS_ioctl, -1, PERF_EVENT_IOC_ENABLE, 0),
+	CALL("merge_perf_events", ENOSYS, ENOSYS, ENOSYS, SYS_ioctl, -1, PERF_EVENT_IOC_SET_OUTPUT,
+	     0),
 	CALL("open_to_read", 0, ENOENT, 0, SYS_openat, AT_FDCWD, POINTER("/"), O_RDONLY),
 	CALL("open_to_write", ENOSYS, ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"),
 	     O_RDWR),
@@ -244,6 +249,24 @@ TESTS(capture_may_make_only_its_calls, array_size(attempts))
 	check(SANDBOX_CAPTURE, &attempts[_i], attempts[_i].capture);
 }
 
+static const struct attempt *attempt_named(const char *name)
+{
+	for (size_t i = 0; i < array_size(attempts); i++)
+		if (strcmp(attempts[i].name, name) == 0)
+			return &attempts[i];
+	ck_abort_msg("no %s", name);
+	return NULL;
+}
+
+/* With sampler = perf capture may also open and start perf events, and change nothing else. */
+TEST(capture_may_use_perf_events)
+{
+	check(SANDBOX_CAPTURE_PERF, attempt_named("perf_event_open"), EFAULT);
+	check(SANDBOX_CAPTURE_PERF, attempt_named("start_perf_event"), EBADF);
+	check(SANDBOX_CAPTURE_PERF, attempt_named("merge_perf_events"), ENOSYS);
+	check(SANDBOX_CAPTURE_PERF, attempt_named("open_to_write"), ENOSYS);
+}
+
 TESTS(unwind_may_make_only_harmless_calls, array_size(attempts))
 {
 	check(SANDBOX_UNWIND, &attempts[_i], attempts[_i].unwind);
@@ -252,15 +275,6 @@ TESTS(unwind_may_make_only_harmless_calls, array_size(attempts))
 TESTS(ship_may_make_only_its_calls, array_size(attempts))
 {
 	check(SANDBOX_SHIP, &attempts[_i], attempts[_i].ship);
-}
-
-static const struct attempt *attempt_named(const char *name)
-{
-	for (size_t i = 0; i < array_size(attempts); i++)
-		if (strcmp(attempts[i].name, name) == 0)
-			return &attempts[i];
-	ck_abort_msg("no %s", name);
-	return NULL;
 }
 
 /* Shows that the failures above are those of the sandbox and not of the machine. */

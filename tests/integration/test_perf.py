@@ -1,0 +1,294 @@
+#!/usr/bin/python3
+"""--sampler perf: processes are profiled without being traced. Times and stacks are those of the
+programs, debuggers and crash reporters work meanwhile, and no program with other rights has a
+sample."""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+import chunk_rules
+import crashes
+import harness
+import stranger
+from account import check_sums
+from harness import BUILD, Skip, check, cpu_seconds, wait_for
+from layout import Layout
+from service import tell
+from test_stacks import MODES
+from test_stacks import start as start_mode
+
+harness.filters_kill()
+
+PERF = '--sampler', 'perf'
+
+
+def need_perf(box):
+    profd = box.profd([box.napper()], *PERF, '--duration', '0.1')
+    if profd.wait() == 2:
+        raise Skip(profd.stderr.splitlines()[-1])
+
+
+def started(box, targets, *args):
+    """Starts sentry-profd and waits for its first looks. Capture traces no thread, so the
+    statistics of looks show that it has begun."""
+    need_perf(box)
+    profd = box.profd(targets, *PERF, *args)
+    wait_for(lambda: not profd.running() or profd.helpers()['capture'], 'capture')
+    return profd.wait_looks()
+
+
+def profiled(box, targets, *args, work=0.0):
+    profd = started(box, targets, *args)
+    goals = {t.pid: cpu_seconds(t.pid) + work for t in targets}
+    wait_for(lambda: all(cpu_seconds(pid) >= goal for pid, goal in goals.items()),
+             f'{work} s of work')
+    check_untraced(targets)
+    return profd.interrupt()
+
+
+def check_untraced(targets):
+    traced = [tid for t in targets for tid in harness.threads(t.pid) if harness.tracer(tid)]
+    check(traced == [], f'traced: {traced}')
+
+
+def check_well(profd, rate_hz=chunk_rules.RATE_HZ):
+    found = [t for e in profd.envelopes for t in chunk_rules.problems(e, rate_hz=rate_hz)]
+    check(found == [], f'{found[:5]}')
+    check_sums(profd.stats, arrived='written')
+    check(profd.stats['stops'] == 0 and profd.stats['event_stops'] == 0, f'{profd.stats}')
+
+
+def bars(profd):
+    return [b for c in profd.chunks for b in chunk_rules.bars(c)]
+
+
+def test_stacks(box):
+    """Programs that know their stacks, blocked in each of the ways of test_stacks."""
+    programs = dict(start_mode(box, 'unw_o2', mode) for mode in MODES)
+    layouts = {p.pid: Layout(p.pid) for p in programs}
+    profd = profiled(box, list(programs))
+    check_well(profd)
+    seen = set()
+    for envelope in profd.envelopes:
+        pid, = map(int, envelope.chunk['profile']['thread_metadata'])
+        found = chunk_rules.problems(envelope, layouts[pid])
+        check(found == [], f'{found[:5]}')
+        expected, = [e for p, e in programs.items() if p.pid == pid]
+        for bar in chunk_rules.bars(envelope.chunk):
+            names = [n for n in bar.names if n in expected]
+            check(names == expected, f'{bar.names}, not {expected}')
+            seen.add(pid)
+    check(seen == {p.pid for p in programs}, f'{len(seen)} of {len(programs)}')
+
+
+def told_and_ran(box, target, seconds, rate_hz=202):
+    """Returns the seconds that a profile tells, and the least and the most that its process ran
+    meanwhile, by the scheduler."""
+    before = cpu_seconds(target.pid)
+    profd = started(box, [target], '--mode', 'cpu', '--rate', rate_hz)
+    begin = cpu_seconds(target.pid)
+    wait_for(lambda: cpu_seconds(target.pid) >= begin + seconds, 'processor time')
+    least = cpu_seconds(target.pid) - begin
+    check_untraced([target])
+    profd.interrupt()
+    check_sums(profd.stats, arrived='written')
+    return sum(b.seconds for b in bars(profd) if b.names), least, cpu_seconds(target.pid) - before
+
+
+def check_told(box, target, seconds=2):
+    told, least, most = told_and_ran(box, target, seconds)
+    # Five standard deviations of 202 looks a second, and what sentry-profd takes to start and end.
+    luck = 5 / (202 * seconds) ** 0.5
+    check(least * (1 - luck) < told < most * (1 + luck),
+          f'{told:.2f} s are told of {least:.2f} to {most:.2f}')
+
+
+def test_processor_time(box):
+    check_told(box, box.target('shares'))
+
+
+def test_threads_that_hand_over(box):
+    check_told(box, box.target('handoff', 'cond', '15'))
+
+
+def test_short_threads(box):
+    """Threads that live for a millisecond: most have ended when the rings are read."""
+    target = box.target('short_threads')
+    told, least, most = told_and_ran(box, target, 0.5)
+    check(least * 0.5 < told < most * 1.5, f'{told:.2f} s of {least:.2f} to {most:.2f}')
+
+
+def test_shares_of_functions(box):
+    """busy_seventy has 70 % of the processor time, busy_thirty the rest."""
+    profd = profiled(box, [box.target('shares')], '--rate', '202', work=2)
+    check_well(profd, 202)
+    seconds = collections.Counter()
+    for bar in bars(profd):
+        seconds[next((n for n in bar.names if n in ('busy_seventy', 'busy_thirty', 'sleeper')),
+                     '')] += bar.seconds
+    share = seconds['busy_seventy'] / (seconds['busy_seventy'] + seconds['busy_thirty'])
+    check(0.55 < share < 0.85 and seconds['sleeper'] > 0, f'{seconds}')
+
+
+def test_no_other_process(box):
+    """Only threads of the target are in the profile, though the rings have all processes."""
+    target, other = box.target('shares'), box.target('handoff', 'cond', '15')
+    profd = profiled(box, [target], work=1)
+    check_well(profd)
+    tids = {tid for c in profd.chunks for tid in c['profile']['thread_metadata']}
+    check(tids == {str(t) for t in harness.threads(target.pid)} and other.running(), f'{tids}')
+
+
+def test_birth_and_end(box):
+    """--children: each process has its profile, and the run ends with the last one."""
+    need_perf(box)
+    text = ('import os, time\n'
+            'def work():\n    end = time.process_time() + 0.5\n'
+            '    while time.process_time() < end: pass\n'
+            'if os.fork() == 0:\n    work()\n    os._exit(0)\n'
+            'work()\nos.wait()\n')
+    profd = box.profd([], *PERF, '--children', '--', 'python3', '-c', text).finish()
+    check_well(profd)
+    ran = {min(c['profile']['thread_metadata']): sum(b.seconds for b in chunk_rules.bars(c) if b.names)
+           for c in profd.chunks}
+    check(len(ran) == 2 and min(ran.values()) > 0.1, f'{ran}')
+
+
+def test_an_exec(box):
+    """After an exec the samples are those of the new program."""
+    target = box.start(['sh', '-c', f'echo ready; read go; exec {BUILD}/targets/shares'],
+                       stdin=subprocess.PIPE)
+    target.wait_line('ready')
+    profd = started(box, [target])
+    tell(target, 'go')
+    target.wait_line(r'ready \d+')
+    profd.wait_looks()
+    profd.interrupt()
+    check_well(profd)
+    names = {n for b in bars(profd) for n in b.names}
+    check({'busy_seventy', 'sleeper'} <= names, f'{names}')
+
+
+def test_debuggers_attach_meanwhile(box):
+    """gdb and strace attach to a process that is profiled, and detach, and the profile goes on."""
+    for name in ('gdb', 'strace'):
+        if shutil.which(name) is None:
+            raise Skip(f'{name} is not installed')
+    target = box.target('shares')
+    profd = started(box, [target], '--chunk-seconds', '1')
+    gdb = box.start(['gdb', '-q', '-batch', '-p', str(target.pid), '-ex', 'thread apply all bt'],
+                    stdin=subprocess.DEVNULL)
+    check(gdb.wait() == 0 and 'sleeper' in gdb.stdout, gdb.report())
+    strace = box.start(['strace', '-f', '-p', str(target.pid), '-o', box.dir / 'calls'])
+    calls = box.dir / 'calls'
+    wait_for(lambda: calls.exists() and calls.read_text() != '', 'a call in strace')
+    profd.wait_looks()
+    strace.signal(signal.SIGINT)
+    strace.wait()
+    profd.wait_chunks()
+    profd.interrupt()
+    check_sums(profd.stats, arrived='written')
+    check(profd.stats['samples_taken'] > 0 and target.running(), f'{profd.stats}')
+
+
+def test_a_process_that_is_traced(box):
+    """A process that a debugger has stopped at nothing is profiled like any other."""
+    target = box.target('shares')
+    tracer = box.target('tracer', target.pid)
+    need_perf(box)
+    profd = box.profd([target], *PERF, '--duration', '1').finish()
+    check(profd.stats['samples_taken'] > 0 and harness.tracer(target.pid) == tracer.pid,
+          f'{profd.stats}')
+
+
+def test_crash_reporter(box):
+    """The handler's reporter attaches to all threads while the process is profiled."""
+    program = crashes.start(box, way='helper')
+    profd = started(box, [program])
+    crashes.crash(program)
+    profd.finish()
+    check_sums(profd.stats, arrived='written')
+    check('crash' not in profd.stats['missed'], f'{profd.stats}')
+
+
+def test_a_program_with_other_rights(box):
+    """The process executes a set-user-ID program: the unwind process of its user gets no sample of
+    that. (It has a profile of its own, from another unwind process.)"""
+    stranger.need_root()
+    if os.statvfs(box.dir).f_flag & os.ST_NOSUID:
+        raise Skip('no set-user-ID programs in the directory of the test')
+    directory = stranger.copy(box, ['targets/shares'])
+    privileged = directory / 'privileged'
+    privileged.write_bytes((directory / 'shares').read_bytes())
+    privileged.chmod(0o4755)
+    target = box.start(['sh', '-c', f'echo ready; read go; exec {privileged}'],
+                       stdin=subprocess.PIPE, **stranger.options())
+    target.wait_line('ready')
+    profd = started(box, [target], '--mode', 'cpu', '--rate', '997')
+    tell(target, 'go')
+    target.wait_line(r'ready \d+')
+    goal = cpu_seconds(target.pid) + 2
+    wait_for(lambda: cpu_seconds(target.pid) >= goal, 'work of the program')
+    check_untraced([target])
+    profd.interrupt()
+    check_sums(profd.stats, arrived='written')
+    check(profd.stats['rights_changes'] == 1, f'{profd.stats}')
+    seconds = collections.Counter()
+    for chunk in profd.chunks:
+        images = {pathlib.Path(i['code_file']).name for i in chunk['debug_meta']['images']}
+        seconds['privileged' in images] += sum(b.seconds for b in chunk_rules.bars(chunk)
+                                               if b.names)
+    # What the shell needs for the exec.
+    check(seconds[True] > 0.5 and seconds[False] < 0.2, f'{seconds}')
+
+
+def test_another_pid_namespace(box):
+    """sentry-profd in a pid namespace of its own: samples of processes outside have the pid 0."""
+    stranger.need_root()
+    need_perf(box)
+    box.target('shares')
+    directory = box.make_dir('namespace')
+    profd = box.start(['unshare', '-p', '-f', '--mount-proc', BUILD / 'sentry-profd', *PERF,
+                       '--cpu-budget', '0', '--output', directory / 'output',
+                       '--stats', directory / 'stats.json', '--spool', 'none', '--',
+                       'sh', '-c', 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'])
+    check(profd.wait() == 0, profd.report())
+    chunks = [harness.Envelope(p.read_bytes(), p.name).chunk
+              for p in sorted((directory / 'output').glob('*.envelope'))]
+    names = {n for c in chunks for b in chunk_rules.bars(c) for n in b.names}
+    stats = json.loads((directory / 'stats.json').read_text())
+    check(stats['captured'] > 5 and names and 'busy_seventy' not in names, f'{names} {stats}')
+
+
+CAP_PERFMON = 38
+
+
+def test_the_capability_is_capture_s_alone(box):
+    stranger.need_root()
+    profd = started(box, [box.napper()])
+    has = {kind: int(harness.proc_status(pid, 'CapPrm'), 16) >> CAP_PERFMON & 1
+           for kind, pids in profd.helpers().items() for pid in pids}
+    check(has == {'capture': 1, 'unwind': 0, 'ship': 0}, f'{has}')
+    profd.interrupt()
+
+
+def test_without_the_capability(box):
+    """No fall-back: a line says what is missing and what to do, and nothing is profiled."""
+    stranger.need_root()
+    target = box.start(['sleep', '1000'])
+    profd = box.profd([target], *PERF, wrapper=('capsh', '--drop=cap_perfmon,cap_sys_admin',
+                                                '--', '-c', 'exec "$@"', '--'))
+    if shutil.which('capsh') is None:
+        raise Skip('capsh is not installed')
+    check(profd.wait() == 2, profd.report())
+    check('CAP_PERFMON is missing' in profd.stderr and 'sampler = ptrace' in profd.stderr,
+          profd.stderr)
+
+
+if __name__ == '__main__':
+    harness.main(globals())
