@@ -54,7 +54,7 @@ SMOKE = os.environ.get('BENCH_SMOKE') == '1'
 PARTS = (ways, replay, first, births, servers, sizes, conversions, truth)
 
 # The variants of each repetition, and those of the first repetition only.
-OFTEN = (variants.Nothing, variants.Bare, variants.Ours)
+OFTEN = (variants.Nothing, variants.Bare, variants.Ours, variants.OursPerf)
 ONCE = (variants.Naive, variants.Perf, variants.Bpftrace)
 
 
@@ -99,7 +99,7 @@ def scenarios():
         # Each process: a main thread, 18 threads that wait for ever, and one that works
         # for a moment once a second.
         Scenario('fleet', {'sleepers': 18, 'tickers': 1}, processes=100,
-                 often=(variants.Ours,), repeats=2, longer=5),
+                 often=(variants.Ours, variants.OursPerf), repeats=2, longer=5),
         # 3 x 20 threads: more than 1,000 waits of each kind in 1.5 s.
         Scenario('waits', {'waiters': 20}, rates=(RATE_HZ, 1000), repeats=3,
                  often=(variants.Nothing, variants.Ours)),

@@ -18,6 +18,8 @@ RATIO_MAX = 1.5
 NOISY = 1
 # Variants that sample by an interrupt and stop no thread.
 PERF_LIKE = (variants.Perf, variants.Bpftrace)
+# Without a stop that the target could see.
+BY_INTERRUPT = (*PERF_LIKE, variants.OursPerf)
 
 
 def number(value, digits=1, unit=''):
@@ -80,7 +82,7 @@ class Figures:
         if not self.scenario.busy or self.cls is variants.Nothing or \
                 (kind == 'stop' and self.crowded):
             return []
-        if self.cls in PERF_LIKE:
+        if self.cls in BY_INTERRUPT:
             return [self.pause_by_interrupt(r, share) for r in self.runs]
         return [measure.percentile(w.gaps[kind], share) for w in self.windows]
 
@@ -100,7 +102,7 @@ class Figures:
         values = []
         for run in self.runs:
             w = run.window
-            if self.cls in PERF_LIKE:
+            if self.cls in BY_INTERRUPT:
                 base = sum(r.window.gap_s['other'] for r in self.nothing) / \
                     sum(r.window.seconds for r in self.nothing)
                 stopped_s = max(0, w.gap_s['other'] - base * w.seconds)

@@ -181,10 +181,19 @@ def perf_functions(data, pids):
     return found
 
 
-def measure_once(box, pids, rate, seconds, has_names):
+def sample(box, pids, rate, sampler):
+    """Starts sentry-profd on the processes, and waits until it samples them."""
+    daemon = box.profd(pids, '--rate', rate, '--sampler', sampler)
+    if sampler == 'ptrace':
+        return daemon.wait_attached()
+    harness.wait_for(lambda: not daemon.running() or daemon.helpers()['capture'], 'capture')
+    return daemon.wait_looks(3)
+
+
+def measure_once(box, pids, rate, seconds, has_names, sampler='ptrace'):
     place = box.make_dir('truth')
     pids = {p for pid in pids for p in (pid, *harness.children(pid))}
-    daemon = box.profd(pids, '--rate', rate).wait_attached()
+    daemon = sample(box, pids, rate, sampler)
     time.sleep(WARM_S if seconds > WARM_S else 0)
     perf = None
     if has_names and shutil.which('perf'):
@@ -220,16 +229,20 @@ def loaded(server):
         thread.join()
 
 
-def measure_server(box, server, rate, seconds):
+def measure_server(box, server, rate, seconds, sampler):
     with loaded(server):
-        return measure_once(box, server.pids(), rate, seconds, True)
+        return measure_once(box, server.pids(), rate, seconds, True, sampler)
 
 
 def measure(one, smoke):
-    """Returns {rate: [Run]}; one(rate, seconds) returns a Run."""
+    """Returns {rate, or 'perf, RATE': [Run]}; one(rate, seconds, sampler) returns a Run."""
     if smoke:
-        return {RATES_HZ[0]: [one(RATES_HZ[0], 1)]}
-    return {rate: [one(rate, SECONDS) for _ in range(TIMES)] for rate in RATES_HZ}
+        return {RATES_HZ[0]: [one(RATES_HZ[0], 1, 'ptrace')]}
+    found = {rate: [one(rate, SECONDS, 'ptrace') for _ in range(TIMES)] for rate in RATES_HZ}
+    with contextlib.suppress(harness.Failure, ValueError):
+        found[f'perf, {RATES_HZ[0]}'] = [one(RATES_HZ[0], SECONDS, 'perf')
+                                         for _ in range(TIMES)]
+    return found
 
 
 def run(box, smoke=False):
@@ -244,8 +257,8 @@ def run(box, smoke=False):
             continue
         target.wait_line('ready.*')
         found[label] = measure(
-            lambda rate, seconds, t=target, p=program:
-            measure_once(box, [t.pid], rate, seconds, p.has_names), smoke)
+            lambda rate, seconds, sampler, t=target, p=program:
+            measure_once(box, [t.pid], rate, seconds, p.has_names, sampler), smoke)
         target.end()
     for label, (cls, options, *_) in ({} if smoke else servers.LOADS).items():
         try:
@@ -253,8 +266,8 @@ def run(box, smoke=False):
         except servers.Missing as e:
             found[label] = f'no {e}'
             continue
-        found[label] = measure(lambda rate, seconds, s=server:
-                               measure_server(box, s, rate, seconds), smoke)
+        found[label] = measure(lambda rate, seconds, sampler, s=server:
+                               measure_server(box, s, rate, seconds, sampler), smoke)
         # Its workers end with it.
         server.program.signal(signal.SIGINT)
         server.program.wait()

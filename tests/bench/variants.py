@@ -87,10 +87,14 @@ class Nothing(Variant):
 class Ours(Variant):
     name = 'sentry-profd'
     has_end = True
+    options = ()
 
     def start(self):
         self.program = self.box.profd(self.targets, '--rate', self.rate,
-                                      '--release', 'bench')
+                                      '--release', 'bench', *self.options)
+        self.wait()
+
+    def wait(self):
         self.program.wait_attached()
 
     def cpu(self):
@@ -112,6 +116,19 @@ class Ours(Variant):
             warnings=sorted({re.sub(r'\d+', 'N', line) for line in re.findall(
                 'warning: (.*)', self.program.stderr)}),
             stop_us=stats['stop_us'], sampled_s=stats['duration_s'])
+
+
+class OursPerf(Ours):
+    name = 'sentry-profd, perf'
+    options = '--sampler', 'perf'
+
+    def wait(self):
+        """Nothing is traced: it has begun when it looks at the targets."""
+        harness.wait_for(lambda: not self.program.running() or
+                         self.program.helpers()['capture'], 'capture')
+        if not self.program.running():
+            raise Unable(self.program.stderr.splitlines()[-1])
+        self.program.wait_looks(3)
 
 
 class Tracer(Variant):
