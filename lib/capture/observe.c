@@ -178,8 +178,12 @@ static void take_sample(struct traced_process *t, const struct perf_record *from
 	    (t->ticks.first_ns == 0 && tick <= t->ticks.span.last))
 		return;
 	th = thread_of(t, from->tid);
-	if (th == NULL)
+	if (th == NULL) {
+		/* The thread has ended before the rings were read. */
+		t->counters->expected++;
+		t->counters->missed[MISSED_EXITED]++;
 		return;
+	}
 	watch_once(t);
 	sleepers_wake(th);
 	if (th->life == THREAD_AWAITS_TURN)

@@ -87,8 +87,9 @@ def test_stacks(box):
 
 
 def told_and_ran(box, target, seconds, rate_hz=202):
-    """Returns the seconds that a profile tells, and the least and the most that its process ran
-    meanwhile, by the scheduler."""
+    """Returns the seconds that a profile tells, those of samples included whose threads had ended
+    before the rings were read, and the least and the most that its process ran meanwhile, by the
+    scheduler."""
     before = cpu_seconds(target.pid)
     profd = started(box, [target], '--mode', 'cpu', '--rate', rate_hz)
     begin = cpu_seconds(target.pid)
@@ -97,7 +98,9 @@ def told_and_ran(box, target, seconds, rate_hz=202):
     check_untraced([target])
     profd.interrupt()
     check_sums(profd.stats, arrived='written')
-    return sum(b.seconds for b in bars(profd) if b.names), least, cpu_seconds(target.pid) - before
+    told = sum(b.seconds for b in bars(profd) if b.names)
+    lost = profd.stats['missed'].get('thread_exited', 0) / rate_hz
+    return told + lost, least, cpu_seconds(target.pid) - before
 
 
 def check_told(box, target, seconds=2):

@@ -93,9 +93,8 @@ void totals_capture_died(struct targets *ts, uint32_t hung_target)
 		    (run->phase != RUN_WAITING && run->phase != RUN_PROFILED))
 			continue;
 		run->left_out = true;
-		log_error("reading the memory of process %d hangs, as of a file whose file system "
-			  "does not answer: the process is no longer profiled until sentry-profd "
-			  "starts anew",
+		log_error("reading the memory of process %d hangs: the process is no longer "
+			  "profiled",
 			  run->pid);
 		run_close(run);
 	}
