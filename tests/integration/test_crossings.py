@@ -33,7 +33,7 @@ class Child:
                 ['sh', '-c', f'exec "$0" 3<&{end.fileno()}',
                  harness.BUILD / f'sentry-profd-{name}'], pass_fds=[end.fileno()])
         number = msg_number(harness.BUILD / f'sentry-profd-{name}')
-        self.send('INIT', 'Q10I2Q', number, KEEP_ID, KEEP_ID, *[0] * 10, fds=[page])
+        self.send('INIT', 'Q12I2Q', number, KEEP_ID, KEEP_ID, *[0] * 12, fds=[page])
         os.close(page)
         self.expect('READY', 'I', 0)
 

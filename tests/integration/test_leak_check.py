@@ -13,7 +13,7 @@ import subprocess
 
 import harness
 import stranger
-from control import Control
+from control import Control, listens
 from harness import BUILD, check, tracer, wait_for
 from service import Service
 from test_doctor import Findings
@@ -237,6 +237,7 @@ class Section(Service):
         self.names = names
         super().__init__(box, {'one': keys})
         self.control = Control(box, self.dir / 'socket')
+        wait_for(lambda: listens(self.control.path), 'its socket')
 
     def add_exe(self, name):
         directory = self.dir / 'bin' / name
