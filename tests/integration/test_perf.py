@@ -155,7 +155,7 @@ def test_birth_and_end(box):
             '    while time.process_time() < end: pass\n'
             'if os.fork() == 0:\n    work()\n    os._exit(0)\n'
             'work()\nos.wait()\n')
-    profd = box.profd([], *PERF, '--children', '--', 'python3', '-c', text).finish()
+    profd = box.profd([], *PERF, '--children', '--', '/usr/bin/python3', '-c', text).finish()
     check_well(profd)
     ran = {min(c['profile']['thread_metadata']): sum(b.seconds for b in chunk_rules.bars(c) if b.names)
            for c in profd.chunks}
