@@ -194,7 +194,7 @@ function readBlock(kind, from, end, profile) {
 		for (const process of profile.processes)
 			process.side = from.index(2);
 		break;
-	case 'L':
+	case 'W':
 		profile.lacksLines = true;
 		break;
 	case 'E':

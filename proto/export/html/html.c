@@ -358,7 +358,7 @@ static void write_data(struct writer *w)
 	write_threads(w);
 	buf_clear(&w->block);
 	if (w->merge->lacks_lines)
-		write_block(w, 'L', &w->block);
+		write_block(w, 'W', &w->block);
 	write_table(w, 'E', put_end);
 	write_compressed(w, NULL, 0, Z_FINISH);
 }

@@ -30,7 +30,7 @@
  *   C  a comparison (compare.h): for A and for B the index of its name and its duration in
  *      microseconds; then for each process a byte, 0 for A, 1 for B. In a comparison each bar
  *      is the sum of a stack's time, and the bars of a thread follow each other without gaps.
- *   L  (empty) the profiler of some chunks was not to look for source lines and inlined functions
+ *   W  (empty) the profiler of some chunks was not to look for source lines and inlined functions
  *      (merge.lacks_lines). Otherwise the block is left out.
  *   E  the end: the number of samples; a byte, 1 if samples tell running from waiting, else 0; a
  *      byte, 1 if a waiting sample may be ready (merge.hides_ready), else 0. Data without this

@@ -389,9 +389,9 @@ TESTS(lines_that_the_profiler_did_not_look_for, 2)
 	m.lacks_lines = _i == 1;
 	write_page(&m, 0);
 	unpack();
-	ck_assert_int_eq(has_block('L'), _i == 1);
+	ck_assert_int_eq(has_block('W'), _i == 1);
 	if (_i == 1)
-		ck_assert_uint_eq(block('L'), at);
+		ck_assert_uint_eq(block('W'), at);
 	free(page);
 	merge_fini(&m);
 }
