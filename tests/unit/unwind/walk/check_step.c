@@ -15,8 +15,8 @@
 /*
  * A function that pushes without CFI for it, as gcc -Oz writes "edi = 7"; one whose caller's
  * address the test puts there; one that has popped its return address, with CFI for it; one that
- * makes a call then; their caller; a caller with a frame pointer; and a function that no call
- * enters, behind a byte without CFI.
+ * makes a call then; their caller; a caller with a frame pointer; a function that no call enters,
+ * behind a byte without CFI; and a signal's trampoline.
  */
 __asm__(".text\n"
 	".type pushes, @function\npushes:\n.cfi_startproc\n"
@@ -39,13 +39,17 @@ __asm__(".text\n"
 	"call pushes\nhas_framed: nop\n.cfi_endproc\n"
 	"points:\n.cfi_startproc\ncall *%rax\nhas_pointed: ret\n.cfi_endproc\n"
 	"nop\nstarts:\n.cfi_startproc\n.cfi_undefined rip\nnop\n.cfi_endproc\n"
+	/* A signal's trampoline: the interrupted pc is at rsp + 8, its stack pointer at rsp + 16. */
+	".cfi_startproc\n.cfi_signal_frame\n"
+	".cfi_escape 0x0f, 3, 0x77, 16, 0x06\n.cfi_escape 0x10, 16, 2, 0x77, 8\n"
+	"nop\ntrampoline: nop\nin_trampoline: nop\n.cfi_endproc\n"
 	/* Without CFI and without a symbol: behind a call, and in front of one and the end. */
 	".section .without_cfi, \"ax\"\n"
 	"call pops\n.Lnameless: call pops\npop %rbx\nret\n"
 	".data\nnameless: .quad .Lnameless\n.text\n");
 extern const uint8_t pushed[], swapping[], popped[];
 extern const uint8_t has_pushed[], has_swapped[], has_popped[], has_called[], has_framed[];
-extern const uint8_t starts[], has_pointed[];
+extern const uint8_t starts[], has_pointed[], trampoline[], in_trampoline[];
 extern const uint8_t *const nameless;
 
 /* Code without a file, as if the program had generated it. */
@@ -108,6 +112,42 @@ TEST(a_stack_whose_return_address_is_a_function_ends_there)
 	ck_assert_uint_eq(m.out.n, 2);
 	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(starts) + 1);
 	ck_assert(m.out.frames[1].by_heuristic && m.out.has_heuristic);
+}
+
+/*
+ * A handler returns to the trampoline, which a second signal interrupts. No call is before either
+ * address, so what is shown is one greater: of the first because the handler returns to it, of the
+ * others because they are a pc.
+ */
+static void walk_through_trampolines(void)
+{
+	m.stack[TOP] = made_up_word(trampoline);
+	m.stack[TOP + 2] = made_up_word(in_trampoline);
+	m.stack[TOP + 3] = MADE_UP_STACK + (TOP + 8) * 8;
+	m.stack[TOP + 9] = made_up_word(pushed);
+	m.stack[TOP + 10] = MADE_UP_STACK + (TOP + 16) * 8;
+	m.stack[TOP + 16] = made_up_word(has_pushed);
+	walk(swapping);
+	ck_assert_uint_ge(m.out.n, 3);
+	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(trampoline) + 1);
+	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(in_trampoline) + 1);
+}
+
+TEST(a_trampoline_that_a_signal_interrupts_is_shown_at_its_pc)
+{
+	walk_through_trampolines();
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(m.out.n, 5);
+	ck_assert_uint_eq(m.out.frames[3].addr, made_up_word(pushed) + 1);
+	ck_assert_uint_eq(m.out.frames[4].addr, made_up_word(has_pushed));
+}
+
+TEST(a_trampoline_whose_registers_cannot_be_read_is_shown_at_its_pc)
+{
+	m.sample->stack_size = (TOP + 9) * 8;
+	walk_through_trampolines();
+	ck_assert_int_eq(m.out.end, UNWIND_END_UNREADABLE);
+	ck_assert_uint_eq(m.out.n, 3);
 }
 
 TEST(a_return_address_that_the_rule_finds_is_used)
