@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 
+import control
 from harness import BUILD, PATIENCE_S, check, threads, tracer, wait_for
 
 
@@ -28,7 +29,7 @@ class Service:
                                self.dir / 'socket', '--debug', *args,
                                **options)
         # Until then a signal would end the daemon.
-        wait_for(lambda: (self.dir / 'socket').exists() or
+        wait_for(lambda: control.listens(self.dir / 'socket') or
                  not self.profd.running(), 'it starts')
 
     def add_exe(self, name):

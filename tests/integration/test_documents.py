@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 
+import control
 import harness
 from harness import BUILD, check
 from terminal import Terminal
@@ -80,7 +81,7 @@ class Guide:
         self.pid = None
         self.profd = box.profd([], '--config', self.config, '--socket',
                                self.socket, env=self.server.env)
-        harness.wait_for(self.socket.exists, 'the daemon listens')
+        harness.wait_for(lambda: control.listens(self.socket), 'the daemon listens')
 
     def write(self, text):
         """Writes a configuration of a guide, for the server and the users of the test."""

@@ -13,7 +13,7 @@ import subprocess
 
 import harness
 import stranger
-from control import Control, listens
+from control import Control
 from harness import BUILD, check, tracer, wait_for
 from service import Service
 from test_doctor import Findings
@@ -237,7 +237,6 @@ class Section(Service):
         self.names = names
         super().__init__(box, {'one': keys})
         self.control = Control(box, self.dir / 'socket')
-        wait_for(lambda: listens(self.control.path), 'its socket')
 
     def add_exe(self, name):
         directory = self.dir / 'bin' / name
@@ -271,8 +270,10 @@ def test_a_section(box):
         wait_for(lambda of=program: tracer(of.pid) != 0, 'it is traced')
     for program in left:
         service.wait_left_out(program)
-        check(len(re.findall(NOT_PROFILED.format(program.pid, 'detect_leaks=0'),
-                             service.profd.stderr, re.M)) == 1, service.profd.stderr)
+        # A second line: /proc showed the program before the event of its exec had been read.
+        said = re.findall(NOT_PROFILED.format(program.pid, 'detect_leaks=0'),
+                          service.profd.stderr, re.M)
+        check(len(said) in (1, 2), service.profd.stderr)
     check(service.left_out() == len(left), 'the metrics count them')
     for program in (*left, *profiled):
         end(program)

@@ -121,7 +121,7 @@ def test_status_and_reload(box):
     profd = box.profd([], '--config', conf, '--socket', where,
                       '--shutdown-timeout', '2', exe=directory / 'sentry-profd')
     ctl = control.Control(box, where)
-    wait_for(where.exists, 'the socket')
+    wait_for(lambda: control.listens(where), 'the socket')
 
     def left_out(**options):
         return ctl.status(**options)['daemon']['files_left_out']
