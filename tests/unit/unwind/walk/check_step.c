@@ -39,7 +39,7 @@ __asm__(".text\n"
 	"call pushes\nhas_framed: nop\n.cfi_endproc\n"
 	"points:\n.cfi_startproc\ncall *%rax\nhas_pointed: ret\n.cfi_endproc\n"
 	"nop\nstarts:\n.cfi_startproc\n.cfi_undefined rip\nnop\n.cfi_endproc\n"
-	/* A signal's trampoline: the interrupted pc is at rsp + 8, its stack pointer at rsp + 16. */
+	/* A signal's trampoline: the interrupted pc is at rsp + 8, its rsp at rsp + 16. */
 	".cfi_startproc\n.cfi_signal_frame\n"
 	".cfi_escape 0x0f, 3, 0x77, 16, 0x06\n.cfi_escape 0x10, 16, 2, 0x77, 8\n"
 	"nop\ntrampoline: nop\nin_trampoline: nop\n.cfi_endproc\n"
