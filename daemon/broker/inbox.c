@@ -79,10 +79,8 @@ static int on_target_state(void *ctx, struct ipc_message *m)
 	struct broker *b = ctx;
 	struct run *run = targets_run(&b->modules.targets, state->target);
 
-	/* What a process forks while it crashes may be its crash reporter. */
-	if (run != NULL && state->state == TARGET_ATTACHED && b->modules.state.options.children &&
-	    run->crash.tid == 0)
-		instance_add_missed_children(&b->modules.targets, run->instance);
+	if (run != NULL && state->state == TARGET_ATTACHED && b->modules.state.options.children)
+		instance_add_missed_children(&b->modules.targets, run);
 	attach_on_state(&b->modules.targets, state);
 	return 0;
 }
@@ -104,9 +102,12 @@ static int on_child_born(void *ctx, struct ipc_message *message)
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
 
-	if (!b->modules.state.options.children || m->id == 0 || m->id > INT32_MAX)
+	if (!b->modules.state.options.children || m->id > INT32_MAX)
 		return -EPROTO;
-	instance_add_child(&b->modules.targets, (int32_t)m->id);
+	if (m->id == 0)
+		instances_add_missed_children(&b->modules.targets);
+	else
+		instance_add_child(&b->modules.targets, (int32_t)m->id);
 	return 0;
 }
 

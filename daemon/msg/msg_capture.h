@@ -153,6 +153,9 @@ struct msg_target_state {
  * Capture has attached to the child and lets it run. Sent only if MSG_INIT has
  * follow_children set. The broker makes the child a target. It ignores the pid if it is a
  * thread, if the process has ended, or if capture does not trace the process.
+ *
+ * With the id 0: capture has detached from all processes for a moment (lib/capture/detach.h), in
+ * which children may have been born without a tracer. The broker looks for them.
  */
 
 /*

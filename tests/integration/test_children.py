@@ -52,6 +52,27 @@ def check_well(profd):
     check_sums(profd.stats, arrived='written')
 
 
+def test_children_that_are_born_while_capture_detaches(box):
+    """To detach from one process, capture detaches from all for a moment."""
+    parent, other = (box.start([BUILD / 'targets/prefork'], stdin=subprocess.PIPE)
+                     for _ in range(2))
+    for program in (parent, other):
+        program.wait_line('ready.*')
+    profd, ctl = listening(box, [parent, other], '--children')
+    profd.wait_attached()
+    for _ in range(10):
+        parent.process.stdin.write(b'fork\n' * 20)
+        parent.process.stdin.flush()
+        ctl.run('detach', other.pid)
+        wait_for(lambda: harness.tracer(other.pid) == 0, 'capture to detach')
+        ctl.run('attach', other.pid)
+        wait_for(lambda: harness.tracer(other.pid) != 0, 'capture to attach')
+    born = wait_for(lambda: len(harness.children(parent.pid)) == 200 and
+                    harness.children(parent.pid), 'the children')
+    wait_for(lambda: all(map(harness.tracer, born)), 'capture to attach to all of them')
+    profd.interrupt()
+
+
 def test_forked_ones_have_profiles(box, start=started):
     profd, pid = start(box, PYTHON, '-c', FORKS)
     all_of_them = wait_for(lambda: len(descendants(pid)) == 2 and

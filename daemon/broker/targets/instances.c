@@ -245,12 +245,23 @@ static void add_missed_child(void *ctx, int32_t pid)
 	close_fd(&process.pidfd);
 }
 
-void instance_add_missed_children(struct targets *ts, struct instance *i)
+void instance_add_missed_children(struct targets *ts, struct run *run)
 {
+	struct instance *i = run->instance;
+
+	if (run->crash.tid != 0)
+		return;
 	if (i->followed_since_ticks == 0)
 		i->followed_since_ticks = i->start_ticks;
 	else if (ts->state->phase < PHASE_STOPPING)
 		threads_each_child(i->pid, add_missed_child, i);
+}
+
+void instances_add_missed_children(struct targets *ts)
+{
+	FOR_EACH_RUN (run, ts)
+		if (run->was_attached)
+			instance_add_missed_children(ts, run);
 }
 
 int instances_watch(struct targets *ts)

@@ -34,10 +34,13 @@ must_check int instance_add_attached(struct targets *ts, struct process *p,
 void instance_add_child(struct targets *ts, int32_t pid);
 
 /*
- * To be called when capture has attached to i, with --children: adds the children that i has forked
- * while capture did not trace it, as between two runs.
+ * To be called when capture has attached to the run's process, with --children: adds the children
+ * that the process has forked while capture did not trace it, as between two runs. Children of a
+ * process in a crash are not added: one of them may be its crash reporter.
  */
-void instance_add_missed_children(struct targets *ts, struct instance *i);
+void instance_add_missed_children(struct targets *ts, struct run *run);
+/* Does the same for all processes that capture is attached to. */
+void instances_add_missed_children(struct targets *ts);
 
 /*
  * Adds a process that section, an index in the configuration, matches. The instance takes the
