@@ -32,7 +32,7 @@ def wait_for(condition, what, timeout=PATIENCE_S):
         if value:
             return value
         if now > deadline:
-            raise Failure(f'waited {timeout} s in vain: {what}')
+            raise Failure(f'waited {timeout} s in vain: {what() if callable(what) else what}')
         # The awaited program needs the processors more than the test.
         time.sleep(max(POLL_S, now - asked))
 

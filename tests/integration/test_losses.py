@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import time
 
 import harness
 from account import check_sums
@@ -218,13 +219,16 @@ def check_held_back(profd, server, chunk_s):
 
 def test_one_program_after_another(box):
     """Each program would have a chunk, but most of them are not sent. The
-    program that runs at the end has its chunk."""
+    program that runs at the end has its chunk; without names if unwind has not read its maps
+    before the end of the run."""
     server = box.server()
     profd = execute_on(box, 60, server)
+    since = time.time()
     profd.wait_looks()
     profd.interrupt()
     check_held_back(profd, server, 60)
-    check(has_last(profd.chunks[-1]), 'the last program has no chunk')
+    last = max(s['timestamp'] for s in profd.chunks[-1]['profile']['samples'])
+    check(last > since, f'the last program has no chunk: {last}, {since}')
 
 
 def test_the_last_of_many_programs(box):

@@ -374,7 +374,7 @@ def test_workers_that_are_forked_later_share_an_unwind_process(box):
         return [t for t in ctl.status()['targets'] if t['pid'] != shell.pid
                 and os.stat(f'/proc/{t["pid"]}').st_uid == stranger.UID]
     wait_for(lambda: len(workers()) == 4 and all(w['chunks_sent'] for w in workers()),
-             'chunks of each')
+             lambda: f'chunks of each: {workers()}')
     check(len(unwinds(profd)) == 2, f'{len(unwinds(profd))} unwind processes')
     see(profd, 'ids_busy')
 
