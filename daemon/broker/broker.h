@@ -27,8 +27,7 @@ struct broker {
 	struct notify notify;
 	int stats_fd;		 /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	/* Requests for a table of hot functions (MSG_TABLE) without an answer (shutdown.c). */
-	size_t tables_awaited;
+	bool table_awaited; /* a MSG_TABLE is without an answer (shutdown.c) */
 };
 
 #endif

@@ -115,7 +115,8 @@ static bool check_idle_unwind(struct broker *b, struct unwind *u, uint64_t now_n
 		return false;
 	if (unwind_is_needed(b, u))
 		u->idle_since_ns = now_ns;
-	else if (now_ns - u->idle_since_ns >= IDLE_NS)
+	else if (now_ns - u->idle_since_ns >= IDLE_NS &&
+		 !options_prints_table(&b->modules.state.options))
 		unwind_leaves(u);
 	return !u->child.is_leaving && u->idle_since_ns != now_ns;
 }

@@ -27,7 +27,8 @@
  *   which it gets OVERDUE_PING_CHECKS checks after its start and after each answer.
  *
  * Use: An unwind process stays for IDLE_NS after the last target of its key has ended, so that a
- * service that restarts finds its files already read. Of these processes the IDLE_MAX that were
+ * service that restarts finds its files already read; if the run prints a table at its end, it
+ * stays until then. Of these processes the IDLE_MAX that were
  * needed last stay, and only as many as there are free places for further unwind processes: a
  * program that executes another one with file capabilities ten times a second needs a new unwind
  * process each time, since a key of a mixed process never comes back. A ship stays as long as the

@@ -347,20 +347,15 @@ static int on_stats(void *ctx, struct ipc_message *message)
 /* MSG_TABLE_DONE: tables are requested only after the sampling (shutdown.c). */
 static int on_table_done(void *ctx, struct ipc_message *message)
 {
-	const struct msg_table_done *m = (const void *)message->bytes;
+	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = broker_of(ctx);
 
 	if (state_is_sampling(&b->modules.state))
 		return -EPROTO;
-	if (m->error == ENOENT)
-		log_warning("no table of the hottest functions: the %s that had its samples has "
-			    "ended",
-			    ((struct child *)ctx)->type->name);
-	else if (m->error != 0)
+	if (m->id != 0)
 		log_error("cannot write the table of the hottest functions to standard output: %s",
-			  strerror(m->error));
-	if (b->tables_awaited > 0)
-		b->tables_awaited--;
+			  strerror((int)m->id));
+	b->table_awaited = false;
 	return 0;
 }
 

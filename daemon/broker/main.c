@@ -545,8 +545,8 @@ int main(int argc, char **argv)
 	shutdown_sampling(b);
 	shutdown_delivery(b);
 	health_check(&b->modules);
-	if (!b->modules.state.options.quiet && attached_any(b) && !b->modules.state.start_failed &&
-	    b->modules.discovery == NULL)
+	if (options_prints_table(&b->modules.state.options) && attached_any(b) &&
+	    !b->modules.state.start_failed)
 		shutdown_print_tables(b);
 	if (attached_any(b))
 		shutdown_log_figures(b);

@@ -168,35 +168,40 @@ static bool has_samples(const struct broker *b)
 	return all.capture.captured + all.capture.repeated + all.capture.filled > 0;
 }
 
+/* Lets an unwind process write its table. heading: says whose processes the table is of. */
+static void print_table(struct broker *b, struct unwind *u, bool heading,
+			struct idle_timeout *timeout)
+{
+	const struct msg_table m = {
+		.h = MSG_HEADER(MSG_TABLE),
+		.max_rows = TABLE_ROWS,
+		.full_names = b->modules.state.options.full_names,
+	};
+
+	if (u->has_died)
+		log_warning("the table lacks samples: the %s that had them has ended",
+			    u->child.type->name);
+	if (heading)
+		printf("%sProcesses of uid %u:\n", u == b->modules.children.unwinds[0] ? "" : "\n",
+		       u->key.uid);
+	(void)fflush(stdout);
+	b->table_awaited = true;
+	child_send(&u->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
+	while (b->table_awaited && u->child.fd >= 0 && run_within(b, timeout))
+		continue;
+}
+
 void shutdown_print_tables(struct broker *b)
 {
-	const bool several = targets_count_runs(&b->modules.targets) > 1;
+	struct children *c = &b->modules.children;
 	struct idle_timeout timeout;
 
 	if (!has_samples(b))
 		return;
-	(void)fflush(stdout);
 	idle_timeout_start(&timeout, state_now_ns(&b->modules.state));
-	FOR_EACH_RUN (run, &b->modules.targets) {
-		const struct msg_table m = {
-			.h = MSG_HEADER(MSG_TABLE),
-			.target = run->id,
-			.max_rows = TABLE_ROWS,
-			.full_names = b->modules.state.options.full_names,
-		};
-
-		if (!run->was_attached || run->unwind == NULL || run->unwind->child.fd < 0)
-			continue;
-		if (several) {
-			printf("process %d\n", run->pid);
-			(void)fflush(stdout);
-		}
-		b->tables_awaited = 1;
-		child_send(&run->unwind->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
-		while (b->tables_awaited > 0 && run->unwind->child.fd >= 0 &&
-		       run_within(b, &timeout))
-			continue;
-	}
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		if (c->unwinds[i]->newest_run != 0 && c->unwinds[i]->child.fd >= 0)
+			print_table(b, c->unwinds[i], c->n_unwinds > 1, &timeout);
 }
 
 /* Chunks that were lost. A process that was too short for a chunk had nothing to lose. */

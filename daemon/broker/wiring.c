@@ -48,6 +48,7 @@ static void on_died(void *ctx, struct child *child, int status)
 		break;
 	case CHILD_UNWIND:
 		count_death(b, u, status);
+		u->has_died = true;
 		files_forget(b->modules.files, child);
 		totals_unwind_died(&b->modules.targets, u);
 		break;

@@ -87,7 +87,7 @@
 	X(MSG_SESSION_OPENED, msg_id, 0)                   \
 	X(MSG_SESSION_CLOSED, msg_id, 0)                   \
 	X(MSG_UNWIND_STATS, msg_unwind_stats, 0)           \
-	X(MSG_TABLE_DONE, msg_table_done, 0)               \
+	X(MSG_TABLE_DONE, msg_id, 0)                       \
 	X(MSG_USAGE_DONE, msg_id, 0)                       \
 	X(MSG_RECORDING_CHUNK, msg_recording_chunk, 1)     \
 	X(MSG_RECORDING_LOST, msg_recording, 0)            \

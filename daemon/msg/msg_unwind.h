@@ -41,6 +41,7 @@ struct msg_session_open {
 	 */
 	uint32_t for_server, for_file, for_spotlight;
 	uint32_t recordings_only; /* make no chunks: the session exists for its recordings */
+	uint32_t with_table;	  /* its times count in MSG_TABLE's table */
 	uint64_t chunk_us;	  /* length of a chunk, at most 60 s */
 	uint64_t first_chunk_us;  /* length of the first chunk, at most chunk_us */
 	uint64_t wall_offset_us;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
@@ -67,8 +68,8 @@ struct msg_session_open {
  * MSG_SESSION_CLOSED, with the id: unwind has sent the last chunk and the last counts of the
  * session, because it has read the target's RECORD_END, or because of MSG_SESSION_CLOSE.
  *
- * MSG_SESSION_FORGET, with the id: free the closed session; its table of functions is not
- * needed. Unwind ignores the message if it has no such session.
+ * MSG_SESSION_FORGET, with the id: free the closed session. Unwind ignores the message if it
+ * has no such session.
  *
  * MSG_RING_OPEN, with a ring's id: read this ring (daemon/msg/msg_capture.h) from now on. The
  * message carries the ring's memfd and unwind's end of the socket to capture. If unwind reads
@@ -257,19 +258,14 @@ struct msg_recording_chunk {
 };
 
 /*
- * MSG_TABLE: write the table of the target's hottest functions (aggregate_write_table()) to the
- * descriptor that the message carries. MSG_TABLE_DONE is the answer.
+ * MSG_TABLE: write the table of programs and functions (functions_write()) of all sessions with
+ * with_table, closed and forgotten ones included, to the descriptor that the message carries. The
+ * answer is MSG_TABLE_DONE, with an errno as the id; 0: the table is written.
  */
 struct msg_table {
 	struct msg_header h;
-	uint32_t target;
 	uint32_t max_rows;
 	uint32_t full_names; /* 0: C++ and Rust names are short */
-};
-struct msg_table_done {
-	struct msg_header h;
-	uint32_t target;
-	int32_t error; /* errno; ENOENT: the target has no session; 0: the table is written */
 };
 
 /*

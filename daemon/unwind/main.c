@@ -33,6 +33,7 @@
 #include "daemon/unwind/resource_limits.h"
 #include "daemon/unwind/stream.h"
 #include "daemon/unwind/symbolize.h"
+#include "lib/aggregate/functions.h"
 #include "lib/base/clock.h"
 #include "lib/base/table.h"
 
@@ -69,6 +70,7 @@ static struct {
 	struct stream *streams[HEARTBEAT_SLOTS];
 	size_t n_streams;
 	struct table by_target; /* target number of the broker to index in streams */
+	struct functions table; /* of all sessions that count in it */
 	struct stream *working; /* the stream that time is charged to; NULL: none */
 	struct capture_link link;
 	uint32_t *reading; /* the page of MSG_INIT */
@@ -189,7 +191,7 @@ static int open_session(void *ctx, struct ipc_message *m)
 	(void)ctx;
 	if (stream_of(open->target) != NULL || me.n_streams == array_size(me.streams))
 		return -EPROTO;
-	r = stream_new(open, me.cache, &to_capture, &stream);
+	r = stream_new(open, me.cache, &to_capture, open->with_table ? &me.table : NULL, &stream);
 	if (r < 0)
 		return r;
 	r = table_put(&me.by_target, open->target, (uint32_t)me.n_streams);
@@ -220,18 +222,18 @@ static int take_usage(void *ctx, struct ipc_message *message)
 static int write_table(void *ctx, struct ipc_message *message)
 {
 	const struct msg_table *m = (const void *)message->bytes;
-	struct stream *stream = stream_of(m->target);
-	struct msg_table_done done = {
-		.h = MSG_HEADER(MSG_TABLE_DONE),
-		.target = m->target,
-	};
+	const int fd = fcntl(message->fds[0], F_DUPFD_CLOEXEC, 0);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	int r = out == NULL ? -EIO : 0;
 
 	(void)ctx;
-	/* The session was opened in an earlier process. */
-	done.error = stream == NULL ? ENOENT
-				    : -stream_write_table(stream, m->max_rows, m->full_names != 0,
-							  message->fds[0]);
-	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
+	for (size_t i = 0; i < me.n_streams && r == 0; i++)
+		r = stream_update_table(me.streams[i]);
+	if (r == 0)
+		r = functions_write(&me.table, m->max_rows, m->full_names != 0, out);
+	if (out != NULL && fclose(out) != 0 && r == 0)
+		r = -EIO;
+	return msg_send_id(MSG_FD, MSG_TABLE_DONE, (uint32_t)-r);
 }
 
 static int close_session(void *ctx, struct ipc_message *message)
@@ -386,6 +388,7 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
 	random_bytes(&options.hash_seed, sizeof(options.hash_seed));
+	functions_init(&me.table, options.hash_seed);
 	r = unwind_cache_new(&options, &me.cache);
 	if (r < 0)
 		die("cannot create the cache of images", -r);

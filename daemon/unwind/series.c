@@ -33,7 +33,8 @@ static struct aggregate_options options_of(const struct msg_session_open *open)
 	};
 }
 
-int series_open(struct series *c, const struct msg_session_open *open, const struct program *p)
+int series_open(struct series *c, const struct msg_session_open *open, const struct program *p,
+		struct functions *table)
 {
 	struct aggregate_options options;
 	int r;
@@ -41,6 +42,7 @@ int series_open(struct series *c, const struct msg_session_open *open, const str
 	*c = (struct series){.open = *open};
 	thread_keys_init(&c->keys, open->use_pthread_self != 0, open->hash_seed);
 	options = options_of(&c->open);
+	options.table = table;
 	r = aggregate_new(&options, p->space, &c->aggregate);
 	if (r == 0)
 		series_exec(c, p);

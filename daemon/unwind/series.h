@@ -24,6 +24,8 @@
 #include "lib/aggregate/aggregate.h"
 #include "lib/capture/sample.h"
 
+struct functions;
+
 struct series {
 	struct series *next; /* of another reader of the same target */
 	uint32_t recording;  /* msg_recording_open.recording; 0: the reader is the session */
@@ -43,9 +45,12 @@ struct series {
 	uint64_t first_end_ns;
 };
 
-/* Opens the series of a session, whose target runs the program p. */
+/*
+ * Opens the series of a session, whose target runs the program p. table: as in struct
+ * aggregate_options.
+ */
 must_check int series_open(struct series *c, const struct msg_session_open *open,
-			   const struct program *p);
+			   const struct program *p, struct functions *table);
 /*
  * Opens the series of a recording, which begins at time_ns. from is the session's series: the
  * recording begins with its threads and their stacks. The caller frees *ret with

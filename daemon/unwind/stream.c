@@ -1,6 +1,5 @@
 #include "daemon/unwind/stream.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +61,8 @@ static int open_program(struct stream *s)
 }
 
 int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
-	       const struct stream_capture *to_capture, struct stream **ret)
+	       const struct stream_capture *to_capture, struct functions *table,
+	       struct stream **ret)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int r;
@@ -76,7 +76,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	stream_begin_work(s, clock_mono_ns());
 	r = program_open(&s->program, &s->open, &s->work, s->cache);
 	if (r == 0)
-		r = series_open(&s->series, &s->open, &s->program);
+		r = series_open(&s->series, &s->open, &s->program, table);
 	if (r < 0) {
 		stream_free(s);
 		return r;
@@ -559,18 +559,7 @@ int stream_close(struct stream *s)
 	return r;
 }
 
-int stream_write_table(struct stream *s, size_t max_rows, bool full_names, int fd)
+int stream_update_table(struct stream *s)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-	int r;
-
-	if (out == NULL) {
-		close_fd(&copy);
-		return -EIO;
-	}
-	r = aggregate_write_table(s->series.aggregate, max_rows, full_names, out);
-	if (fclose(out) != 0 && r == 0)
-		r = -EIO;
-	return r;
+	return aggregate_update_table(s->series.aggregate);
 }

@@ -18,6 +18,7 @@
 #include "lib/capture/sample.h"
 #include "lib/unwind/unwind.h"
 
+struct functions;
 struct stream;
 
 /* How a stream sends messages to capture. A hint may be dropped. */
@@ -29,9 +30,13 @@ struct stream_capture {
 	bool (*watch)(const struct msg_watch *m);
 };
 
-/* Creates a stream. Copies open; cache and to_capture must outlive the stream. */
+/*
+ * Creates a stream. Copies open; cache, to_capture and table must outlive the stream. table: as in
+ * struct aggregate_options.
+ */
 must_check int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
-			  const struct stream_capture *to_capture, struct stream **ret);
+			  const struct stream_capture *to_capture, struct functions *table,
+			  struct stream **ret);
 void stream_free(struct stream *s);
 
 /* Returns the broker's number of the target. */
@@ -73,15 +78,11 @@ must_check int stream_recording_close(struct stream *s, uint32_t recording);
 
 /*
  * Sends the last chunks of the session and of its recordings, and reports to the broker that
- * the session is closed. Afterwards the stream ignores records; stream_write_table() still
- * works.
+ * the session is closed. Afterwards the stream ignores records.
  */
 must_check int stream_close(struct stream *s);
 
-/*
- * Writes the table of the max_rows hottest functions of the session to fd, which stays the
- * caller's (aggregate_write_table()). Returns 0, -ENOMEM, or -EIO.
- */
-must_check int stream_write_table(struct stream *s, size_t max_rows, bool full_names, int fd);
+/* aggregate_update_table() for the session. */
+must_check int stream_update_table(struct stream *s);
 
 #endif

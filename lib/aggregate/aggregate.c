@@ -26,7 +26,7 @@ struct aggregate {
 	char main_path[NAME_SIZE];
 	char main_argv0[NAME_SIZE];
 	struct unwind_space *space;
-	struct functions functions; /* of the session */
+	bool is_counted; /* the table has times of this process in its present program */
 	struct open_chunk chunk;
 
 	/* Frames of the open chunk that have been looked up; renewed with the chunk. */
@@ -44,6 +44,7 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char 
 		    const char *main_argv0)
 {
 	a->space = space;
+	a->is_counted = false;
 	utf8_clean(main_path, true, a->main_path, sizeof(a->main_path));
 	a->options.main_path = a->main_path;
 	/* The bytes are not cleaned, because they are only compared, never shown. */
@@ -69,7 +70,6 @@ int aggregate_new(const struct aggregate_options *options, struct unwind_space *
 	a->options = *options;
 	aggregate_exec(a, space, options->main_path, options->main_argv0);
 	open_chunk_init(&a->chunk, options->chunk_us, options->wall_offset_us, options->hash_seed);
-	functions_init(&a->functions, options->hash_seed);
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
 	a->lookup.inlined_for_files = !options->inlined;
@@ -89,7 +89,6 @@ void aggregate_free(struct aggregate *a)
 	if (a == NULL)
 		return;
 	open_chunk_fini(&a->chunk);
-	functions_fini(&a->functions);
 	lookup_fini(&a->lookup);
 	cut_fini(&a->cut);
 	expand_fini(&a->expand);
@@ -412,9 +411,30 @@ bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
 	       (is_large(a) && window_closable(&a->chunk.window) > a->chunk.window.start_ns);
 }
 
+/* Adds the times of the open chunk's stacks to the program's row of the table. */
+static int add_to_program(struct aggregate *a)
+{
+	const struct stacks *s = &a->chunk.stacks;
+	uint64_t ns[PROFILE_STATES] = {0}, sum = 0;
+	int r;
+
+	for (size_t i = 0; i < s->n_times; i++)
+		for (size_t state = 0; state < PROFILE_STATES; state++) {
+			ns[state] += s->times[i].ns[state];
+			sum += s->times[i].ns[state];
+		}
+	if (sum == 0)
+		return 0;
+	r = programs_add(&a->options.table->programs,
+			 a->main_path[0] == '\0' ? "unknown" : names_base(a->main_path),
+			 !a->is_counted, ns);
+	a->is_counted |= r == 0;
+	return r;
+}
+
 /*
- * Charges all threads' time up to time_ns and adds it to the session's table.
- * Looks up the names of new frames.
+ * Charges all threads' time up to time_ns and adds it to the table, if there is one. Looks up the
+ * names of new frames.
  */
 static int add_to_table(struct aggregate *a, uint64_t time_ns)
 {
@@ -423,9 +443,12 @@ static int add_to_table(struct aggregate *a, uint64_t time_ns)
 	for (size_t i = 0; i < a->chunk.n_threads; i++)
 		open_chunk_charge(&a->chunk, &a->chunk.threads[i], time_ns);
 	r = lookup_update(&a->lookup, &a->chunk.stacks, a->space, a->main_path);
+	if (r < 0 || a->options.table == NULL)
+		return r;
+	r = add_to_program(a);
 	if (r < 0)
 		return r;
-	return functions_add_inlined(&a->functions, &a->chunk.stacks, a->lookup.frames,
+	return functions_add_inlined(a->options.table, &a->chunk.stacks, a->lookup.frames,
 				     a->lookup.lines, a->lookup.inlined, a->lookup.n_inlined);
 }
 
@@ -509,11 +532,9 @@ int aggregate_next(struct aggregate *a)
 	return cut_next(&a->cut, &a->chunk);
 }
 
-int aggregate_write_table(struct aggregate *a, size_t max_rows, bool full_names, FILE *out)
+int aggregate_update_table(struct aggregate *a)
 {
-	int r = 0;
-
-	if (!a->closed)
-		r = add_to_table(a, window_closable(&a->chunk.window));
-	return r < 0 ? r : functions_write(&a->functions, max_rows, full_names, out);
+	if (a->closed || a->options.table == NULL)
+		return 0;
+	return add_to_table(a, window_closable(&a->chunk.window));
 }

@@ -93,6 +93,7 @@
 #include "proto/profile.h"
 
 struct aggregate;
+struct functions;
 
 struct aggregate_options {
 	uint64_t chunk_us;  /* a chunk's length; at most 60 s */
@@ -119,6 +120,11 @@ struct aggregate_options {
 	 * be valid as long as the aggregate.
 	 */
 	const char *in_app_include, *in_app_exclude;
+	/*
+	 * The table that the aggregate adds its times to, which several aggregates may share; NULL:
+	 * none. It stays the caller's, and must outlive the aggregate.
+	 */
+	struct functions *table;
 };
 
 /*
@@ -224,20 +230,15 @@ must_check int aggregate_next(struct aggregate *a);
 /*
  * Handles that the process has executed another program, with the address space space (valid as in
  * aggregate_new()). Copies main_path and main_argv0. The caller calls this function after
- * aggregate_exit_all(), aggregate_close() and aggregate_next(). The session's table keeps the times
- * of the old program.
+ * aggregate_exit_all(), aggregate_close() and aggregate_next().
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0);
 
 /*
- * Writes the table of the session's hottest functions to out: at most max_rows, and one
- * row for all others. A row has the CPU time of the function itself, the CPU time with
- * the functions that it called, and its waiting time, up to the settled tick. C++ and Rust
- * names are demangled, and short unless full_names is set (lib/base/short_names.h); control bytes
- * are escaped. Returns 0, -ENOMEM or -EIO.
+ * Adds the times of the open chunk to options.table, up to the settled tick. Those of closed chunks
+ * are in the table already. Has no effect on the chunk, nor without a table. Returns 0 or -ENOMEM.
  */
-must_check int aggregate_write_table(struct aggregate *a, size_t max_rows, bool full_names,
-				     FILE *out);
+must_check int aggregate_update_table(struct aggregate *a);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/aggregate/names.h"
+#include "lib/aggregate/table_cells.h"
 #include "lib/base/array.h"
 #include "lib/base/escape.h"
 #include "lib/base/short_names.h"
@@ -23,6 +24,7 @@ void functions_init(struct functions *f, uint64_t hash_seed)
 	text_init(&f->text, hash_seed);
 	table_init(&f->by_name, hash_seed);
 	table_init(&f->by_symbol, hash_seed);
+	programs_init(&f->programs, hash_seed);
 }
 
 void functions_fini(struct functions *f)
@@ -34,6 +36,7 @@ void functions_fini(struct functions *f)
 	free(f->symbols);
 	table_fini(&f->by_name);
 	table_fini(&f->by_symbol);
+	programs_fini(&f->programs);
 	functions_init(f, f->by_name.seed);
 }
 
@@ -165,6 +168,8 @@ static int drop_smallest_rows(struct functions *f)
 		functions_fini(&kept);
 		return r;
 	}
+	kept.programs = f->programs;
+	programs_init(&f->programs, f->by_name.seed);
 	functions_fini(f);
 	*f = kept;
 	return 0;
@@ -354,25 +359,6 @@ int functions_label(const char *const *names, size_t n, bool is_full, struct tex
 	return r;
 }
 
-/* A time of 0 is "-". */
-static void write_time(uint64_t ns, FILE *out)
-{
-	if (ns == 0)
-		(void)fprintf(out, "%11s", "-");
-	else
-		(void)fprintf(out, "%9.2f s", seconds(ns));
-}
-
-/* A time of 0 has no percentage. */
-static void write_share(uint64_t ns, uint64_t whole_ns, FILE *out)
-{
-	write_time(ns, out);
-	if (ns == 0)
-		(void)fprintf(out, "  %6s", "");
-	else
-		(void)fprintf(out, "  %5.1f%%", percent(ns, whole_ns));
-}
-
 /* What the rows have in common. */
 struct shown {
 	uint64_t running_ns, ready_ns, waiting_ns; /* sums over all functions */
@@ -381,11 +367,11 @@ struct shown {
 
 static void write_times(const struct functions_row *row, const struct shown *shown, FILE *out)
 {
-	write_share(row->self_ns, shown->running_ns, out);
-	write_share(row->total_ns, shown->running_ns, out);
+	table_cells_share(row->self_ns, shown->running_ns, out);
+	table_cells_share(row->total_ns, shown->running_ns, out);
 	if (shown->with_ready)
-		write_time(row->ready_ns, out);
-	write_time(row->waiting_ns, out);
+		table_cells_time(row->ready_ns, out);
+	table_cells_time(row->waiting_ns, out);
 }
 
 static void write_row(const struct functions_row *row, const struct shown *shown,
@@ -580,8 +566,10 @@ int functions_write(const struct functions *f, size_t max_rows, bool full_names,
 	shown.with_ready = shown.ready_ns >= SHOWN_NS;
 	n_shown = min_size(n, max_rows);
 	move_shown_to_front(rows, n, max_rows);
+	r = programs_write(&f->programs, max_rows, shown.with_ready, out);
 	write_head(f, &shown, out);
-	r = write_shown(f, rows, n_shown, &shown, full_names, out);
+	if (r == 0)
+		r = write_shown(f, rows, n_shown, &shown, full_names, out);
 	write_others(f, rows + n_shown, n - n_shown, &shown, out);
 	write_hint(f, shown.running_ns, out);
 	free(rows);

@@ -1,12 +1,12 @@
 /*
- * Sums of time by function over a whole session, and the table of them that
+ * Sums of time by function over all processes of a run, and the table of them that
  * sentry-profd --pid prints at the end. A function is a name in a file: symbols whose
  * demangled names are equal are one function. All code of a file for which there is no name
  * counts as one function, "[libfoo.so]".
  *
- * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the
- * times of the open chunk before it writes the table. The sums and their names stay when
- * the stacks of the chunk are freed.
+ * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and those of the
+ * open chunk in aggregate_update_table(). The sums and their names stay when the stacks of the
+ * chunk are freed.
  */
 #ifndef LIB_AGGREGATE_FUNCTIONS_H
 #define LIB_AGGREGATE_FUNCTIONS_H
@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "lib/aggregate/programs.h"
 #include "lib/aggregate/stacks.h"
 #include "lib/base/table.h"
 #include "lib/base/text.h"
@@ -24,7 +25,7 @@
 
 /*
  * If there are more functions or symbols than this, functions_add() keeps the FUNCTIONS_MAX / 2
- * functions with the most time, and sums up all others in one row. So the rows of a target take
+ * functions with the most time, and sums up all others in one row. So the rows take
  * one or two megabytes between two chunks.
  */
 #define FUNCTIONS_MAX 4096
@@ -61,6 +62,8 @@ struct functions {
 	/* Sums and number of the functions whose rows were not kept. */
 	uint64_t others_self_ns, others_ready_ns, others_waiting_ns;
 	uint64_t n_others;
+	/* Of the same times; the caller adds them (programs_add()). */
+	struct programs programs;
 	/* Set by the caller: the waiting times may be ready times (import_chunk.hides_ready). */
 	bool hides_ready;
 };
@@ -88,7 +91,8 @@ must_check int functions_add_inlined(struct functions *f, struct stacks *s,
 				     const struct profile_frame *inlined, size_t n_inlined);
 
 /*
- * Writes the table: at most max_rows functions, and a row for all others. If there are more
+ * Writes the programs, if there are several processes (programs_write()), then the functions: at
+ * most max_rows of each, and a row for all others. If there are more
  * functions, three quarters of the rows show those with the most self time, and one quarter
  * those with the most ready and waiting time. The rows are sorted by self time, then ready,
  * waiting and total time, largest first. The column of ready times is left out if their sum

@@ -519,7 +519,6 @@ union any_message {
 	struct msg_chunk chunk;
 	struct msg_chunk_lost lost;
 	struct msg_unwind_stats stats;
-	struct msg_table_done table;
 	struct msg_recording_chunk recorded;
 	struct msg_recording recording;
 	struct msg_envelope_written written;

@@ -153,7 +153,7 @@ FATAL = {
     'recording lost: of nobody': lambda: send('RECORDING_LOST', 'II', 9, 1),
     'recording closed: of nobody': lambda: send('RECORDING_CLOSED', 'II', 9, 1),
     'measured: twice': lambda: [send('USAGE_DONE', 'I', 0) for _ in range(2)],
-    'table: not requested': lambda: send('TABLE_DONE', 'Ii', 1, 0),
+    'table: not requested': lambda: send('TABLE_DONE', 'I', 0),
     'opened: of nobody': lambda: send('SESSION_OPENED', 'I', 9),
     'opened: twice': lambda: [send('SESSION_OPENED', 'I', 1)
                               for _ in range(2)],

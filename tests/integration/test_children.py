@@ -4,6 +4,7 @@ separately, from its birth on. No process is disturbed.
 """
 
 import os
+import re
 import signal
 import subprocess
 
@@ -71,6 +72,18 @@ def test_children_that_are_born_while_capture_detaches(box):
                     harness.children(parent.pid), 'the children')
     wait_for(lambda: all(map(harness.tracer, born)), 'capture to attach to all of them')
     profd.interrupt()
+
+
+def test_the_table_of_processes_that_have_ended(box):
+    """One table of all, with a line for each program."""
+    profd = box.profd([], '--children', '--', 'sh', '-c', 'for i in 1 2 3; do "$0" -c "$1"; done',
+                      PYTHON, 'sum(range(5 * 10**6))', table=True)
+    profd.finish()
+    row = re.search(r'^ +(\d+\.\d\d) s .* 3  python3', profd.stderr, re.M)
+    check(row and float(row[1]) > 0, f'no line of python3: {profd.stderr}')
+    check(re.search(r' 1  (dash|sh|bash)$', profd.stderr, re.M), profd.stderr)
+    check(profd.stderr.count('Hottest functions.') == 1 and
+          re.search(r'\d s .*_PyEval_EvalFrameDefault', profd.stderr), profd.stderr)
 
 
 def test_forked_ones_have_profiles(box, start=started):

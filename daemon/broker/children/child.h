@@ -114,6 +114,7 @@ struct unwind {
 	uint32_t id;
 	struct owner_key key;
 	uint32_t newest_run; /* the largest id of the runs that the process has had */
+	bool has_died;	     /* an earlier process of this key has died, with its table */
 	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
 	/*

@@ -63,6 +63,12 @@ static inline bool options_is_service(const struct options *o)
 	return o->n_pids == 0 && o->n_rules == 0 && o->command == NULL;
 }
 
+/* Returns true if the run prints a table of programs and functions at its end. */
+static inline bool options_prints_table(const struct options *o)
+{
+	return !options_is_service(o) && !o->quiet;
+}
+
 /*
  * Reads the command line. Call it before the process opens descriptors that a command would
  * inherit. For --help, --help-all and --version prints the text and exits with 0. Errors are

@@ -75,6 +75,7 @@ static void open_session(struct targets *ts, struct run *run)
 		.for_file = delivery_has_files(ts->delivery),
 		.for_spotlight = ts->children->spotlight != NULL,
 		.recordings_only = run->is_for_recordings,
+		.with_table = options_prints_table(&ts->state->options),
 	};
 
 	m.first_chunk_us = first_chunk_us(run->instance, m.chunk_us);

@@ -1,5 +1,7 @@
 #include "daemon/ctl/convert/formats.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,35 @@ static int add_times(const struct merge *m, const struct profile_frame *frames,
 	return functions_add(f, &stacks, frames);
 }
 
+/* The name of the program, as the profiler made it a part of the release. */
+static void program_name(const struct merge_process *process, char ret[NAME_MAX + 1])
+{
+	const char *release = process->release == NULL ? "unknown" : process->release;
+
+	(void)snprintf(ret, NAME_MAX + 1, "%.*s", (int)strcspn(release, "@"), release);
+}
+
+/* Adds the processes of the merge and the times of their threads to the table of programs. */
+static int add_processes(const struct merge *m, struct programs *programs)
+{
+	uint64_t(*ns)[PROFILE_STATES] = calloc(m->n_processes + 1, sizeof(*ns));
+	int r = ns == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < m->n_bars && r == 0; i++) {
+		const struct merge_bar *bar = &m->bars[i];
+
+		ns[m->threads[bar->thread].process][bar->state] += bar->duration_ns;
+	}
+	for (size_t i = 0; i < m->n_processes && r == 0; i++) {
+		char name[NAME_MAX + 1];
+
+		program_name(&m->processes[i], name);
+		r = programs_add(programs, name, true, ns[i]);
+	}
+	free(ns);
+	return r;
+}
+
 /*
  * Writes the format "summary": the table of functions that sentry-profd prints after a run,
  * by the same code. The other formats are in proto/export/, which may not use lib/aggregate.
@@ -51,6 +82,8 @@ static int write_summary(const struct merge *m, const struct export_options *o, 
 	}
 	if (frames != NULL && times != NULL)
 		r = add_times(m, frames, times, &f);
+	if (r == 0)
+		r = add_processes(m, &f.programs);
 	if (r == 0)
 		r = functions_write(&f, SUMMARY_ROWS, o->full_names, out);
 	functions_fini(&f);

@@ -257,17 +257,54 @@ TEST(table_of_an_open_chunk)
 	FILE *f = open_memstream(&text, &size);
 
 	play("0 1:am!, 0-500");
-	OK(aggregate_write_table(a, 10, false, f));
+	OK(aggregate_update_table(a));
+	OK(functions_write(&letters_table, 10, false, f));
 	HAS(text, "CPU time 0.50 s,");
 	ticks(510, 1000);
 	OK(aggregate_close(a, 1000 * MS, &chunk));
 	ck_assert_uint_eq(chunk.n_samples, 101);
 	OK(aggregate_next(a));
 	rewind(f);
-	OK(aggregate_write_table(a, 10, false, f));
+	OK(aggregate_update_table(a));
+	OK(functions_write(&letters_table, 10, false, f));
 	HAS(text, "CPU time 1.00 s,");
 	(void)fclose(f);
 	free(text);
+}
+
+/* A process counts once for each program that it has time in. */
+TEST(two_processes_share_a_table)
+{
+	const struct aggregate_options options = {
+		.chunk_us = 1000000,
+		.chunk_bytes = 20000000,
+		.main_path = "/bin/other",
+		.main_argv0 = "",
+		.table = &letters_table,
+	};
+	struct aggregate *other;
+	const struct programs *p = &letters_table.programs;
+
+	OK(aggregate_new(&options, &space, &other));
+	OK(aggregate_sample(other, 1, 0, letters_stack("a"), PROFILE_RUNNING));
+	ck_assert(!aggregate_tick(other, 500 * MS, 500 * MS, 1));
+	OK(aggregate_update_table(other));
+	ck_assert(!aggregate_tick(other, 600 * MS, 600 * MS, 1));
+	OK(aggregate_update_table(other));
+	play("0 1:am!, 0-500");
+	OK(aggregate_close(a, 500 * MS, &chunk));
+	OK(aggregate_next(a));
+	aggregate_exec(a, &space, "/bin/other", "");
+	play("510 1:am!, 510-800");
+	OK(aggregate_update_table(a));
+	aggregate_free(other);
+	ck_assert_uint_eq(p->n, 2);
+	ck_assert_str_eq(p->rows[0].name, "other");
+	ck_assert_uint_eq(p->rows[0].n_processes, 2);
+	ck_assert_uint_eq(p->rows[0].ns[PROFILE_RUNNING], (600 + 300) * MS);
+	ck_assert_str_eq(p->rows[1].name, "a-program-of-a-long-name");
+	ck_assert_uint_eq(p->rows[1].n_processes, 1);
+	ck_assert_uint_eq(p->rows[1].ns[PROFILE_RUNNING], 500 * MS);
 }
 
 static const struct aggregate_options half_a_second = {

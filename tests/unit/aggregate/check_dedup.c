@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/aggregate/aggregate.h"
+#include "lib/aggregate/functions.h"
 #include "tests/unit/aggregate/fake_unwind.h"
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
@@ -87,6 +88,7 @@ static void count(const struct profile *p, struct times *ret)
 static void profile_random(uint64_t seed, bool by_function, struct times *ret, char *table,
 			   size_t table_size)
 {
+	struct functions sums;
 	const struct aggregate_options options = {
 		.chunk_us = 60000000,
 		.chunk_bytes = 20000000,
@@ -94,12 +96,14 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 		.main_argv0 = "",
 		.name_by_start = true,
 		.by_function = by_function,
+		.table = &sums,
 	};
 	static struct unwind_stack stack;
 	struct aggregate *a;
 	struct profile p;
 	FILE *out = fmemopen(table, table_size, "w");
 
+	functions_init(&sums, 0);
 	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t t = 1; t <= TICKS; t++) {
 		stack = (struct unwind_stack){.n = 1 + random_next(&seed) % 6};
@@ -111,8 +115,9 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 	}
 	OK(aggregate_close(a, TICKS * NS_PER_MS, &p));
 	count(&p, ret);
-	OK(aggregate_write_table(a, 20, false, out));
+	OK(functions_write(&sums, 20, false, out));
 	(void)fclose(out);
+	functions_fini(&sums);
 	OK(aggregate_next(a));
 	aggregate_free(a);
 }

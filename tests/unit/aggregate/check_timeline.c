@@ -221,7 +221,7 @@ TESTS(times_add_up_to_the_real_ones, 40)
 {
 	const struct fake_symbol symbol = {0, UINT64_MAX, "f"};
 	struct unwind_space space = {.symbols = &symbol, .n_symbols = 1};
-	const struct aggregate_options options = {
+	struct aggregate_options options = {
 		.chunk_us = 1000000,
 		.chunk_bytes = _i % 2 == 0 ? 20000000 : 20000,
 		.wall_offset_us = LETTERS_WALL_US,
@@ -236,8 +236,10 @@ TESTS(times_add_up_to_the_real_ones, 40)
 	memset(actors, 0, sizeof(actors));
 	for (size_t i = 0; i < THREADS; i++)
 		actors[i].stack = -1;
-	OK(aggregate_new(&options, &space, &a));
+	functions_init(&letters_table, 0);
 	OK(aggregate_new(&options, &space, &without_ready));
+	options.table = &letters_table;
+	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t tick = 1; tick < TICKS; tick++) {
 		uint64_t settled;
 		bool due;
@@ -275,4 +277,5 @@ TESTS(times_add_up_to_the_real_ones, 40)
 	ck_assert_uint_eq(letters_times(a).waiting_ns, expected_state_ns[PROFILE_WAITING]);
 	aggregate_free(a);
 	aggregate_free(without_ready);
+	functions_fini(&letters_table);
 }

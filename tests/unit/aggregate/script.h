@@ -35,10 +35,12 @@ static inline void open_with(uint64_t chunk_us, size_t chunk_bytes)
 		.wall_offset_us = LETTERS_WALL_US,
 		.main_path = "/opt/a-program-of-a-long-name",
 		.main_argv0 = "",
+		.table = &letters_table,
 	};
 
 	aggregate_free(a);
 	a = NULL;
+	functions_init(&letters_table, 0);
 	OK(aggregate_new(&options, &space, &a));
 }
 
@@ -52,6 +54,7 @@ static inline void tear_down(void)
 {
 	aggregate_free(a);
 	a = NULL;
+	functions_fini(&letters_table);
 }
 
 /* Adds a sample of a waiting thread with this stack. */

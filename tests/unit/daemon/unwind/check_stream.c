@@ -96,7 +96,7 @@ static void set_up(void)
 	close_fd(&fds[1]);
 	OK(unwind_cache_new(&options, &cache));
 	answer(first, sizeof(first));
-	OK(stream_new(&open, cache, &no_capture, &stream));
+	OK(stream_new(&open, cache, &no_capture, NULL, &stream));
 }
 
 static void tick(uint64_t time_ns)

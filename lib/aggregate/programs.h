@@ -1,0 +1,53 @@
+/*
+ * The programs that the processes of a run executed, with the times of their threads: the part of
+ * the table that shows which program a run with several processes spent its time in.
+ */
+#ifndef LIB_AGGREGATE_PROGRAMS_H
+#define LIB_AGGREGATE_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/base/text.h"
+#include "lib/base/util.h"
+#include "proto/profile.h"
+
+/* The programs with a row of their own. All further ones, by time of arrival, share one row. */
+#define PROGRAMS_MAX 64
+
+struct programs_row {
+	const char *name;
+	uint64_t n_processes; /* that had time in the program */
+	uint64_t ns[PROFILE_STATES];
+};
+
+struct programs {
+	struct text text;
+	struct programs_row rows[PROGRAMS_MAX];
+	size_t n;
+	struct programs_row others;
+};
+
+/* Initialises an empty list. Does not allocate. */
+void programs_init(struct programs *p, uint64_t hash_seed);
+/* Frees everything and empties the list. */
+void programs_fini(struct programs *p);
+
+/*
+ * Adds times of one process in the program name, by state. is_first: no time of this process in
+ * this program was added before. Returns 0 or -ENOMEM.
+ */
+must_check int programs_add(struct programs *p, const char *name, bool is_first,
+			    const uint64_t ns[PROFILE_STATES]);
+
+/*
+ * Writes the programs, sorted by running time: at most max_rows, and a row for all others. Writes
+ * nothing if there is one process of one program. with_ready: there is a column READY. Returns 0 or
+ * -ENOMEM.
+ */
+must_check int programs_write(const struct programs *p, size_t max_rows, bool with_ready,
+			      FILE *out);
+
+#endif
