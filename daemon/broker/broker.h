@@ -1,7 +1,7 @@
 /*
- * The state of the broker's root (main.c, turn.c, inbox.c, ...), which drives all parts of the
- * broker. There is one broker per process. It is single-threaded, and no function waits for a
- * child process without a timeout.
+ * The state of the whole broker, the process sentry-profd. The files of daemon/broker itself
+ * (main.c, turn.c, ...), the broker's root, drive all parts with it. There is one struct broker.
+ * The broker has one thread, which never waits for capture, unwind or ship without a timeout.
  */
 #ifndef DAEMON_BROKER_BROKER_H
 #define DAEMON_BROKER_BROKER_H
@@ -27,7 +27,7 @@ struct broker {
 	struct notify notify;
 	int stats_fd;		 /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	bool table_awaited; /* a MSG_TABLE is without an answer (shutdown.c) */
+	bool table_awaited;	 /* a MSG_TABLE, the request for the table, is without an answer */
 };
 
 #endif

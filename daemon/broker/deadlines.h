@@ -1,6 +1,6 @@
 /*
- * The deadlines of child processes. Those that depend on targets are checked here:
- * - the answer that a child owes the broker (deadlines_check_answers);
+ * The deadlines of child processes. Two kinds are checked here:
+ * - the answer or the end that a child owes the broker (deadlines_check_answers);
  * - the use of an unwind or ship process (deadlines_check_unwinds, deadlines_check_ships).
  *
  * All deadlines, and what follows when one has passed:
@@ -17,25 +17,29 @@
  *
  * Answers:
  * - An unwind process must answer a request to open or close a session. A target that has taken
- *   over its unwind process could prevent the answer, and would then occupy places in the table
- *   of runs, which all users share.
+ *   over its unwind process could prevent the answer, and would then occupy places in the table of
+ *   runs, which all users share.
  * - capture must answer a request to make a ring, and a request to attach to or detach from a
- *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. If capture
- *   does not answer a request to detach, the target's unwind process is killed first, because
- *   capture may be waiting for room in the ring of that process.
+ *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. capture
+ *   may be unable to answer a request to detach because it waits for room in a ring. So the
+ *   target's unwind process, which empties the ring, is killed first, and capture only if that does
+ *   not help.
  * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING,
  *   which it gets OVERDUE_PING_CHECKS checks after its start and after each answer.
  *
- * Use: An unwind process stays for IDLE_NS after the last target of its key has ended, so that a
- * service that restarts finds its files already read; if the run prints a table at its end, it
- * stays until then. Of these processes the IDLE_MAX that were
- * needed last stay, and only as many as there are free places for further unwind processes: a
- * program that executes another one with file capabilities ten times a second needs a new unwind
- * process each time, since a key of a mixed process never comes back. A ship stays as long as the
- * configuration has its DSN or a run of the profiler uses it; but a ship that was started for an
- * inspection (control/inspect.h), and that no run has used, stays for IDLE_NS. The ship of the
- * options and the ship of Spotlight always stay. A target or a section that needs a process later
- * gets a new one.
+ * Use:
+ * - An unwind process stays for IDLE_NS after the last target of its key (daemon/process/owner.h)
+ *   has ended. So a service that restarts finds its files already read. If the run prints a table
+ *   at its end, the process stays until then.
+ * - At most IDLE_MAX unwind processes without a target stay, and no more than there are free places
+ *   for further unwind processes: those that were needed last. A program that executes another one
+ *   with file capabilities ten times a second needs a new unwind process each time, because each
+ *   such process has a key of its own.
+ * - A ship stays as long as the configuration has its DSN or a run of the profiler uses it. A ship
+ *   that was started for an inspection (control/inspect.h), and that no run has used, stays for
+ *   IDLE_NS. The ship of the options and the ship of Spotlight always stay.
+ *
+ * A target or a section that needs a process later gets a new one.
  */
 #ifndef DAEMON_BROKER_DEADLINES_H
 #define DAEMON_BROKER_DEADLINES_H
@@ -47,26 +51,29 @@
 struct broker;
 
 /*
- * Checks, one a second, at which an answer is due until its process is killed. It is a number of
- * checks and not a time: seconds in which the broker was stopped or had no processor do not count.
- * An unwind process may compute for 60 s on one file (CPU_NS_MAX in daemon/unwind/main.c), and
- * must not be killed before.
+ * A child is killed at this number of checks in a row, one a second, at which its answer is due. It
+ * is a number of checks and not a time: seconds in which the broker was stopped or had no processor
+ * do not count. An unwind process may compute for 60 s on one file (CPU_NS_MAX in
+ * daemon/unwind/main.c), and must not be killed before.
  */
 #define OVERDUE_CHECKS 60
 
 /* The checks from the start of a ship, or from its last answer, to the next MSG_PING. */
 #define OVERDUE_PING_CHECKS 10
 
+/* How long an unused process stays. */
 #define IDLE_NS (60 * NS_PER_SEC)
-/* An idle process has some 2 MB of memory of its own. */
+/* How many unused unwind processes stay. One has some 2 MB of memory of its own. */
 #define IDLE_MAX 16
 
 /* Kills children that owe an answer for too long. To be called once a second. */
 void deadlines_check_answers(struct broker *b);
 
-/* Ends idle unwind processes. To be called about once a second. now_ns: CLOCK_MONOTONIC. */
+/*
+ * Orders unused unwind processes to end. To be called about once a second. now_ns: CLOCK_MONOTONIC.
+ */
 void deadlines_check_unwinds(struct broker *b, uint64_t now_ns);
-/* The same for ships, in service mode only: the command line names no processes. */
+/* The same for ships. Only for a service: the command line names no processes. */
 void deadlines_check_ships(struct broker *b, uint64_t now_ns);
 
 #endif

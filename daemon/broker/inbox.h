@@ -1,7 +1,6 @@
 /*
- * Messages from capture, unwind and ship. Checks each message against its rule in
- * daemon/msg/msg.h and passes it to the part of the broker that handles it. A child that breaks
- * a rule is killed.
+ * Messages from capture, unwind and ship. Checks each message against its rule in daemon/msg/msg.h
+ * and passes it to the part of the broker that handles it. A child that breaks a rule is killed.
  */
 #ifndef DAEMON_BROKER_INBOX_H
 #define DAEMON_BROKER_INBOX_H
@@ -10,7 +9,10 @@
 
 #include "lib/base/ipc.h"
 
-/* Handles one message: the callback message of struct child_events. ctx is the struct broker. */
+/*
+ * Handles one message: the callback message of struct child_events. ctx is the struct broker.
+ * Descriptors that it leaves in m are the caller's.
+ */
 void inbox_handle(void *ctx, struct child *child, struct ipc_message *m);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * --output FILE: one file in a format of sentry-profctl convert, with the profile of a whole
- * run.
+ * --output FILE: one file in a format of sentry-profctl convert, with the profile of a whole run.
  *
- * The run writes its envelopes into a private directory beside the file. The file is opened at
- * the start, under a temporary name and with the rights of the caller. At the end the broker
- * starts sentry-profctl as a process of the caller's user, without capabilities and without the
- * right to open files for writing. sentry-profctl reads the directory and writes to the
- * descriptor of the file. When the file is complete it is renamed to its name, and the directory
- * is removed. If the conversion fails the directory stays, and a log line names it.
+ * The run writes its envelopes into a private directory beside the file. The file is opened at the
+ * start, under a temporary name and with the rights of the user who started sentry-profd. At the
+ * end the broker starts sentry-profctl as a process of that user, without capabilities and without
+ * the right to open files for writing. sentry-profctl reads the directory and writes to the
+ * descriptor of the file. When the file is complete it is renamed to its name, and the directory is
+ * removed. If the conversion fails the directory stays, and a log line names it.
  *
  * A broker that is killed leaves the directory and the temporary file behind.
  */
@@ -36,16 +35,16 @@ struct output_conversion {
 
 /*
  * Finds sentry-profctl, opens the file under its temporary name, and makes the directory of
- * envelopes, *ret_output. Call it before the broker drops its privileges, so that the rights of
- * the caller apply. path stays in use. On an error prints one line and returns -errno.
+ * envelopes, *ret_output. Call it before the broker drops its privileges. path must stay valid as
+ * long as *c. Returns 0; or -errno, with one log line.
  */
 must_check int output_conversion_open(struct output_conversion *c, const char *path,
 				      struct output *ret_output);
 
 /*
- * Starts the conversion. Call it when all envelopes are written into o. format is a format of
- * sentry-profctl convert. nice_steps: by how much the broker's priority was raised, which is
- * undone for the process. c->pid stays set until output_conversion_reaped() has recorded the end.
+ * Starts the conversion. Call it when all envelopes are written into o. format is the name of a
+ * format of sentry-profctl convert. nice_steps: by how much the broker has lowered its nice value,
+ * which the process undoes. c->pid stays set until output_conversion_reaped() has recorded the end.
  * Returns 0 or -errno.
  */
 must_check int output_conversion_start(struct output_conversion *c, const struct output *o,
@@ -53,10 +52,10 @@ must_check int output_conversion_start(struct output_conversion *c, const struct
 /* Kills the conversion, if it runs. */
 void output_conversion_stop(const struct output_conversion *c);
 /*
- * Handles the end of the conversion: renames the file to path and clears the directory. On a
- * failure logs a line with the reason and the directory of the envelopes. error: what
- * output_conversion_start() returned. was_interrupted: a signal asked the broker to end meanwhile,
- * so that a conversion that was killed is reported as ended by a signal.
+ * To be called when the conversion has ended or could not be started: renames the file to path and
+ * clears the directory. On a failure logs a line with the reason and the directory of the
+ * envelopes. error: what output_conversion_start() returned. was_interrupted: a signal asked the
+ * broker to end meanwhile, so that a conversion that was killed is reported as ended by a signal.
  */
 void output_conversion_finish(struct output_conversion *c, const struct output *o, const char *path,
 			      int error, bool was_interrupted);

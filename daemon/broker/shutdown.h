@@ -1,10 +1,11 @@
 /*
- * Ends the sampling: for good when the broker ends, until SIGCONT after SIGTSTP.
+ * Ends the sampling: for good when the broker ends, or until SIGCONT when SIGTSTP suspends the
+ * broker.
  *
- * main.c calls the steps at the end of the broker in this order: capture detaches from the
- * targets and unwind makes the last chunks; the chunks are delivered; the results are printed.
- * Most steps run the event loop while they wait; each wait but that for the command has a
- * timeout, or ends by a signal.
+ * main.c calls the steps at the end of the broker in this order: capture detaches from the targets
+ * and unwind makes the last chunks; the chunks are delivered; the results are printed. Most steps
+ * run the event loop while they wait; each wait but that for the command has a timeout, or ends by
+ * a signal.
  *
  * SIGTSTP: capture detaches from all targets, the broker stops itself, and when it is continued
  * capture attaches again. Sessions in unwind stay open meanwhile. SIGSTOP cannot be caught: then
@@ -20,26 +21,29 @@
 
 /*
  * To be called after each turn: if SIGTSTP has come, ends capture, stops this process as SIGTSTP
- * would have, and has capture restarted after SIGCONT. Does not stop if
- * b->modules.state.suspend_requested was cleared meanwhile. Runs the event loop while it waits for
- * capture to end. The functions below call it themselves.
+ * would have, and has capture restarted after SIGCONT. Runs the event loop while it waits for
+ * capture to end. If SIGCONT comes meanwhile (suspend_requested is cleared), does not stop this
+ * process. The functions below that run turns call this function themselves.
  */
 void shutdown_check_suspend(struct broker *b);
 
 /* Ends the sampling: capture detaches from the targets and ends; unwind makes the last chunks. */
 void shutdown_sampling(struct broker *b);
 /*
- * Waits until the chunks in flight are delivered, for at most 13 s longer than shutdown_timeout:
- * after that the ships write the last chunks to files or the spool and report the outcomes. Another
- * signal ends the wait.
+ * Waits until the chunks in flight are delivered. The ships have shutdown_timeout to send them, and
+ * then 13 s to write the rest to files or the spool and to report the outcomes. Another signal ends
+ * the wait.
  */
 void shutdown_delivery(struct broker *b);
 /*
- * Logs what the run has to say about its times (report/times.h), and how many stacks were cut at
- * the limit of frames (--max-frames), if any were. A service logs neither.
+ * Logs the findings of report/times.h, and how many stacks were cut at the limit of frames
+ * (--max-frames), if any were. A service logs neither.
  */
 void shutdown_log_figures(const struct broker *b);
-/* Prints the table of functions of each target. unwind writes it to stdout. */
+/*
+ * Prints the table of functions of each target: orders unwind processes to write it to stdout, and
+ * waits for them.
+ */
 void shutdown_print_tables(struct broker *b);
 /*
  * Prints how many chunks were sent, written, spooled and discarded. Call it after
@@ -49,7 +53,7 @@ void shutdown_print_outcome(const struct broker *b);
 /*
  * Returns true, after one log line, if chunks were lost and none was sent, written to a file or put
  * into the spool. Call it after shutdown_children(). Returns false if there is neither a DSN nor
- * --output. A process that ended before it had two samples made no chunk that could be lost.
+ * --output. A process that ended before it had two samples made no chunk, and loses none.
  */
 bool shutdown_lost_all(const struct broker *b);
 /* Logs how many chunks were lost. Used with a command, whose status is the exit status. */

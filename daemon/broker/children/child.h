@@ -1,17 +1,16 @@
 /*
- * The broker's child processes: what the broker knows of each, the messages to and from it, and its
- * log lines.
- * There is one capture, one unwind process for each key of targets (daemon/process/owner.h), and
- * one ship for each DSN. children.h starts them, reap.h handles their ends.
+ * The broker's child processes: the state of each, messages to and from it, and its log lines.
+ * There is one capture process, which takes samples. There is one unwind process for each owner key
+ * (daemon/process/owner.h), which makes chunks of the samples, and one ship process for each DSN,
+ * which sends the chunks. children.h starts the processes, reap.h handles their ends.
  *
  * A struct child stands for one of these roles. Its process may die and be restarted; the struct
  * stays until no process is needed in the role any more.
  *
- * Decisions about targets, chunks and files belong to other parts of the broker, which the
- * callbacks of struct child_events reach.
+ * Other parts of the broker decide about targets, chunks and files. This module calls them by
+ * struct child_events.
  *
- * The broker does not trust its children: a child that breaks a rule of daemon/msg/msg.h is
- * killed.
+ * The broker does not trust its children: a child that breaks a rule of daemon/msg/msg.h is killed.
  *
  * Times are by clock_mono_ns() unless a comment says otherwise.
  */
@@ -40,9 +39,9 @@ struct child_log;
 struct children;
 struct rusage;
 
-/* What the processes of a child have used. */
+/* Resource usage of the processes of a child that have ended. */
 struct usage {
-	double cpu_s;	    /* the sum of all processes */
+	double cpu_s;	    /* processor time, the sum of all processes */
 	uint64_t rss_bytes; /* the largest resident size of any of them */
 };
 
@@ -56,30 +55,31 @@ enum child_kind {
 /* The constant properties of a kind of child. */
 struct child_type {
 	enum child_kind kind;
-	const char *name;  /* of the executable */
-	const char *label; /* in statistics */
-	const char *loss;  /* the consequence of its absence, for the log */
-	enum account account;
-	/* Names of the variables that it inherits; NULL ends the list. */
+	const char *name;     /* of the executable */
+	const char *label;    /* in statistics */
+	const char *loss;     /* the consequence of its absence, for the log */
+	enum account account; /* the user and group of the process */
+	/* Names of the environment variables that the process inherits; NULL ends the list. */
 	const char *const *environment;
 	/* Starts the process and sets pid, fd and source. Returns 0 or -errno. */
 	int (*start)(struct child *child);
 };
 extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
 
+/* The state of the newest process of a child. It stays after the end, until the next start. */
 enum child_state {
-	CHILD_STARTS, /* before MSG_READY, or not running */
+	CHILD_STARTS, /* never started, or MSG_READY has not arrived */
 	CHILD_READY,  /* MSG_READY has arrived */
-	CHILD_KILLED, /* killed by the broker, at killed_ns; until the next start */
+	CHILD_KILLED, /* killed by the broker, at killed_ns */
 	CHILD_HUNG,   /* capture only: killed by the broker for an old heartbeat (watch.h) */
 };
 
 /* The state that all kinds of children have. */
 struct child {
 	const struct child_type *type;
-	struct children *children; /* constant */
+	struct children *children; /* all children; constant */
 	int32_t pid;		   /* 0: not running */
-	int fd;			   /* -1: not running */
+	int fd;			   /* the socket to the process; -1: none */
 	struct loop_source *source;
 	struct child_log *log; /* the pipe of child_log_open(); NULL: not running */
 	struct usage usage;
@@ -87,46 +87,47 @@ struct child {
 	uint64_t restart_ns; /* when a restart is due; 0: none is scheduled */
 	enum child_state state;
 	uint64_t killed_ns;
-	/* The process was told to end. children_sweep() frees the child when it has ended. */
+	/* The process was told to end; when it has, children_sweep() frees the child. */
 	bool is_leaving;
-	/* Checks of deadlines.c at which the end of the process, or its MSG_READY, was due. */
+	/* Checks of deadlines.c in a row that found the process's end, or its MSG_READY, due. */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (reap_child_failed) */
 	/*
-	 * The bucket of the rate limit of messages (child_on_readable, lib/base/token_bucket.h).
-	 * is_slowed: the process has sent more than the limit, and its socket is paused.
+	 * messages_full_ns: when the token bucket of messages is full (child_on_readable,
+	 * lib/base/token_bucket.h). is_slowed: the process has sent more than the limit, and its
+	 * socket is paused.
 	 */
 	uint64_t messages_full_ns;
 	bool is_slowed;
-	/* The governor has read the processor time of this process last: governed_cpu_ns. */
+	/* For targets/governor.h: the process whose processor time it last read, and that time. */
 	int32_t governed_pid;
 	uint64_t governed_cpu_ns;
 	uint64_t governed_used_ns; /* of that, in the governor's last interval */
 };
 
 /*
- * The unwind process of one key (daemon/process/owner.h): it unwinds the samples of all targets
- * that have the key. unwind gets the samples through a ring: memory into which capture writes
- * registers and stacks. id is the number of the ring.
+ * The unwind process of one owner key: it unwinds the samples of all targets that have the key.
+ * unwind gets the samples through a ring: memory into which capture writes registers and stacks. id
+ * is the number of the ring.
  */
 struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
 	struct owner_key key;
-	uint32_t newest_run; /* the largest id of the runs that the process has had */
+	uint32_t newest_run; /* the largest id of a run that was given to this unwind */
 	bool has_died;	     /* an earlier process of this key has died, with its table */
 	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
 	/*
-	 * Rings that the present capture process was asked for and has not made yet. Only the
-	 * ring of the last request is used.
+	 * Rings that the present capture process was asked for and has not made yet. Only the ring
+	 * of the last request is used.
 	 */
 	uint32_t rings_awaited;
-	uint32_t ring_overdue_checks; /* checks of deadlines.c at which a ring was awaited */
+	uint32_t ring_overdue_checks; /* checks of deadlines.c in a row that awaited a ring */
 	/* A ring is to be requested once the process has opened the sessions of all its targets. */
 	bool ring_due;
 	uint32_t sessions_asked; /* MSG_SESSION_OPEN messages without an answer */
-	uint64_t idle_since_ns;	 /* since when no target uses the process (deadlines.c) */
+	uint64_t idle_since_ns;	 /* when a target last used the process (deadlines.c) */
 	/* MSG_USAGE (usage of targets: targets/target_usage.h) was sent and has no answer. */
 	bool usage_unanswered;
 	const uint32_t *reading; /* the page that shows which file it reads (files/quarantine.h) */
@@ -136,21 +137,21 @@ struct unwind {
 struct server_limit {
 	/* The server takes no profiles until then, by clock_boot_ns(); 0: no limit. */
 	uint64_t until_ns;
-	bool stops_sampling; /* nothing is sampled for this DSN: a hold of server_limit.h */
+	bool stops_sampling; /* a hold (server_limit.h): nothing is sampled for this DSN */
 	uint64_t since_ns;   /* the start of that hold, by state_now_ns() */
 	uint64_t held_ns;    /* the length of the holds that have ended */
 	uint64_t holds;	     /* the number of holds, the present one included */
-	uint64_t full_ns; /* of the bucket of holds (lib/base/token_bucket.h), by state_now_ns() */
+	uint64_t full_ns;    /* when the token bucket of holds is full, by state_now_ns() */
 };
 
 /* The maximum number of ships, those of the options and of Spotlight included. */
 #define SHIPS_MAX CONFIG_SHIPS_MAX
 
 /*
- * The ship of one DSN. Each DSN has its own, so that a server that does not answer delays no
- * chunks of other DSNs, and no ship knows the key of another DSN. Every ship writes the files of
- * --output. The first ship is that of the options, which may have no DSN: then it only writes
- * files.
+ * The ship of one DSN. Each DSN has a ship of its own. So a server that does not answer delays no
+ * chunks of other DSNs, and no ship knows the key of another DSN. Each ship also writes the files
+ * of --output for its chunks. The first ship is that of the options. If the options have no DSN, it
+ * only writes files.
  */
 struct ship {
 	struct child child;	    /* the first member, so that a struct child leads here */
@@ -158,19 +159,21 @@ struct ship {
 	char label[DSN_LABEL_SIZE]; /* names the DSN's server in the log; "": no DSN */
 	uint64_t spool_dsn;	    /* the number of the DSN in the spool; 0: no DSN */
 	bool is_first;		    /* the ship of the options */
-	bool is_spotlight;	    /* children.spotlight; dsn is the URL of Spotlight */
+	bool is_spotlight;	    /* this is children.spotlight: dsn is the URL of Spotlight */
 	struct server_limit limit;
 	struct msg_denied denial; /* the last one; status 0: the server does not refuse the DSN */
-	int64_t clock_ahead_s;	  /* how far the server's clock is ahead: MSG_CLOCK */
+	int64_t clock_ahead_s; /* how far the server's clock is ahead of this host's: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
-	/* When the ship was last asked to probe its server, if no run has needed it yet; or 0. */
+	/*
+	 * When the ship was last asked to probe its server, if only inspections have used it; or 0.
+	 */
 	uint64_t only_probed_ns;
 	bool probe_awaited;		/* its process owes MSG_PROBED */
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */
-	struct spool_counts spool_now;
-	int spool_error; /* why nothing can be written to the spool (struct msg_spool); or 0 */
+	struct spool_counts spool_now;	/* of the present process */
+	int spool_error; /* the errno with which writing to the spool fails; 0: none */
 	struct client_report unreported; /* losses not reported to its process yet */
 	uint32_t ping_checks;		 /* checks of deadlines.c since the last MSG_PONG */
 	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
@@ -192,21 +195,27 @@ struct restarts {
 
 /* State of watch.h. */
 struct watch {
-	uint64_t beat_ns;      /* the newest heartbeat seen, CLOCK_MONOTONIC */
+	uint64_t beat_ns;      /* the newest heartbeat seen; at first the start of capture */
 	uint32_t stale_checks; /* checks since beat_ns that found no newer heartbeat */
 	uint64_t checked_ns;   /* the time of the last check */
 };
 
-/* Callbacks of the broker's root. started and died may be NULL. */
+/* Callbacks of the broker's root; started and died may be NULL. ctx is passed to each. */
 struct child_events {
 	void *ctx;
-	/* A message after MSG_READY. The callee checks it against its rule and handles it. */
+	/*
+	 * The child has sent a message after its MSG_READY. The callee checks the message against
+	 * its rule and handles it. The caller then closes the descriptors that are left in m.
+	 */
 	void (*message)(void *ctx, struct child *child, struct ipc_message *m);
-	/* A process was started and has been sent MSG_INIT. */
+	/* The process of the child was started, and MSG_INIT was sent to it. */
 	void (*started)(void *ctx, struct child *child);
-	/* The process has ended with this status of wait(2); it may be restarted later. */
+	/* The process of the child has ended, with this status of wait(2). A restart may follow. */
 	void (*died)(void *ctx, struct child *child, int status);
-	/* A process that is no child of child_at() has ended, with this result of wait4(2). */
+	/*
+	 * A process of the broker without a struct child, such as a helper, has ended. status and
+	 * usage are those of wait4(2).
+	 */
 	void (*other_ended)(void *ctx, int32_t pid, int status, const struct rusage *usage);
 };
 
@@ -224,7 +233,7 @@ struct children {
 	struct child capture;
 	const struct heartbeat *heartbeat; /* of the newest capture; NULL before the first */
 	struct watch watch;
-	bool capture_done; /* capture has sent MSG_CAPTURE_DONE, when the broker ends */
+	bool capture_done; /* the broker ends, and capture has sent MSG_CAPTURE_DONE */
 
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
@@ -265,8 +274,9 @@ static inline bool child_is_over(const struct child *child)
 bool child_is_wanted(const struct child *child);
 
 /*
- * Kills a child that broke a rule or does not read its messages. Logs why, which follows the
- * child's name in the line.
+ * Kills the process of a child that broke a rule or missed a deadline, and closes its socket. Logs
+ * a line: why follows the child's name in it ("does not answer"). Has no effect if the child does
+ * not run or was killed before.
  */
 void child_fail(struct child *child, const char *why);
 /*
@@ -275,45 +285,52 @@ void child_fail(struct child *child, const char *why);
  */
 bool child_kill(struct child *child);
 /*
- * Sends a message with descriptors, which stay the caller's. If the kernel is short of memory or
- * has too many descriptors in flight, tries again for 31 ms. Calls child_fail() if that does not
- * help, or if the child's socket has no room. Has no effect if the child does not run.
+ * Sends a message of size bytes with n_fds descriptors, which stay the caller's. If the kernel is
+ * short of memory or has too many descriptors in flight, tries again for 31 ms. Calls child_fail()
+ * if that does not help, or if the child's socket has no room. Has no effect if the socket is
+ * closed.
  */
 void child_send(struct child *child, const void *message, size_t size, const int *fds,
 		size_t n_fds);
 /* Sends a struct msg_id by child_send(). */
 void child_send_id(struct child *child, enum msg_type type, uint32_t id);
 /*
- * A loop_fn of the child's socket; ctx is the child. Takes one message.
+ * Takes one message of a child: a loop_fn (lib/base/loop.h) of the child's socket. ctx is the
+ * child.
  *
  * Messages have a rate limit, because a child that was taken over may send messages without end,
  * and each costs the broker some microseconds. The limit is CHILD_MESSAGES_HZ, or
  * CAPTURE_MESSAGES_HZ for capture, which reports forks and execs of targets. When a child exceeds
- * its limit, the broker pauses the socket until children_check() finds that the limit allows more
- * messages. An honest child stays below its limit, except for short bursts.
+ * its limit, the broker pauses the socket until child_check_slowed() finds that the limit allows
+ * more messages. An honest child stays below its limit, except for short bursts.
  */
 void child_on_readable(void *ctx);
 #define CHILD_MESSAGES_HZ   4000
 #define CAPTURE_MESSAGES_HZ 20000
-/* Resumes the socket if child_on_readable() has paused it and the limit allows more messages. */
+/*
+ * Resumes the socket if child_on_readable() has paused it and the limit allows more messages.
+ * Called at every turn.
+ */
 void child_check_slowed(struct child *child);
 /*
  * Takes the messages that a child sent before it ended, and closes its socket. Call it before
- * wait(2) frees the child's pid: a message that breaks a rule makes the broker kill that pid.
+ * wait(2) frees the child's pid: a message that breaks a rule makes the broker kill the process
+ * with that pid.
  */
 void child_read_last(struct child *child);
 /* Closes the socket to the child. The child exits when it reads the end of the socket. */
 void child_close(struct child *child);
 
 /*
- * The next two functions relay the log lines of the children to the broker's log. unwind and ship
- * parse data of targets or servers, so an attacker may have taken over one of them; and only the
- * broker can write to its stderr without waiting for the reader (daemon/common/log_output.h).
- * Therefore the stderr of each process is a pipe to the broker. The broker escapes each line, puts
- * the child's name before the line, and logs at most LOG_RELAY_LINES lines a minute of each program
- * (log_relay() in daemon/common/log.h). When a line is suppressed, the broker stops reading the
- * pipe for about a second. An unwind or ship process that fills the pipe meanwhile blocks in
- * write(2). capture does not, since it may have a thread stopped: it loses lines, and counts them.
+ * The next two functions relay the lines that children write to stderr to the broker's log. The
+ * stderr of each process is a pipe to the broker, for two reasons. Only the broker can write to its
+ * own stderr without waiting for the reader (daemon/common/log_output.h). And unwind and ship parse
+ * data of targets or servers, so an attacker may have taken over one of them. The broker escapes
+ * each line, puts the child's name before it, and logs at most LOG_RELAY_LINES lines a minute of
+ * each program (log_relay() in daemon/common/log.h). When a line is suppressed, the broker stops
+ * reading the pipe for about a second. An unwind or ship process that fills the pipe meanwhile
+ * blocks in write(2). capture does not, since it may have a thread stopped: it loses lines, and
+ * counts them.
  *
  * child_log_open() makes the pipe for a process that is about to be started, and reads its lines
  * from now on. *ret_fd is the end of the pipe for the process's stderr; the caller closes it after

@@ -1,26 +1,29 @@
 /*
- * Finds out whether a process has LeakSanitizer (lib/unwind/elf/leak_runtime.h), which cannot work
- * in a traced process and would end it with an error. targets/leaks.h asks before capture attaches.
+ * Finds out whether a process has LeakSanitizer (lib/unwind/elf/leak_runtime.h). LeakSanitizer
+ * cannot work in a traced process, and would end the process with an error. targets/leaks.h asks
+ * before capture attaches.
  *
- * A question goes through the files with code of the process: the program, and all that it has
- * mapped. The helper of files/ lists and opens them, the unwind process of the owner's key looks at
- * each in its sandbox (MSG_FILE_LOOK), and a cache keeps what it has found, by the key and the
- * identity of the file. If a file has LeakSanitizer, the helper reads the environment of the
- * process: detect_leaks=0 switches it off. The broker itself parses neither files nor environment.
+ * A question goes through all files with code of the process: the program, and those that it has
+ * mapped. A helper (files/files.h) lists and opens them. The unwind process of the owner's key
+ * (daemon/process/owner.h) looks at each in its sandbox (MSG_FILE_LOOK). A cache keeps what was
+ * found, by that key and the identity of the file. If a file has LeakSanitizer, the helper reads
+ * the environment of the process: detect_leaks=0 switches LeakSanitizer off. The broker itself
+ * parses neither files nor environment.
  *
  * A process whose files are all in the cache costs one request to the helper. Each file that is not
- * in it costs another request, and a message to the unwind process and back.
+ * in the cache costs another request, and a message to the unwind process and back.
  *
- * An unwind process that a target has taken over can give wrong answers, about processes of its own
- * key only: the cache is by key. So nothing is removed from the cache when the key of a process
- * changes. Answers for the new key come from the cache's entries of that key, or from the unwind
- * process of that key; those for the old key stay, since other processes have it, or the same one
- * has it again later. Entries of a key that no process has any more are replaced in time.
+ * An unwind process that a target has taken over can give wrong answers. They concern processes of
+ * its own key only, because the cache is by key. Therefore cache entries stay when the key of a
+ * process changes: other processes may have the old key. Entries of a key that no process has any
+ * more are replaced in time.
  *
- * How to ask about a process that a target's exec has made, while it is held: leak_check_process()
- * with is_new_program and a timeout of 1 s; at every turn leak_question_answer(), until that is not
- * LEAK_ANSWER_AWAITED; then leak_question_free(). At the exec stop only the program and the dynamic
- * linker are mapped. Questions are answered in the loop, so a turn follows at once.
+ * targets/held_execs.h asks about a process that capture holds at the stop of an exec, at which
+ * only the program and the dynamic linker are mapped. It calls in this order:
+ * - leak_check_process() with is_new_program and a timeout of 1 s;
+ * - leak_question_answer() at every turn, until that is not LEAK_ANSWER_AWAITED. An answer arrives
+ *   as an event of the loop, so a turn follows at once;
+ * - leak_question_free().
  */
 #ifndef DAEMON_BROKER_CHILDREN_LEAK_CHECK_H
 #define DAEMON_BROKER_CHILDREN_LEAK_CHECK_H
@@ -37,14 +40,14 @@
 #include "lib/base/util.h"
 
 /*
- * Files in the cache. A host runs some hundred programs and libraries. A file has one of
- * LEAK_CHECK_PLACES places, by its hash; where all are taken, it replaces another file, which is
- * looked at again.
+ * The number of files in the cache: a host runs some hundred programs and libraries. A file has one
+ * of LEAK_CHECK_PLACES places, by its hash. If these are taken, it replaces one of their files,
+ * which is looked at again when it is needed.
  */
 #define LEAK_CHECK_CACHED_MAX 4096
 #define LEAK_CHECK_PLACES     8
 
-/* Questions that are worked on at a time; the others wait for their turn. */
+/* The number of questions that are worked on at a time: the oldest. The others wait. */
 #define LEAK_CHECK_ACTIVE_MAX 16
 
 struct leak_question;
@@ -66,34 +69,40 @@ struct leak_check {
 	uint32_t last_look;	     /* the id of the newest MSG_FILE_LOOK */
 };
 
+/* The answer about a process. */
 enum leak_answer {
 	LEAK_ANSWER_AWAITED, /* no answer yet */
-	LEAK_ANSWER_NO,	     /* no file with LeakSanitizer */
-	LEAK_ANSWER_OFF,     /* LeakSanitizer, which its options switch off (detect_leaks=0) */
-	LEAK_ANSWER_ASAN,    /* LeakSanitizer, as part of AddressSanitizer */
-	LEAK_ANSWER_LSAN,    /* LeakSanitizer alone */
+	LEAK_ANSWER_NO,	     /* no LeakSanitizer */
+	LEAK_ANSWER_OFF,     /* it has LeakSanitizer, but options switch it off (detect_leaks=0) */
+	LEAK_ANSWER_ASAN,    /* it has LeakSanitizer, as part of AddressSanitizer */
+	LEAK_ANSWER_LSAN,    /* it has LeakSanitizer alone */
 	/* The timeout is over, the process has ended, or memory is short. */
 	LEAK_ANSWER_UNKNOWN,
 	/* A file system does not answer: the helper was killed. */
 	LEAK_ANSWER_HANGS,
 };
 
-/* Draws the key. The caller has set *lc to zeros. files and quarantine must outlive it. */
+/*
+ * Draws the random key of the cache. The caller has set *lc to zeros. files and quarantine must
+ * outlive *lc. Aborts if the kernel has no random numbers.
+ */
 void leak_check_init(struct leak_check *lc, struct files *files, struct quarantine *quarantine);
 
 /*
- * Asks about the process of *owner, which was read just now. pidfd refers to it, and u is the
- * unwind process of its owner; both must stay valid until leak_question_free(). is_new_program: the
- * process has just executed its program, so the libraries of LD_PRELOAD are not mapped yet, and
- * their names count. A file that cannot be opened, is no ELF file or is quarantined counts as
- * without. Returns 0 or -ENOMEM.
+ * Asks about the process of *owner, which owner_read() has read just now. pidfd refers to the
+ * process, and u is the unwind process of its owner; both must stay valid until
+ * leak_question_free(). is_new_program: the process has just executed its program. The libraries of
+ * LD_PRELOAD are not mapped yet, so their names count. A file that cannot be opened, is no ELF file
+ * or is quarantined counts as a file without LeakSanitizer. After timeout_ns the answer is
+ * LEAK_ANSWER_UNKNOWN. Returns 0 or -ENOMEM.
  */
 must_check int leak_check_process(struct leak_check *lc, struct unwind *u,
 				  const struct owner *owner, int pidfd, bool is_new_program,
 				  uint64_t timeout_ns, struct leak_question **ret);
 /*
  * Asks about a program that is to be executed with these options. fd is the file, which is
- * duplicated; -1: unknown, counts as without. Returns 0, -ENOMEM or an error of fcntl(2).
+ * duplicated. If fd is -1, the file is unknown and counts as one without LeakSanitizer. u and
+ * timeout_ns are as for leak_check_process(). Returns 0, -ENOMEM or an error of fcntl(2).
  */
 must_check int leak_check_file(struct leak_check *lc, struct unwind *u, int fd,
 			       const struct leak_options *options, uint64_t timeout_ns,
@@ -106,8 +115,8 @@ enum leak_answer leak_question_answer(const struct leak_question *q);
 void leak_question_free(struct leak_question **q);
 
 /*
- * To be called at every turn, before files_check(): goes on with the questions whose turn it is. A
- * file that was sent to an unwind process which has ended is sent to its successor.
+ * To be called at every turn, before files_check(): goes on with the LEAK_CHECK_ACTIVE_MAX oldest
+ * questions. If an unwind process has ended before it answered, its file is sent to its successor.
  */
 void leak_check_turn(struct leak_check *lc);
 

@@ -1,9 +1,11 @@
 /*
- * Handles the ends of child processes. The broker records each end. If it still needs the
- * child, it counts a restart, by kind of child and reason (struct restarts), and schedules it, with
- * a delay that grows with each failure in a row. If no child of its kind has ever sent MSG_READY,
- * and this child exited, or was killed at its third failure in a row, a restart would fail, too:
- * then an error is logged, and the broker is stopped (PHASE_STOPPING).
+ * Handles the ends of child processes. If the broker still needs a child that has ended, it counts
+ * a restart, by kind of child and reason (struct restarts). It schedules the restart with a delay
+ * that grows with each failure in a row.
+ *
+ * If no child of its kind has ever sent MSG_READY, and the child exited by itself or was killed at
+ * its third failure in a row, a restart would fail, too. Then the broker logs an error and ends
+ * (PHASE_STOPPING).
  */
 #ifndef DAEMON_BROKER_CHILDREN_REAP_H
 #define DAEMON_BROKER_CHILDREN_REAP_H
@@ -22,14 +24,14 @@
  */
 void reap_child_failed(struct child *child, const char *what);
 /*
- * SIGCHLD: reaps all processes that have ended, and handles their ends. The end of a process that
- * is no child of child_at(), such as a helper, is left to the callback other_ended (struct
- * child_events). Never waits.
+ * To be called after SIGCHLD: reaps all processes that have ended, and handles their ends. Leaves
+ * the end of a process without a struct child, such as a helper, to the callback other_ended
+ * (struct child_events). Never waits.
  */
 void children_reap(struct children *c);
 /*
- * Gives up on children that have not died 2 s after SIGKILL: logs an error and handles them as
- * if they had died of it. Called in each turn of the event loop.
+ * Gives up on children that have not died 2 s after SIGKILL: logs an error and handles them as if
+ * SIGKILL had ended them. Called in each turn of the event loop.
  */
 void children_check_killed(struct children *c);
 
@@ -41,9 +43,9 @@ void reap_count_restarts(struct restarts *r, const struct child *child, int stat
 /*
  * The next three functions are for the end of the broker.
  *
- * children_close() closes the sockets to the children, which makes them exit. Sockets to ships
- * are only shut down for writing: a ship first reports what has become of its chunks. Returns
- * true while any child runs; call it again to poll.
+ * children_close() closes the sockets to the children, which makes them exit. Sockets to ships are
+ * only shut down for writing: a ship first reports what has become of its chunks. Returns true
+ * while any child runs. Call it again until it returns false.
  */
 must_check bool children_close(struct children *c);
 /* Returns true if a thread of any ship is runnable: it is still writing chunks, for example. */

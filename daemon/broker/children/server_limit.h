@@ -1,10 +1,11 @@
 /*
- * The rate limits of servers, and their refusals of a DSN (MSG_DENIED), which act as a limit
- * without an end. While a server takes no profiles, no thread is stopped for samples that could not
- * be sent: the runs of the profiler for that DSN are stopped, and others are started when the limit
- * is over (instances_check). Such a time is called a hold here; shutdown.h is about SIGTSTP.
+ * Stops the sampling for a DSN while its server takes no profiles: while a rate limit of the server
+ * lasts (MSG_LIMITED), or while the server refuses the DSN (MSG_DENIED). So no thread is stopped
+ * for samples that could not be sent. The runs of the profiler for that DSN are stopped, and
+ * instances_check() starts others when the server takes profiles again. The time in between is
+ * called a hold.
  *
- * If chunks are also written to files (has_files: --output), sampling goes on, and there are no
+ * has_files: chunks are also written to files (--output). Then sampling goes on, and there are no
  * holds.
  */
 #ifndef DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
@@ -19,18 +20,18 @@
 #include "proto/dsn.h"
 
 /*
- * Handles MSG_LIMITED: the ship's server takes no profiles until until_ns, by clock_boot_ns().
- * The time may be earlier than that of the message before. Returns 0, or -EPROTO if the limit is
- * longer than RATE_LIMIT_MAX_S.
+ * Handles MSG_LIMITED: the ship's server takes no profiles until until_ns, by clock_boot_ns(). That
+ * may be earlier than in the last message. Logs a line if until_ns is in the future. Returns 0, or
+ * -EPROTO if the limit lasts longer than RATE_LIMIT_MAX_S seconds from now.
  */
 must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 
-/* The advice to a user whose DSN is refused, also of doctor (daemon/broker/control/inspect.h). */
+/* The advice to a user whose DSN is refused, in the log and in doctor (control/inspect.h). */
 #define LIMIT_DENIAL_ADVICE \
 	"check that the project's settings have this DSN and that its key is enabled"
 /*
- * Handles MSG_DENIED: the ship's server refuses the DSN, or no longer. Logs a line if the reason
- * has changed. Returns 0, or -EPROTO if the message is invalid.
+ * Handles MSG_DENIED: the ship's server refuses the DSN, or accepts it again (status 0). Logs a
+ * line if the status or the reason has changed. Returns 0, or -EPROTO if the message is invalid.
  */
 must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files);
 
@@ -67,7 +68,8 @@ struct limited_server {
 	struct server_limit_sum sum;
 	int64_t clock_ahead_s; /* how far its clock is ahead of this host's, by its last answers */
 	uint64_t delivered_ns; /* when it last took a chunk, by clock_mono_ns(); 0: not yet */
-	const struct msg_denied *denial; /* of one of the ships; NULL: it refuses no DSN */
+	/* Of one of the ships, valid until children_sweep(); NULL: the server refuses no DSN. */
+	const struct msg_denied *denial;
 };
 /*
  * Writes one entry for each server. Ships without a DSN and that of Spotlight have none. Returns

@@ -17,8 +17,8 @@
 #include "daemon/msg/msg_ship.h"
 
 /*
- * Opens the files that the options name into c->ship_fds. On an error prints one line. Returns 0
- * or -errno.
+ * Opens the files that the options name into c->ship_fds, which the caller has set to -1. A default
+ * spool that cannot be opened is no error. Returns 0; or -errno, with one log line.
  */
 must_check int ship_open_files(struct children *c);
 /*
@@ -27,12 +27,15 @@ must_check int ship_open_files(struct children *c);
  */
 void ship_renew_files(struct children *c);
 /*
- * Returns true if the options name this file (an enum init_file), and the process of the ship gets
- * its descriptor at the start: a spool is not for Spotlight, for example.
+ * Returns true if the process of the ship gets a descriptor of this file (an enum init_file) at its
+ * start. The ship of Spotlight, for example, gets no spool.
  */
 bool ship_has_file(const struct ship *s, size_t file);
 
-/* Tells the ship to drop the chunks that the server has not taken within timeout_ns from now. */
+/*
+ * Tells the ship to end its work within timeout_ns from now. It then puts the chunks that the
+ * server has not taken into the spool, or drops them.
+ */
 void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
 /* Sends s->unreported, the losses that the ship does not know of, if its process runs. */
 void ship_report_lost(struct ship *s);

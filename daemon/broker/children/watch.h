@@ -3,10 +3,10 @@
  * - The heartbeat of capture is a time that capture renews while it makes progress. A capture that
  *   hangs is killed and replaced. The target whose memory capture was reading is not profiled any
  *   more.
- * - struct idle_timeout is a timeout for processes that the broker waits for, when it ends or is
- *   suspended. It ends IDLE_TIMEOUT_NS after the last progress of the process, at the latest
- *   IDLE_TIMEOUT_MAX_NS after idle_timeout_start(). A process that is runnable but gets no
- *   processor, as on a machine whose host is busy, counts as one that makes progress.
+ * - struct idle_timeout is a timeout for processes that the broker waits for when the broker ends
+ *   or is suspended. The timeout ends IDLE_TIMEOUT_NS after the last progress of the processes, at
+ *   the latest IDLE_TIMEOUT_MAX_NS after idle_timeout_start(). A process that is runnable but gets
+ *   no processor, as on a machine whose host is busy, counts as one that makes progress.
  *
  * daemon/broker/deadlines.h lists all deadlines of child processes.
  */
@@ -20,13 +20,17 @@
 #include "lib/base/util.h"
 
 /*
- * Returns true if capture hangs: its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a
- * target's memory or was stopped by a signal; or its heartbeat is 10 s old. Then *ret_target is the
- * id of the target whose memory capture waits for, or 0 if no target is the cause. After true, the
- * caller passes an id that is not 0 to totals_capture_died(), and then calls watch_kill_capture().
+ * Returns true if capture hangs, that is, if
+ * - its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a target's memory, or a signal or
+ *   a debugger has stopped it;
+ * - or its heartbeat is 10 s old.
  *
- * If the heartbeat is in the future, this function kills capture itself and returns false. The
- * broker calls this function in every turn of the event loop.
+ * Then sets *ret_target to the id of the target whose memory capture waits for, or to 0 if no
+ * target is the cause. After true, the caller passes an id other than 0 to totals_capture_died(),
+ * and then calls watch_kill_capture().
+ *
+ * If the heartbeat is HEARTBEAT_DEAD_MS or more in the future, kills capture and returns false: an
+ * honest capture writes no such time. Called in every turn of the event loop.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
 /* Kills capture and logs why; it is restarted when it has died. */
@@ -39,8 +43,10 @@ void watch_kill_capture(struct children *c);
  */
 uint64_t watch_beat_ns(const struct children *c);
 
-/* Returns true if capture makes progress or is runnable: the argument busy of
- * idle_timeout_end_ns(). */
+/*
+ * Returns true if capture makes progress or is runnable: for the argument busy of
+ * idle_timeout_end_ns().
+ */
 must_check bool watch_capture_works(const struct children *c);
 
 #define IDLE_TIMEOUT_NS (3 * NS_PER_SEC)

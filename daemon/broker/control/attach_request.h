@@ -3,12 +3,12 @@
  * of the configuration. Also finds the instance (targets/instance.h) of a process that is to be
  * recorded (recordings.h). detach.h is the opposite.
  *
- * user_attach in [sentry] says what users who are no operators may do with their own processes.
- * With `record` such a user may record a process and not attach it. Reason: profiles of an attached
- * process go to the DSN of the configuration, with the release and environment that its user chose.
- * With `send` the user may do both, with `no` neither. The setting does not apply to processes
- * about which the administrator has decided: those that a section matches, that the command line
- * names, or that an operator has attached.
+ * The setting user_attach in [sentry] says what users who are no operators (rights.h) may do with
+ * their own processes. With `record` such a user may record a process and not attach it. Reason:
+ * profiles of an attached process go to the DSN of the configuration, with the release and
+ * environment that the process's user chose. With `send` the user may do both, with `no` neither.
+ * The setting does not apply to processes about which the administrator has decided: those that a
+ * section matches, that the command line names, or that an operator has attached.
  *
  * The request changes the instance only: targets/instances.h then starts a run, and capture
  * attaches by ptrace.
@@ -28,8 +28,8 @@ struct targets;
  * The maximum number of processes that are attached or recorded at the request of one user, and the
  * maximum for all users who are no operators (control/rights.h). Both limits count the processes
  * that these users have added, and the processes of a section that would not be profiled without
- * their request. Sections and operators have the rest of HEARTBEAT_SLOTS, three quarters. A request
- * counts for the user peer.user.
+ * their request. The other three quarters of HEARTBEAT_SLOTS are for sections and operators. A
+ * request counts for the user peer->user.
  */
 #define ATTACH_REQUEST_USER_MAX	 8
 #define ATTACH_REQUEST_USERS_MAX 64
@@ -45,7 +45,7 @@ void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t 
 /*
  * Returns the instance for a recording of the process; the caller adds the recording. If the
  * process has no instance yet, this function makes one, which is removed with its last recording.
- * Returns NULL, with the reason in *ret, if the peer may not record the process, or the process
+ * Returns NULL, with the reason in *ret, if the peer may not record the process, or if the process
  * cannot be profiled.
  */
 struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,

@@ -19,8 +19,8 @@
 struct client_page {
 	struct protocol_page *shared;
 	/*
-	 * What client_page_show() wrote last. Only the members before beat are set; sequence is
-	 * the odd number that the page had during that write.
+	 * What client_page_show() wrote last. Only the members before beat are set. sequence is the
+	 * odd number that the page had during that write.
 	 */
 	struct protocol_page shown;
 };

@@ -1,19 +1,20 @@
 /*
  * Clients: connections of processes that control their own profile (libsentry_profd,
- * lib/client/protocol.h). This module handles their requests, their pages and the end of their
- * connections. When a connection ends, the root spans that its process reported count as closed.
+ * lib/client/protocol.h). This module handles their requests, their pages (client_page.h) and the
+ * end of their connections. When a connection ends, the root spans that its process reported count
+ * as closed.
  *
  * A process may connect before the broker has an instance for it (targets/instance.h), because
  * discovery is later or waits for min_age_seconds; and its connection may outlive the instance.
- * Therefore a client keeps its START and STOP requests, and clients_check() assigns the client
- * the instance with the same pid and start time.
+ * Therefore a client keeps its START and STOP requests, and clients_check() assigns the client the
+ * instance with the same pid and start time.
  *
- * The broker reads two words of a client's page. Like a message, they are untrusted: each is
- * taken as yes or no, and concerns the client's own process only.
+ * The broker reads two words of a client's page. They are as untrusted as a message: each is taken
+ * as yes or no, and concerns the client's own process only.
  *
- * While the connection does not speak for the process (peer_speaks()), because the process has
- * executed a program with more rights, the client has no instance: its requests are denied, its
- * page is not read, and shows no state.
+ * A client has no instance while its connection does not speak for the process (peer_speaks()), for
+ * example after the process has executed a program with more rights. Its requests are denied, its
+ * page is not read, and the page shows no state.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
 #define DAEMON_BROKER_CONTROL_CLIENTS_H
@@ -42,7 +43,7 @@ struct clients {
  * client wants no page; otherwise *ret_fd is the page's memfd, which the caller sends and closes.
  * The client belongs to cs; the caller calls client_end() when the connection ends. Returns 0;
  * -ESRCH if the process has ended or has no pid in the broker's pid namespace; -EPERM if the
- * connection does not speak for the process; or another negative errno.
+ * connection does not speak for the process; -ENOMEM; or an error of client_page_init().
  */
 must_check int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 			  int *ret_fd);
@@ -56,28 +57,30 @@ void client_end(struct client *c);
 void clients_sweep(struct clients *cs);
 
 /*
- * Handles a request of a process about itself: START, STOP, PROFILER_ID, SPANS_OPEN,
- * SPANS_CLOSED or THREAD. The caller passes *answer with zeros; the function sets result, pid,
- * state, profiler_id and text. If the client has no instance, START and STOP are answered with
- * PROTOCOL_OK, and the last of them is carried out when the client gets its instance. The result is
- * PROTOCOL_DENIED if the connection does not speak for the process.
+ * Handles a request of a process about itself: START, STOP, PROFILER_ID, SPANS_OPEN, SPANS_CLOSED
+ * or THREAD. The caller passes *answer with zeros; the function sets result, pid, state,
+ * profiler_id and text. If the client has no instance, START and STOP are answered with
+ * PROTOCOL_OK, and only the last of them is carried out, when the client gets its instance. The
+ * result is PROTOCOL_DENIED if the connection does not speak for the process.
  */
 void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer);
 
 /*
  * To be called at every turn, before instances_check(), which starts the runs that clients want:
- * assigns instances to clients, reads from
- * the pages whether root spans are open, and updates the pages. Once a second it also increments
- * the beats, asks whether each connection speaks for its process, and calls lifecycle_check() for
- * each instance.
+ * assigns instances to clients, reads from the pages whether root spans are open, and updates the
+ * pages. Once a second it also increments the beats, asks whether each connection speaks for its
+ * process, and calls lifecycle_check() for each instance.
  */
 void clients_check(struct clients *cs);
 
-/* Call it before i is freed: its clients have no instance from then on. */
+/* Call it before i is freed: the clients of i have no instance from then on. */
 void clients_forget(struct clients *cs, const struct instance *i);
 
-/* Fills in pid and state of an answer about i, and the profiler id if i is profiled. */
+/*
+ * Fills in pid and state of an answer about i, and the profiler id if i is profiled. If i is left
+ * out or waits, and *ret has no text, the text is the reason.
+ */
 void clients_answer(const struct instance *i, struct protocol_answer *ret);
 
 /*

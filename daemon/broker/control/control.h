@@ -4,13 +4,13 @@
  * module knows nothing of the broker and its targets.
  *
  * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or whose
- * socket is full because the peer reads no answers, is disconnected. While the quota of a
- * user is used up, requests of that user stay in the queues of their connections.
+ * socket is full because the peer reads no answers, is disconnected. While the quota of a user is
+ * used up, requests of that user stay in the queues of their connections.
  *
  * The handler may defer the answer to a request. Until the answer, the module does not read that
- * connection: so answers have the order of the requests, and a connection has at most one deferred
- * request, so that the limits of connections (user_quota.h) are those of deferred requests, too. A
- * peer that disconnects meanwhile is noticed at the answer.
+ * connection. So answers have the order of the requests, and a connection has at most one deferred
+ * request: the limits of connections (user_quota.h) also limit deferred requests. The module
+ * notices a peer that disconnects meanwhile only when it sends the answer.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
 #define DAEMON_BROKER_CONTROL_CONTROL_H
@@ -40,7 +40,7 @@ struct control_answer {
 	int fd;			  /* sent with the answer and then closed; -1: none */
 	uint32_t work;		  /* the cost for user_quota_use(); 1 for a small request */
 	bool is_deferred;	  /* not answered yet: again() is called at every turn */
-	uint64_t note;		  /* the handler's; kept between the calls for a deferred request */
+	uint64_t note;		  /* the handler's; again() gets the value of the last call */
 };
 
 /* Sets the result of an answer, and its text: the reason and what the user can do. */
@@ -50,24 +50,24 @@ void control_refuse(struct control_answer *ret, enum protocol_result result, con
 /* The functions that carry out requests. ctx is that of control_new(). */
 struct control_handler {
 	/*
-	 * Carries out a request that control_message_check() has accepted. *ret is all zeros, with
-	 * fd -1 and work 1.
+	 * Carries out a request that control_message_check() has accepted. *ret is all zeros
+	 * (PROTOCOL_OK), with fd -1 and work 1.
 	 */
 	void (*request)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 			struct control_answer *ret);
 	/*
 	 * Goes on with a request that the handler deferred waited_ns ago. *ret is as for request(),
-	 * except that the note is the one that the handler has set before.
+	 * but with the note of the last call.
 	 */
 	void (*again)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		      uint64_t waited_ns, struct control_answer *ret);
 	/*
 	 * Makes a page (struct protocol_page) for a peer that wants one. *ret_fd is the page's
-	 * memfd, which control.c sends and closes. Returns 0, or -errno: then the peer gets no
-	 * page.
+	 * memfd, which control.c sends and closes. Returns 0; or -errno: then the peer gets
+	 * PROTOCOL_FAILED and no page.
 	 */
 	int (*page)(void *ctx, struct control_peer *peer, int *ret_fd);
-	/* The connection has ended; *peer is freed later. */
+	/* The connection has ended: the handler must not use *peer after this call. */
 	void (*gone)(void *ctx, struct control_peer *peer);
 };
 

@@ -1,6 +1,6 @@
 /*
- * Checks messages from the daemon's socket against lib/client/protocol.h. Any user of the
- * machine can send any bytes. The function has no side effects.
+ * Checks messages from the daemon's socket against lib/client/protocol.h. This is necessary because
+ * any user of the machine can send any bytes. The function has no side effects.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
 #define DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
@@ -24,9 +24,9 @@ union control_message {
 };
 
 /*
- * Checks one datagram of size bytes (may be 0) and copies it to *ret, which stays as it was if
- * the message is CONTROL_BAD. is_first: the message is the first of its connection, which has to
- * be a HELLO. In a request the bytes after the NUL of the name, or after the seconds, are set to
+ * Checks one datagram of size bytes (may be 0) and copies it to *ret, which stays as it was if the
+ * message is CONTROL_BAD. is_first: the message is the first of its connection, which has to be a
+ * HELLO. In the copy of a request, the bytes after the NUL of the name, or after the seconds, are
  * 0. A request with a pid or a name that its type does not take is CONTROL_BAD.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,

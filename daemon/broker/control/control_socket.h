@@ -21,9 +21,9 @@ struct control_socket {
 };
 
 /*
- * Listens at path. Makes the directory of path if only that is missing. No other user may be able
- * to replace the socket in it. public: every user may connect (rights.h decides what a peer may
- * do); otherwise only the daemon's user and root.
+ * Listens at path. Makes the directory of path if only that is missing. Refuses a directory in
+ * which another user could replace the socket. public: every user may connect (rights.h decides
+ * what a peer may do); otherwise only the daemon's user and root.
  *
  * If path is a socket at which no process listens, this function replaces the socket. Returns 0,
  * or:
@@ -33,6 +33,7 @@ struct control_socket {
  *   writable for other users and has no sticky bit,
  * - -ENAMETOOLONG: path is longer than the name of a socket can be (unix(7)),
  * - another negative errno.
+ *
  * After an error nothing in *ret is open.
  */
 must_check int control_socket_open(const char *path, bool public, struct control_socket *ret);

@@ -2,11 +2,12 @@
  * Inspections for sentry-profctl doctor: whether the configuration is right, whether each server
  * takes envelopes, and which section matches a process. The daemon's own ships ask the servers
  * (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for chunks. A
- * configured DSN that has no ship yet, because no profiled process has needed one, gets its ship
- * now; unless a process needs the ship, it ends a minute after the last inspection (idle.h).
+ * configured DSN has no ship yet if no profiled process has needed one: then a ship is started for
+ * the inspection. Such a ship ends a minute after the last inspection, unless a process needs it
+ * (deadlines.h).
  *
- * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing
- * else (--check-config --servers). There is one inspection at a time. Its findings
+ * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing else
+ * (--check-config --servers). There is one inspection at a time. Its findings
  * (daemon/common/finding.h) are written when all answers have arrived, or after 90 s; a server
  * without an answer by then is reported as a fault.
  */
@@ -50,14 +51,17 @@ must_check int inspect_options(struct inspector *in, const struct config_faults 
  */
 void inspect_check(struct inspector *in);
 
-/* Returns true if the inspection of inspect_options() has ended. */
+/*
+ * Returns true if the inspection of inspect_options() has ended. Call it after inspect_options()
+ * has succeeded.
+ */
 bool inspect_is_over(const struct inspector *in);
 /* Returns the gravest finding of that inspection. Call this function after its end. */
 enum finding_grade inspect_worst(const struct inspector *in);
 
 /*
- * Handles MSG_PROBED: stores the answer of the server in s. Returns 0; or -EPROTO if the ship was
- * not asked, or the message breaks a rule.
+ * Handles MSG_PROBED: stores the answer of the server in s. Returns 0; or -EPROTO if the broker has
+ * not asked the ship, or the message breaks a rule.
  */
 must_check int inspect_probed(struct ship *s, const struct msg_probed *m);
 

@@ -4,12 +4,12 @@
  * finds the socket writable. It never waits for the peer. A chunk that the peer does not get is
  * counted as lost.
  *
- * The peer gets copies of the chunks, not their descriptors: pages of a memfd that the peer keeps
- * open stay charged to the daemon's control group. So do pages of a pipe or of a stream socket,
- * which splice(2) moves into pipes of the peer. Of a SOCK_SEQPACKET socket splice(2) makes copies,
- * and the peer cannot change how much the socket holds. What the socket holds is still the daemon's
- * memory when the peer keeps it open and does not read: so a reader is closed only after
- * reader_waiting() has returned 0.
+ * The peer gets copies of the chunks, because the daemon's control group stays charged for memory
+ * that the peer keeps: for the pages of a memfd that the peer holds open, and for the pages of a
+ * pipe or a stream socket, which splice(2) moves into pipes of the peer. From a SOCK_SEQPACKET
+ * socket splice(2) makes copies, and the peer cannot change how much the socket holds. The peer can
+ * keep the socket open and not read it, and what the socket holds is still the daemon's memory. So
+ * a reader is closed only after reader_waiting() has returned 0.
  *
  * Times are in nanoseconds, by any clock that does not go back.
  */
@@ -25,8 +25,8 @@
 #include "lib/client/protocol.h"
 
 /*
- * The most chunks that wait, each with a descriptor. An unwind process that was late makes several
- * chunks at once.
+ * The maximum number of chunks that wait, each with a descriptor. An unwind process that was late
+ * makes several chunks at once.
  */
 #define READER_CHUNKS_MAX 8
 /* A reader that takes no piece for this time loses the chunks that wait for it. */
@@ -54,7 +54,7 @@ struct reader {
 	 * the peer has last read something, or when the first chunk that waits was added.
 	 */
 	uint64_t unread, moved_ns;
-	uint64_t budget_full_ns; /* the bucket of bytes (lib/base/token_bucket.h) */
+	uint64_t budget_full_ns; /* when the bucket of bytes is full (lib/base/token_bucket.h) */
 };
 
 /*
@@ -62,14 +62,18 @@ struct reader {
  * peer's end, which is the caller's. Returns 0 or -errno: then nothing is open.
  */
 must_check int reader_open(struct reader *r, struct loop *loop, int *ret_fd);
-/* Closes the socket and drops the chunks that wait. Takes a reader that is not open. */
+/*
+ * Closes the socket and drops the chunks that wait. Has no effect if the reader is not open (fd
+ * -1).
+ */
 void reader_close(struct reader *r);
 
 /*
- * Adds a chunk: a sealed memfd of size bytes, which stays the caller's. room: how many bytes of
- * memory the chunk may have. The chunk is lost if it has more, if the memfd has holes, if
- * READER_CHUNKS_MAX chunks wait, if the bytes of the last chunks use up what the broker copies for
- * one reader (reader.c), or if a descriptor or memory is short.
+ * Adds a chunk: a sealed memfd of size bytes, which stays the caller's. The chunk is lost if
+ * - its memory is larger than room, in bytes, or has holes;
+ * - READER_CHUNKS_MAX chunks wait;
+ * - the broker has copied as many bytes for this reader lately as it may (reader.c);
+ * - a descriptor or memory is short, or the peer gets nothing more.
  */
 void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t now_ns);
 /*
@@ -79,12 +83,13 @@ void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t
 void reader_check(struct reader *r, uint64_t now_ns);
 /*
  * Sends the final message, with a text of fewer than PROTOCOL_TEXT_SIZE bytes. Returns 0; -EAGAIN
- * if chunks wait, or the socket is full: the caller calls the function again at a later turn; or
- * -EPIPE if the peer has disconnected.
+ * if chunks wait, or the socket is full: the caller calls the function again at a later turn;
+ * -EPIPE if the peer has disconnected, or after reader_stop(); or another error of ipc_send().
  */
 must_check int reader_end(struct reader *r, enum protocol_record_end end, const char *text);
 /*
- * Sends a note between the pieces of chunks. text and the returned values are as for reader_end().
+ * Sends a note. text and the returned values are as for reader_end(), but a note overtakes the
+ * chunks that wait.
  */
 must_check int reader_note(struct reader *r, const char *text);
 /* Drops the chunks that wait. */

@@ -4,16 +4,16 @@
  *
  * The unwind process makes the chunks of a recording (daemon/unwind/series.h). The broker copies
  * each chunk to the peer, on a socket that the recording has for itself (reader.h). A peer that
- * reads too slowly loses chunks; each message has the number of chunks lost so far. All chunks that
- * wait for the recordings of one user have at most PROTOCOL_CHUNK_MAX bytes of memory, together
- * with what the user's programs have not read from the sockets, also of recordings that have ended.
- * All operators count as one user (USER_QUOTA_OPERATORS).
+ * reads too slowly loses chunks; each message has the number of chunks lost so far. The recordings
+ * of one user, also those that have ended, hold at most PROTOCOL_CHUNK_MAX bytes of memory: the
+ * chunks that wait, and what the user's programs have not read from the sockets. All operators
+ * count as one user (USER_QUOTA_OPERATORS).
  *
- * A recording belongs to an instance (targets/instance.h) and ends with the instance's process,
- * or, unless an operator requested it, when the key of the process changes (targets/owners.h).
- * The recording goes on when a user stops or starts the profiling of that process, and when the
- * unwind process dies. If an instance is not profiled for Sentry, a run is started for its
- * recordings alone (run.is_for_recordings).
+ * A recording belongs to an instance (targets/instance.h) and ends with the instance's process. The
+ * recording of a user who is no operator also ends when the key of the process changes
+ * (targets/owners.h). A recording goes on when a user stops or starts the profiling of that
+ * process, and when the unwind process dies. If an instance is not profiled for Sentry, a run is
+ * started for its recordings alone (run.is_for_recordings).
  */
 #ifndef DAEMON_BROKER_CONTROL_RECORDINGS_H
 #define DAEMON_BROKER_CONTROL_RECORDINGS_H
@@ -35,9 +35,9 @@ struct recordings {
 
 /*
  * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
- * peer's end of the recording's socket. If the process has MSG_RECORDINGS_MAX recordings, or too
- * many recordings of the user have ended and were not read, the answer is PROTOCOL_BUSY. peer must
- * stay valid until recordings_gone().
+ * peer's end of the recording's socket. The answer is PROTOCOL_BUSY if the process has
+ * MSG_RECORDINGS_MAX recordings, or if too many recordings of the user, or of all users, have ended
+ * and still have unread messages. peer must stay valid until recordings_gone().
  */
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret);
@@ -48,11 +48,11 @@ void recordings_finish(struct recordings *rs, const struct control_peer *peer);
 void recordings_gone(struct recordings *rs, const struct control_peer *peer);
 
 /*
- * The next three functions handle messages of an unwind process about the recording with this
- * number, on run. An unknown number is ignored, since the recording may have ended.
+ * The next three functions handle messages of the unwind process of run about the recording with
+ * this number. They ignore an unknown number, since the recording may have ended.
  *
- * The unwind process has sent a chunk of size bytes. fd stays the caller's. Returns 0, or
- * -EPROTO if fd is no sealed payload of that size.
+ * The unwind process has sent a chunk of size bytes. fd stays the caller's. Returns 0, or -EPROTO
+ * if fd is no sealed payload of that size.
  */
 must_check int recordings_chunk(const struct recordings *rs, const struct run *run, uint32_t number,
 				uint64_t size, int fd);

@@ -2,10 +2,9 @@
  * Reload (SIGHUP, sentry-profctl reload): reads the files of the configuration again. The new
  * configuration replaces the old one. If it has an error, nothing changes.
  *
- * Processes of unchanged sections are profiled without interruption. The runs on processes
- * of changed sections are stopped, and new ones are started with
- * the new section. The runs of removed sections are stopped. Discovery checks all processes
- * again.
+ * Processes of unchanged sections are profiled without interruption. The runs on processes of
+ * changed sections are stopped, and new ones are started with the new section. The runs of removed
+ * sections are stopped. Discovery checks all processes again.
  */
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H
 #define DAEMON_BROKER_CONTROL_RELOAD_H
@@ -15,8 +14,8 @@ struct modules;
 
 /*
  * Reads the configuration again, and reports the reload to the service manager by n. Logs the
- * faults of the files, and the keys whose change needs a restart of the daemon; also writes these
- * lines to lines_fd, unless that is -1. Returns 0; or a negative errno, and the configuration
+ * faults of the files, and the keys whose change needs a restart of the daemon. If lines_fd is not
+ * -1, also writes these lines to lines_fd. Returns 0; or a negative errno, and the configuration
  * stays as it was: -ENOTSUP if the daemon has no discovery (report/modules.h) or is ending, or an
  * error of options_reload().
  */

@@ -1,12 +1,13 @@
 /*
- * The rights of peers on the daemon's socket. Operators (root of the daemon's namespaces, the
- * daemon's own user, members of the group sentry-profd) may make every request. Every user may
- * start, stop, attach, detach and record the user's own processes, as far as user_attach in the
- * configuration permits (attach_request.h), and may read the status and the
- * metrics: the list of processes, which ps(1) and the configuration show as well, with the
- * statistics of the user's own processes only (report/reader.h). Viewers (members of the group
- * sentry-profd-view) are such users, but read the whole status and all metrics, as operators do.
- * daemon/process/peer.h finds out what a peer is.
+ * The rights of peers on the daemon's socket. daemon/process/peer.h finds out what a peer is.
+ * - Operators may make every request. They are root of the daemon's namespaces, the daemon's own
+ *   user, and the members of the group sentry-profd.
+ * - Every user may start, stop, attach, detach and record the user's own processes, as far as
+ *   user_attach in the configuration permits (attach_request.h).
+ * - Every user may read the status and the metrics: the list of all processes, which ps(1) and the
+ *   configuration show as well, and the statistics of the user's own processes (report/reader.h).
+ * - Viewers, the members of the group sentry-profd-view, are such users, but read the whole status
+ *   and all metrics, as operators do.
  */
 #ifndef DAEMON_BROKER_CONTROL_RIGHTS_H
 #define DAEMON_BROKER_CONTROL_RIGHTS_H
@@ -22,7 +23,8 @@ struct instance;
 
 /*
  * Returns true if process pid is a process of the peer's user that the peer may trace
- * (daemon/process/may_trace.h), and is not mixed (daemon/process/owner.h).
+ * (daemon/process/may_trace.h), and that is not mixed: it has no rights that its user lacks
+ * (daemon/process/owner.h).
  */
 bool rights_is_own(const struct peer *peer, int32_t pid);
 

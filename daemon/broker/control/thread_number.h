@@ -1,6 +1,6 @@
 /*
- * Translates thread ids of processes in another pid namespace, such as a container. In its own
- * namespace a thread has another id than in the broker's (NSpid in /proc/PID/status, proc(5)).
+ * Translates thread ids of processes in another pid namespace, such as a container. A thread has
+ * one id in its own namespace and another one in the broker's (NSpid in /proc/PID/status, proc(5)).
  * Used for the request PROTOCOL_THREAD, in which a client sends the id that a thread has in the
  * client's namespace.
  */

@@ -1,11 +1,11 @@
 /*
  * Limits on the peers of the daemon's socket: the number of connections, and the work that their
  * requests cost per second. The work is limited per user, so that a user does not get more of it by
- * more connections. The uid that identifies a user is the peer's, or that of the owner of its range
- * of subordinate uids (daemon/config/subuid.h).
+ * more connections. The uid that identifies a user is the peer's uid. If that is a subordinate uid,
+ * it is the uid of the range's owner (daemon/config/subuid.h).
  *
- * A new connection costs as much as a small message. A request of a user who has used up the
- * quota of work is not refused. control.h leaves it in the queue of the connection until the
+ * A new connection costs as much as a small message. When a user has used up the quota of work, a
+ * request of the user is not refused: control.h leaves it in the queue of the connection until the
  * quota has grown.
  *
  * The functions make no system calls; now_ns is the time by CLOCK_MONOTONIC.
@@ -21,14 +21,16 @@
 #include "lib/base/util.h"
 
 /*
- * The number of connections of all users, and how many of these are reserved for operators
+ * The maximum number of connections of all users, and how many of these are reserved for operators
  * (rights.h).
  */
 #define USER_QUOTA_CONNECTIONS_MAX 4096
 #define USER_QUOTA_RESERVED	   64
-/* Connections of one user: for example the workers of a large server, with one each. */
+/* The maximum for one user: for example the workers of a large server, with one each. */
 #define USER_QUOTA_USER_MAX 1024
-/* Connections of one process. A process needs one; two libraries in a process may have one each. */
+/*
+ * The maximum for one process. A process needs one; two libraries in a process may have one each.
+ */
 #define USER_QUOTA_PROCESS_MAX 8
 /*
  * The number of users that can have connections at the same time. Operators are not among them: all
@@ -79,7 +81,7 @@ void user_quota_init(struct user_quotas *a, uint64_t descriptors);
  * has. Returns false, and counts nothing, if a limit is reached.
  */
 bool user_quota_open(struct user_quotas *a, uint32_t uid, size_t of_process);
-/* Returns true if users without a connection can get none. */
+/* Returns true if a user without a connection, who is no operator, can get none. */
 bool user_quota_is_full(const struct user_quotas *a);
 /* Counts the end of a connection of uid. */
 void user_quota_close(struct user_quotas *a, uint32_t uid);

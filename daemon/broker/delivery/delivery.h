@@ -1,9 +1,9 @@
 /*
  * Delivers chunks. A chunk is the profile of one process for up to a minute. An unwind process
- * sends each chunk to the broker as a sealed memfd. The broker passes the memfd to a ship, which
- * makes an envelope of the chunk: sends it to the server of its DSN, writes it to a file of
- * --output, or both. If Spotlight is on, the broker passes a copy of the chunk to Spotlight's
- * ship, which makes a second envelope.
+ * sends each chunk to the broker as a sealed memfd. The broker passes the memfd to a ship. The ship
+ * makes an envelope of the chunk, and sends it to the server of its DSN, writes it to a file of
+ * --output, or both. If Spotlight is on, the broker passes a copy of the chunk to Spotlight's ship,
+ * which makes a second envelope.
  *
  * struct envelope is the broker's entry for one such envelope. It is in flight until the ship
  * reports it as sent, spooled or lost; delivery_sweep() frees it at the end of that turn. A ship
@@ -14,15 +14,16 @@
  * the most bytes waiting. Chunks that do not arrive are counted, with the reason (enum discard).
  *
  * Each process has a chunk budget, because an unwind process that was taken over could send chunks
- * without end, and use up the quota of the DSN or fill the disk. A token bucket gains
- * CHUNK_BUDGET_RATE chunks in the time of one chunk (chunk_seconds), and CHUNK_BUDGET_BYTES of
- * the payloads' memory (sealed_memory()) in a second. The bucket holds what it gains in the time of
- * CHUNK_BUDGET_HELD chunks and CHUNK_BUDGET_LAG_NS: 90 chunks if chunk_seconds is 60. More chunks,
- * and those with holes, are counted as DISCARD_CHUNK_BUDGET. An honest unwind process stays below:
- * besides a chunk at the end of each chunk_seconds, it makes chunks at execs
- * (daemon/unwind/exec_budget.h), at the end of a run, if a library was replaced (seldom more often
- * than every 5 s), and near 20 MB. An unwind process that was late for a minute or two makes the
- * chunks of that time at once.
+ * without end, and use up the quota of the DSN or fill the disk. The budget is a token bucket that
+ * holds time: CHUNK_BUDGET_HELD times chunk_seconds, plus CHUNK_BUDGET_LAG_NS. A chunk takes
+ * chunk_seconds / CHUNK_BUDGET_RATE, or the time that its memory (sealed_memory()) takes at
+ * CHUNK_BUDGET_BYTES a second if that is longer. A full bucket is enough for 90 small chunks if
+ * chunk_seconds is 60. More chunks, and those with holes, are counted as DISCARD_CHUNK_BUDGET.
+ *
+ * An honest unwind process stays below. Besides a chunk at the end of each chunk_seconds, it makes
+ * chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, if a library was replaced
+ * (seldom more often than every 5 s), and near 20 MB. If it was late for a minute or two, it makes
+ * the chunks of that time at once.
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -62,7 +63,7 @@ struct chunk_source {
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that were taken for delivery */
 	uint64_t waiting_bytes; /* scratch value of delivery.c */
-	uint64_t full_ns;	/* of the bucket of the chunk budget (lib/base/token_bucket.h) */
+	uint64_t full_ns;	/* when the bucket of the chunk budget is full (token_bucket.h) */
 	/* Envelopes that are not freed yet. The source must not be freed while this is not 0. */
 	size_t n_envelopes;
 };
@@ -76,9 +77,9 @@ struct delivery {
 	struct envelope *envelopes;    /* oldest first, until delivery_sweep() */
 	size_t n_in_flight;	       /* the number of envelopes in flight, copies included */
 	struct chunk_counts spotlight; /* copies for Spotlight; lost copies are counted only here */
-	uint64_t last_seq;
-	uint64_t finish_ns; /* deadline of delivery_finish(), by clock_mono_ns(); 0: not set */
-	uint64_t files_written;
+	uint64_t last_seq;	       /* the number of the newest envelope */
+	uint64_t finish_ns;	/* deadline of delivery_finish(), by clock_mono_ns(); 0: not set */
+	uint64_t files_written; /* files of --output that are complete */
 };
 
 /* Returns true if chunks are written to files, too. */
@@ -88,20 +89,21 @@ static inline bool delivery_has_files(const struct delivery *d)
 }
 
 /*
- * Takes a chunk of source for delivery by ship. fds: the descriptors of the message m, -1 for
- * those that are missing; they stay the caller's. platform: the platform in the configuration of
- * the process, which m has to repeat. Returns 0; -EPROTO if m or a descriptor breaks a rule, and
- * nothing is counted; or -EDQUOT if the chunk budget of the source is used up, or a payload has
- * holes, and the chunk is counted as lost. A chunk for which memory or descriptors are missing is
- * counted as lost, too.
+ * Takes a chunk of source for delivery by ship. fds: the descriptors of the message m, -1 for those
+ * that are missing; they stay the caller's. platform: the platform in the configuration of the
+ * process, which m has to repeat. Returns 0, also if the chunk is counted as lost because memory or
+ * descriptors are short, or:
+ * - -EPROTO if m or a descriptor breaks a rule: nothing is counted;
+ * - -EDQUOT if the chunk budget of the source is used up, or if a payload has holes or too much
+ *   memory: the chunk is counted as lost.
  */
 must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 			      const char *platform, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /*
  * Counts a chunk of source that was lost before a ship had it. reason: enum discard. s: the ship
- * for which the chunk was made, which reports the loss to its server. The source may have another
- * ship by now.
+ * for which the chunk was made. It reports the loss to its server. The source may have another ship
+ * by now.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
 /*

@@ -4,9 +4,9 @@
  * ship, which writes it (delivery.h). A complete file has the name NNNNNN-CHUNKID.envelope, with
  * the number and the chunk id of the envelope.
  *
- * If the broker is root, it has dropped CAP_DAC_OVERRIDE, but can change its user. Where a
- * function says "as the owner", the broker as root acts as the owner of the directory meanwhile
- * (daemon/process/act_as.h); otherwise it uses its own rights.
+ * A broker that is root has dropped CAP_DAC_OVERRIDE, so it may lack access to a user's directory,
+ * but it can change its user. "As the owner" means: a broker that is root acts as the owner of the
+ * directory meanwhile (daemon/process/act_as.h). Any other broker uses its own rights.
  */
 #ifndef DAEMON_BROKER_DELIVERY_OUTPUT_H
 #define DAEMON_BROKER_DELIVERY_OUTPUT_H

@@ -4,13 +4,13 @@
  *
  * The child process is forked before the broker changes its credentials, limits, signals,
  * descriptors or environment, so that the command inherits those of sentry-profd's caller. The
- * child waits before execve(2) until capture has attached to it. If the broker ends before that,
- * for whatever reason, the child reads the end of its socket and exits without having run the
- * command.
+ * child waits before execve(2) until capture has attached to it and the broker sends the order to
+ * execute the command. If the broker ends before that, for whatever reason, the child reads the end
+ * of its socket and exits without having run the command.
  *
- * The command stays in the process group of sentry-profd, so that signals of the terminal reach
- * it without the broker's help. The broker stops when the terminal stops the command, continues
- * with it, and ends when the command has ended.
+ * The command stays in the process group of sentry-profd, so that signals of the terminal reach it
+ * without the broker's help. The broker stops when the terminal stops the command, continues with
+ * it, and ends when the command has ended.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_COMMAND_H
 #define DAEMON_BROKER_DISCOVERY_COMMAND_H
@@ -37,8 +37,9 @@ struct command {
 	/* The broker's end of the child's socket; -1: the child has its order, or ends. */
 	int go_fd;
 	/*
-	 * The program that the child will execute, until it does; -1: it cannot be read. Of a
-	 * script it is the interpreter. And the options that its environment has.
+	 * file: a descriptor of the program (of a script: of its interpreter) that the child will
+	 * execute. -1: the program cannot be read, or the child has its order. leak_options: from
+	 * the child's environment.
 	 */
 	int file;
 	struct leak_options leak_options;
@@ -80,10 +81,10 @@ static inline bool command_is_held(const struct command *c)
 }
 
 /*
- * Orders the child to execute the command, once capture has attached to it. While a rate limit of
- * its server lasts, capture does not attach: then the command is executed at once, and profiled
- * after the limit. If capture cannot attach, the child exits with COMMAND_NOT_STARTED. Called at
- * every turn.
+ * Orders the child to execute the command, once capture has attached to it. While the server of the
+ * command's DSN takes no profiles (children/server_limit.h), capture does not attach: then the
+ * command is executed at once, and profiled later. If capture cannot attach, the child exits with
+ * COMMAND_NOT_STARTED. Called at every turn.
  */
 void command_check(struct command *c, struct targets *ts);
 

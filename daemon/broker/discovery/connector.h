@@ -40,8 +40,8 @@ must_check int connector_open(int *ret_fd);
 void connector_close(int *fd);
 
 /*
- * Decodes one message of n bytes. Returns false if the message is no event of enum
- * connector_what, if the event is about a thread, or if the kernel refused to send events.
+ * Decodes one message of n bytes. Returns false if the message is no event of enum connector_what,
+ * or is about a thread, or is the answer by which the kernel refuses to send events.
  */
 bool connector_parse(const void *message, size_t n, struct connector_event *ret);
 

@@ -1,11 +1,11 @@
 /*
- * Finds the section of the configuration that matches a process. Discovery calls it for each new
- * or changed process. It reads only what the rules of the sections need, the cheapest facts
- * first (daemon/config/match.h).
+ * Finds the section of the configuration that matches a process. Discovery asks this module about
+ * each new or changed process. The module reads only what the rules of the sections need, the
+ * cheapest facts first (daemon/config/match.h).
  *
- * All facts are text of bounded length from untrusted processes; they are compared and not kept.
- * A command line and an environment lie in the memory of the process, so that reading them may
- * hang. A helper (daemon/broker/files/files.h) reads them, and the answer comes later.
+ * All facts are text of bounded length from untrusted processes; they are compared and not kept. A
+ * command line and an environment lie in the memory of the process, so that reading them may hang.
+ * A helper (daemon/broker/files/files.h) reads them, and the answer comes later.
  *
  * No section matches a process with SENTRY_PROFILER=off in its environment
  * (process_facts_decline()). So the environment of each process that a section matches is read, as
@@ -27,6 +27,7 @@
 
 struct identify;
 
+/* No section matches. */
 #define IDENTIFY_NONE SIZE_MAX
 /* No section matches now, but one may after a change that no event reports (match_could_change). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
@@ -34,9 +35,10 @@ struct identify;
 #define IDENTIFY_LATER (SIZE_MAX - 2)
 
 /*
- * The answer: section is the index, in the configuration, of the first section that matches, or
- * IDENTIFY_NONE, IDENTIFY_NOT_YET or IDENTIFY_LATER. s is the caller's request. The pidfd of
- * process is closed after the call, unless the callee takes it with process_take_pidfd().
+ * Receives the answer. section is the index, in the configuration, of the first section that
+ * matches, or IDENTIFY_NONE, IDENTIFY_NOT_YET or IDENTIFY_LATER. s and process are copies of the
+ * arguments of identify(), valid during the call. The pidfd of process is closed after the call,
+ * unless the callee takes it with process_take_pidfd().
  */
 typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *process,
 			    size_t section);
@@ -50,8 +52,8 @@ typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
 /*
- * Drops the questions, which are the calls of identify() that have no answer yet. Call
- * files_free() before: a request in files points to its question. id may be NULL.
+ * Drops the questions: the calls of identify() that have no answer yet. Call files_free() before,
+ * because a request in files points to its question. id may be NULL.
  */
 void identify_free(struct identify *id);
 
@@ -63,8 +65,8 @@ void identify_configure(struct identify *id, const struct config *config);
 
 /*
  * Returns true if the executable of process pid alone shows that no section matches. Costs one
- * readlink(2); returns false without it if a section has no exe. Most new processes are excluded
- * here, before anything else of them is read.
+ * readlink(2). If a section has no exe, returns false without the readlink(2). Most new processes
+ * are excluded here, before anything else of them is read.
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
@@ -73,14 +75,14 @@ bool identify_has_room(const struct identify *id);
 
 /*
  * Asks which section matches process, which process_look() has just filled. Call it only if
- * identify_has_room(). fn may be called before this function returns. If the answer comes later,
- * identify takes the pidfd out of process. Returns 0 or -ENOMEM.
+ * identify_has_room(). fn may be called before this function returns. Returns 0 or -ENOMEM. After 0
+ * the pidfd of process is -1: identify has taken it.
  */
 must_check int identify(struct identify *id, const struct recheck *s, struct process *process);
 
 /*
- * Read the target of /proc/PID/exe and the path of the control group. *ret is "" if they cannot
- * be read.
+ * Read the target of /proc/PID/exe, and the path of the control group. *ret is "" if that cannot be
+ * read.
  */
 void identify_read_exe(int32_t pid, char ret[PATH_MAX]);
 void identify_read_cgroup(int32_t pid, char ret[PATH_MAX]);

@@ -2,12 +2,14 @@
  * The pid files that the configuration names (key pid_file): which process each of them names.
  * Discovery reads them once a second.
  *
- * Pid files are read from local file systems only: a file that a user's process serves (FUSE), or
- * another machine (NFS and the like), is left out with a log line until the configuration is read
- * again. To find that out can hang, so a helper (daemon/broker/files/files.h) reads the file, and
- * the answer comes later. If the helper hangs, a line is logged, the file keeps its last answer,
- * and it is read again after PID_FILES_RETRY_NS. After PID_FILES_TIMEOUTS_MAX such readings in a
- * row the file is left out, too, so that at most PID_FILES_TIMEOUTS_MAX helpers hang for one file.
+ * Pid files are read from local file systems only. A file that a user's process serves (FUSE), or
+ * another machine (NFS and the like), is left out: it is not read again before a reload of the
+ * configuration. A log line says so.
+ *
+ * Reading a pid file can hang, so a helper (daemon/broker/files/files.h) reads it, and the answer
+ * comes later. If the helper hangs, a line is logged, the file keeps its last answer, and it is
+ * read again after PID_FILES_RETRY_NS. After PID_FILES_TIMEOUTS_MAX such readings in a row the file
+ * is left out, too, so that at most PID_FILES_TIMEOUTS_MAX helpers hang for one file.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_PID_FILES_H
 #define DAEMON_BROKER_DISCOVERY_PID_FILES_H
@@ -22,7 +24,7 @@ struct pid_files;
 
 /*
  * A file was read: it names process pid, or none (0). before: the process that it named at the
- * reading before. Called at each reading, also if pid is the same.
+ * reading before, or 0. Called at each reading that has not hung, also if pid is the same.
  */
 typedef void (*pid_files_fn)(void *ctx, int32_t pid, int32_t before);
 

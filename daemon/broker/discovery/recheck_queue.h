@@ -14,8 +14,8 @@
 #include "lib/base/util.h"
 
 /*
- * Entries: the forks of one second on a machine that does nothing else, and the processes that
- * are checked again (discovery.c).
+ * The maximum number of entries: enough for the forks of one second on a machine that does nothing
+ * else, and the processes that are checked again (discovery.c).
  */
 #define RECHECK_QUEUE_MAX 65536
 
@@ -36,7 +36,7 @@ struct recheck_queue {
 	struct recheck *v; /* in no order */
 	size_t n, size;
 	struct table places; /* the index in v of each pid */
-	size_t at, left;     /* of this pass: the next index, and how many entries are left */
+	size_t at, left;     /* of the pass: the next index in v, and how many entries are left */
 };
 
 /* Makes an empty queue. Does not allocate. */

@@ -1,7 +1,8 @@
 /*
- * Scan cache: what the previous scan of /proc saw of each process, so that the next scan finds
- * new and changed processes. Used where the proc connector is unavailable. It takes some bytes
- * for each process on the machine.
+ * Scan cache: what the previous scan of /proc saw of each process, so that the next scan finds new
+ * and changed processes. Used where the proc connector is unavailable. A scan calls
+ * scan_cache_compare() for each process and scan_cache_end_scan() at its end. The cache takes some
+ * bytes for each process on the machine.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_SCAN_CACHE_H
 #define DAEMON_BROKER_DISCOVERY_SCAN_CACHE_H

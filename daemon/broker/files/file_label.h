@@ -12,8 +12,8 @@
 
 /*
  * Instead of some files the broker sends a copy in a memfd (daemon/process/open.h): of memory of
- * the profiled process, of a file on FUSE, or of a text of /proc. The memfd is new each time.
- * Therefore the identity of a copy consists of the process and its addresses: device is the
+ * the profiled process, of a file on FUSE, or of a text of /proc. The memfd is a new file each
+ * time. Therefore the identity of a copy consists of the process and its addresses: device is the
  * negated pid, inode the start address, size the length. The name of each copy is "memory of
  * process PID".
  *
@@ -28,9 +28,9 @@ struct file_label {
 
 /*
  * Fills in the label of the file fd, which was opened for the addresses start to end of process
- * pid, or for no addresses (both 0). An fd is a copy if it is a memfd with the name that open.h
- * gives its copies. May hang in a file system that a profiled process controls, so only the
- * helper (files.h) calls it. Returns 0 or -errno.
+ * pid, or for no addresses (both 0). A memfd with the name that open.h gives its copies counts as a
+ * copy. May hang in a file system that a profiled process controls, so only the helper (files.h)
+ * calls it. Returns 0 or -errno.
  */
 must_check int file_label_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 			     struct file_label *ret);

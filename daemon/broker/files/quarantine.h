@@ -1,17 +1,17 @@
 /*
- * Quarantine: the broker sends no unwind process a file at which unwind processes of the same
+ * Quarantine: the broker sends no unwind process a file at which unwind processes of the same owner
  * key (daemon/process/owner.h) have died QUARANTINE_DEATHS times.
  *
- * With each program, library or debug file the broker sends the unwind process a number: a hash
- * of the file's identity under a key of this broker. While the unwind process reads the file, its
- * number is in a page that the process shares with the broker (quarantine_page_new). When the
- * process dies, quarantine_unwind_died() counts a death for the number in the page, unless the
- * wait status shows that another process ended it.
+ * With each program, library or debug file the broker sends the unwind process a number: a hash of
+ * the file's identity, with a random key that only the broker knows. While the unwind process reads
+ * the file, the number of the file is in a page that the process shares with the broker
+ * (quarantine_page_new). When the process dies, quarantine_unwind_died() counts a death for the
+ * number in the page, unless the wait status shows that another process ended it.
  *
- * Deaths are counted per key, because a profiled process that has taken over its unwind process
- * can write any number into the page. Numbers that no file had have no effect. So a hostile
- * process can quarantine only files that were sent to an unwind process of its own key, and only
- * for profiled processes of that key.
+ * Deaths are counted per owner key, because a profiled process that has taken over its unwind
+ * process can write any number into the page. Numbers that no file had have no effect. So a hostile
+ * process can quarantine only files that were sent to an unwind process of its own owner key, and
+ * only for profiled processes of that owner key.
  */
 #ifndef DAEMON_BROKER_FILES_QUARANTINE_H
 #define DAEMON_BROKER_FILES_QUARANTINE_H
@@ -31,8 +31,9 @@
 #define QUARANTINE_DEATHS 3
 
 /*
- * Limits of files with at least one death: of the keys of one user, and of all. At a limit the
- * entry with the oldest last death is replaced, of the same user or of all.
+ * The maximum number of files with at least one death: of one user, with all keys of the user, and
+ * of all users. At the maximum a new file replaces the one whose last death is the oldest: of this
+ * user, or of all.
  */
 #define QUARANTINE_OF_USER 32
 #define QUARANTINE_MAX	   256
@@ -41,22 +42,25 @@ struct quarantine_file {
 	struct owner_key owner;
 	uint32_t number;	/* of the file */
 	uint32_t deaths;	/* 0: the entry is free */
-	uint64_t last_death;	/* quarantine_table.deaths after its last death */
+	uint64_t last_death;	/* the number of its last death among all deaths */
 	struct file_label file; /* set when the file is to be sent again after a death */
 };
 
 struct quarantine_table {
 	struct quarantine_file v[QUARANTINE_MAX];
-	uint64_t deaths; /* of all files */
+	uint64_t deaths; /* the number of deaths at all files */
 };
 
 struct quarantine {
-	uint8_t key[SIPHASH_KEY_SIZE];	/* of the numbers */
+	uint8_t key[SIPHASH_KEY_SIZE];	/* of the hashes that are the numbers */
 	struct quarantine_table *table; /* NULL: no death so far */
 	uint64_t refused; /* requests of unwind that broke the rules of file_request.h */
 };
 
-/* Draws the key. The caller has set *q to zeros. Aborts if the kernel has no random numbers. */
+/*
+ * Draws the random key of the hashes. The caller has set *q to zeros. Aborts if the kernel has no
+ * random numbers.
+ */
 void quarantine_init(struct quarantine *q);
 
 /*

@@ -1,6 +1,7 @@
 /*
- * Notices the begin and the end of those degraded states (state/degraded.h) that no event tells:
- * what the machine lacks, and what the parts of the broker show when they are looked at.
+ * Checks for those degraded states (state/degraded.h) that begin and end without an event: what the
+ * machine lacks, such as a capability, and faults around the broker, such as a spool that was
+ * removed.
  */
 #ifndef DAEMON_BROKER_REPORT_HEALTH_H
 #define DAEMON_BROKER_REPORT_HEALTH_H

@@ -1,7 +1,7 @@
 /*
  * The daemon's metrics in Prometheus' text formats: the answer to METRICS and OPENMETRICS on the
- * daemon's socket. sentry-profd-metrics serves it by HTTP; sentry-profctl metrics prints it. The
- * names are an interface: sentry-profd(8).
+ * daemon's socket. sentry-profd-metrics serves them by HTTP; sentry-profctl metrics prints them.
+ * The names of the metrics are an interface for others: sentry-profd(8) lists them.
  */
 #ifndef DAEMON_BROKER_REPORT_METRICS_H
 #define DAEMON_BROKER_REPORT_METRICS_H
@@ -12,10 +12,10 @@
 struct modules;
 
 /*
- * Writes the metrics for reader, a peer of the daemon's socket, as OpenMetrics 1.0
- * (is_openmetrics) or as Prometheus' text format 0.0.4, which has the same metrics. A reader
- * without sees_all gets only the sums over processes of the reader's own user (reader.h), the
- * numbers of all processes, and the size of the spool. *ret_fd: a sealed memfd of *ret_size
+ * Writes the metrics for reader, a peer of the daemon's socket, as OpenMetrics 1.0 (is_openmetrics)
+ * or as Prometheus' text format 0.0.4. Both have the same metrics. A reader without sees_all
+ * (daemon/process/peer.h) gets only the sums over processes of the reader's own user (reader.h),
+ * the numbers of all processes, and the size of the spool. *ret_fd: a sealed memfd of *ret_size
  * bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.
  */
 must_check int metrics_make(struct modules *modules, const struct peer *reader, bool is_openmetrics,

@@ -1,6 +1,6 @@
 /*
- * The modules of the broker in one struct, for report/ and control/, which use all of them. The
- * others use only those below them, by pointers of their own (wiring.h). From the lowest to
+ * The modules of the broker in one struct, for report/ and control/, which use all of them. Each of
+ * the other modules uses only those below it, by pointers of its own (wiring.h). From the lowest to
  * the highest: state, files, children, delivery, targets, discovery.
  */
 #ifndef DAEMON_BROKER_REPORT_MODULES_H

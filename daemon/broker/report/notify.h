@@ -1,10 +1,10 @@
 /*
- * Messages to the service manager, in the protocol of sd_notify(3): a datagram of a few lines.
- * Written without libsystemd, which would bring a dozen libraries into the broker.
+ * Messages to the service manager (systemd), in the protocol of sd_notify(3): a datagram of a few
+ * lines. Written without libsystemd, which would bring a dozen libraries into the broker.
  *
  * No function waits. A message for which the manager's socket has no room is sent at a later
- * notify_check(). Without NOTIFY_SOCKET in the environment all functions have no effect. Times
- * are by CLOCK_MONOTONIC, in ns.
+ * notify_check(). Without NOTIFY_SOCKET in the environment all functions have no effect. Times are
+ * by CLOCK_MONOTONIC, in ns.
  */
 #ifndef DAEMON_BROKER_REPORT_NOTIFY_H
 #define DAEMON_BROKER_REPORT_NOTIFY_H
@@ -42,9 +42,9 @@ struct notify {
 
 /*
  * Reads NOTIFY_SOCKET (a path or an abstract name), WATCHDOG_USEC and WATCHDOG_PID, and removes
- * them from the environment. *ret is valid until notify_fini(), also after an error; then
- * nothing is sent. Returns 0, also without a service manager; -EINVAL if a variable is
- * malformed; or an error of socket(2).
+ * them from the environment. Returns 0, also without a service manager; -EINVAL if a variable is
+ * malformed; or an error of socket(2). *ret is valid until notify_fini(), also after an error, but
+ * then nothing is sent.
  */
 must_check int notify_init(struct notify *ret);
 /* Closes the socket. */
@@ -57,11 +57,10 @@ void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns);
 void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
 
 /*
- * To be called at every turn: sends what is due. WATCHDOG=1, which restarts the manager's
- * watchdog, is due four times in watchdog_ns. It is sent only if beat has changed since the last
- * WATCHDOG=1, or if is_idle is true. beat: any number that changes while the daemon makes
- * progress; service.h passes the time of capture's newest heartbeat. is_idle: no such progress
- * is expected now.
+ * To be called at every turn: sends what is due. WATCHDOG=1, which restarts the manager's watchdog,
+ * is due four times in watchdog_ns. It is sent only if the daemon makes progress, that is, if beat
+ * has changed since the last WATCHDOG=1, or if no progress is expected now (is_idle). service.h
+ * passes the time of capture's newest heartbeat as beat.
  */
 void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle);
 

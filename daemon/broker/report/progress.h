@@ -26,8 +26,8 @@ void progress_check(struct progress *p, struct targets *ts);
 void progress_end(struct progress *p);
 
 /*
- * The numbers of the line, which fits into 80 columns. seconds: since capture first attached to
- * a process.
+ * The numbers that the line shows, in 80 columns. seconds: since capture first attached to a
+ * process. The others are sums of all runs; threads: those that are profiled now.
  */
 struct progress_numbers {
 	uint64_t seconds, threads, samples, missed, chunks;

@@ -1,6 +1,6 @@
 /*
- * Decides which processes' statistics a reader gets. A reader is a peer of the daemon's socket
- * that asks for the status or the metrics (control/rights.h).
+ * Decides of which processes a reader gets the statistics. A reader is a peer of the daemon's
+ * socket that asks for the status or the metrics (control/rights.h).
  */
 #ifndef DAEMON_BROKER_REPORT_READER_H
 #define DAEMON_BROKER_REPORT_READER_H
@@ -11,9 +11,9 @@
 #include "daemon/process/peer.h"
 
 /*
- * Returns true if the reader may see the statistics of all processes (operators and the group
- * sentry-profd-view: daemon/process/peer.h), or if the process of i is a plain one of the reader's
- * user (daemon/process/owner.h).
+ * Returns true if the reader may see the statistics of i: the reader sees all processes (operators
+ * and the group sentry-profd-view: daemon/process/peer.h), or i is a process of the reader's user
+ * that has no rights which this user lacks (plain: daemon/process/owner.h).
  */
 static inline bool reader_sees(const struct peer *reader, const struct instance *i)
 {

@@ -15,7 +15,7 @@
 void service_init(struct notify *n);
 
 /*
- * To be called at every turn. Sends READY=1 when capture and a ship have started. Sends
+ * To be called at every turn. Sends READY=1 when capture and a ship have sent MSG_READY. Sends
  * WATCHDOG=1 (notify_check()) while capture shows new heartbeats, nothing is profiled, or no
  * capture is to run. children/watch.h replaces a capture that hangs long before the manager's
  * watchdog expires: the watchdog is for a broker that hangs, and for a capture that cannot be
@@ -23,11 +23,11 @@ void service_init(struct notify *n);
  */
 void service_check(struct notify *n, struct modules *modules);
 
-/* A reload begins; it has ended, successfully or not. */
+/* To be called when a reload begins, and when it has ended, successfully or not. */
 void service_reloads(struct notify *n);
 void service_reloaded(struct notify *n);
 
-/* The daemon has begun to end. */
+/* To be called when the daemon begins to end. */
 void service_stops(struct notify *n);
 
 #endif

@@ -11,8 +11,8 @@ struct modules;
 /* Writes the statistics to fd and closes it. Returns 0 or -errno. */
 must_check int stats_write(const struct modules *modules, int fd);
 /*
- * Writes what the last capture says of itself, as members of an object. Before each member comes
- * the string `space`, after it a comma.
+ * Writes what the newest capture process says of itself in its heartbeat, as members of an object.
+ * The string `space` comes before each member, a comma after it.
  */
 void stats_put_capture(FILE *out, const struct modules *modules, const char *space);
 

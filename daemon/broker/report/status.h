@@ -1,6 +1,6 @@
 /*
- * The status of the daemon as JSON, for sentry-profctl status. docs/sentry-profctl.8 has
- * each member and its type: an interface for scripts.
+ * The status of the daemon as JSON, for sentry-profctl status. The status is an interface for
+ * scripts: docs/sentry-profctl.8 describes each member and its type.
  */
 #ifndef DAEMON_BROKER_REPORT_STATUS_H
 #define DAEMON_BROKER_REPORT_STATUS_H
@@ -11,7 +11,7 @@
 struct modules;
 
 /*
- * Writes the status for reader, a peer of the daemon's socket. The status has all processes. A
+ * Writes the status for reader, a peer of the daemon's socket. The status lists all processes. A
  * reader without sees_all (daemon/process/peer.h) gets null for the statistics of other users'
  * processes, and for what the daemon keeps from ordinary users. *ret_fd: a sealed memfd of
  * *ret_size bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.

@@ -1,6 +1,6 @@
 /*
- * What a run says about the times of its profiles at its end: whether the running time that they
- * tell is the CPU time that the kernel counts, and why threads had to wait for a processor.
+ * Logs two findings at the end of a run: whether the running time in its profiles differs from the
+ * CPU time that the kernel counts, and why threads had to wait for a processor.
  */
 #ifndef DAEMON_BROKER_REPORT_TIMES_H
 #define DAEMON_BROKER_REPORT_TIMES_H
@@ -12,36 +12,37 @@
 #include "daemon/process/cpu_group.h"
 #include "lib/capture/counters.h"
 
-/* Since the start of the system, in ticks of the system's clock. */
+/* Sums of all processors since the start of the system, in clock ticks (/proc/stat). */
 struct processor_times {
 	uint64_t all, idle, stolen; /* stolen: the hypervisor ran something else */
 };
 
-/* What the broker read when capture first attached to a process. */
+/* What times_begin() read when capture first attached to a process. */
 struct times {
 	bool is_begun;
 	struct processor_times processors;
 	char groups[CPU_GROUP_TEXT]; /* /proc/PID/cgroup of that process */
-	uint64_t throttled_ns;
-	unsigned int bound; /* to so many processors; 0: the process may use all */
+	uint64_t throttled_ns;	     /* how long these groups were throttled until then */
+	unsigned int bound; /* how many processors the process may use; 0: all, or unknown */
 };
 
 /*
- * Reads the processors' times, which of them the process may use, and its groups and their
- * throttled time.
+ * Reads the times of the processors, how many of them process pid may use, its control groups, and
+ * for how long these were throttled. What cannot be read stays 0.
  */
 void times_begin(struct times *t, int32_t pid);
 
 /*
- * Logs at most one line for each of the two questions.
- * rate_hz: the lowest rate of the run. is_quiet: only what makes the times wrong is logged.
+ * Logs at most one line for each finding. rate_hz: the lowest sampling rate of the run. is_quiet:
+ * only a difference of times is logged.
  */
 void times_log(const struct times *t, const struct capture_counters *c, uint32_t rate_hz,
 	       bool is_quiet);
 
 /*
- * Returns true if the two sums that capture compared differ by more than a tenth and by more than
- * chance explains: three standard deviations. rate_hz: the lowest rate of the run.
+ * Returns true if compared_running_ns and compared_cpu_ns of c differ by more than a tenth and by
+ * more than chance explains: three standard deviations. If both are below 5 s, returns false.
+ * rate_hz: the lowest sampling rate of the run.
  */
 bool times_differ(const struct capture_counters *c, uint32_t rate_hz);
 
@@ -49,9 +50,9 @@ bool times_differ(const struct capture_counters *c, uint32_t rate_hz);
 bool times_parse(const char *text, struct processor_times *ret);
 
 /*
- * For tests: writes the cause of ready time that can be seen, "the processors were busy for 99 % of
- * the time" or another, into ret. t: processors and throttled_ns are the differences between the
- * begin and the end of the run.
+ * For tests: writes the visible cause of ready_ns, the time in which threads could run and had no
+ * processor, into ret: "the processors were busy for 99 % of the time", for example. In t,
+ * processors and throttled_ns are the differences between the begin and the end of the run.
  */
 void times_cause(const struct times *t, uint64_t ready_ns, char *ret, size_t size);
 

@@ -1,11 +1,11 @@
 /*
- * The list of the states in which the daemon is degraded now: of each kind (degraded_kind.h)
- * whether it is present, since when, and the reason. status, metrics, `doctor` and the service
- * manager show the list.
+ * The list of the degraded states, in which the daemon works with a restriction: for each kind
+ * (degraded_kind.h) whether it is present, since when, and the reason. status, metrics, `doctor`
+ * and the service manager show the list.
  *
- * Whoever notices the begin or the end of such a state says so here, and logs nothing: these
- * functions log a line at each change. report/health.h does that for the states that nobody notices
- * by an event.
+ * Code that notices the begin or the end of such a state calls these functions and logs nothing
+ * itself: the functions log a line at each change. report/health.h calls them for the states that
+ * begin or end without an event.
  */
 #ifndef DAEMON_BROKER_STATE_DEGRADED_H
 #define DAEMON_BROKER_STATE_DEGRADED_H
@@ -30,18 +30,20 @@ struct degraded {
 };
 
 /*
- * The state is present, for the reason of the format, a clause such as "its directory was removed",
- * or for none: "". Logs a line if the state begins or its reason has changed; so a reason has no
- * figures that change all the time. Call it as often as you like.
+ * Adds the state kind to the list, or sets its reason. format gives the reason, a clause such as
+ * "its directory was removed", or "" for none. Logs a line if the state begins or its reason has
+ * changed. So the reason must not have figures that change all the time. A call with the same
+ * reason has no effect.
  */
 void degraded_begin(struct degraded *d, enum degraded_kind kind, const char *format, ...)
 	printf_like(3, 4);
-/* The state is not present. Logs a line if it was. */
+/* Removes the state kind from the list. Logs a line if it was present. */
 void degraded_end(struct degraded *d, enum degraded_kind kind);
 
 /*
- * Returns the first state that is present, from kind on, or DEGRADED_N: the gravest one for kind
- * 0, and all of them in a loop.
+ * Returns the first present state among kind and those after it, or DEGRADED_N if there is none.
+ * The kinds are in the order of their gravity, so for kind 0 returns the gravest one. For a loop
+ * over all, pass the last result plus 1.
  */
 enum degraded_kind degraded_next(const struct degraded *d, enum degraded_kind kind);
 /* Returns how many states are present. */

@@ -19,7 +19,7 @@ enum option_kind {
 	OPTION_RULE, /* a key of a section; makes a section with this rule */
 	OPTION_TEXT, /* sets a const char * in struct options */
 	OPTION_FLAG, /* sets a bool in struct options to true */
-	OPTION_PID,
+	OPTION_PID,  /* this kind and the next ones: the option of this name */
 	OPTION_DURATION,
 	OPTION_VERSION,
 	OPTION_HELP,
@@ -33,7 +33,7 @@ struct option_known {
 	const char *argument;
 	enum option_kind kind;
 	const char *key; /* for OPTION_KEY and OPTION_RULE */
-	size_t offset;	 /* for OPTION_TEXT and OPTION_FLAG */
+	size_t offset;	 /* in struct options, for OPTION_TEXT and OPTION_FLAG */
 	bool is_common;	 /* also in --help, not only in --help-all */
 	const char *help;
 };
@@ -41,11 +41,12 @@ extern const struct option_known options_known[];
 extern const size_t options_n_known;
 
 /*
- * Parses the next option. Returns its index in options_known, with its value, or "yes", in
- * *ret_value. Or returns OPTIONS_WRONG, with the reason in *ret_fault; OPTIONS_ARGUMENT:
- * *ret_value is no option; OPTIONS_END: there are no more; OPTIONS_COMMAND: there are no more,
- * and the command after "--" begins at argv[optind] (getopt(3)). To start with the first option,
- * set optind to 0.
+ * Parses the next option. To start with the first one, set optind (getopt(3)) to 0. Returns the
+ * index of the option in options_known, with its value, or "yes" if it has none, in *ret_value; or
+ * - OPTIONS_WRONG: the option is wrong, for the reason in *ret_fault;
+ * - OPTIONS_ARGUMENT: *ret_value is an argument that is no option;
+ * - OPTIONS_END: there are no more options;
+ * - OPTIONS_COMMAND: there are no more, and the command after "--" begins at argv[optind].
  */
 enum {
 	OPTIONS_WRONG = -1,
@@ -57,15 +58,15 @@ int options_next(int argc, char **argv, const char **ret_value, struct option_fa
 
 /*
  * Overrides values of c by those of a command line. given: the value of each option of
- * options_known, or NULL. Options that are no keys are skipped. A wrong value is ignored:
- * options_read() reports it.
+ * options_known, or NULL if the option is not given. Only options of the kind OPTION_KEY count. A
+ * wrong value is ignored: options_read() reports it.
  */
 void options_override(const char *const given[OPTIONS_MAX], struct config *c);
 
 /*
- * Prints the text of --help-all, which has all options, or else that of --help, in 24 lines of 80
- * columns: examples and the options that a new user needs. The shell completion reads the lines
- * that begin with two blanks and an option.
+ * Prints on stdout the text of --help-all, which has all options (all is true), or that of --help,
+ * in 24 lines of 80 columns: examples and the options that a new user needs. The shell completion
+ * reads the lines that begin with two blanks and an option.
  */
 void options_help(bool all);
 

@@ -1,8 +1,8 @@
 /*
  * The state that all modules of the broker read: options, event loop, phase, clock and degraded
  * states. The functions here call no other part of the broker. The broker's root (main.c,
- * shutdown.c) changes the phase and suspended_ns; children/reap.h may end the broker, if a child
- * cannot be started.
+ * shutdown.c) changes the phase and suspended_ns. Only children/reap.h may also end the broker, if
+ * a child cannot be started.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.
  */
@@ -47,8 +47,8 @@ struct state {
 
 	struct degraded degraded;
 	struct state_clocks clocks;
-	uint32_t timer_hz; /* ticks of capture per second; constant */
-	uint64_t period_ns;
+	uint32_t timer_hz;     /* ticks of capture per second; constant */
+	uint64_t period_ns;    /* the time between two ticks; constant */
 	uint64_t epoch_ns;     /* when the broker started */
 	uint64_t suspended_ns; /* how long SIGTSTP has stopped the broker so far */
 	/* By state_now_ns(): */
