@@ -17,8 +17,9 @@ struct broker;
 /* Runs one turn; waits for events for at most timeout_ms. Exits if epoll_wait(2) fails. */
 void turn_run_once(struct broker *b, int timeout_ms);
 /*
- * Returns how many milliseconds turn_run_once() may wait until deadline_ns (by state_now_ns()):
- * fewer if a part of the broker has to check something earlier.
+ * Returns the timeout_ms for the next turn_run_once(): the time until deadline_ns (by
+ * state_now_ns()), or less if a part of the broker has to check something earlier. 0 if deadline_ns
+ * has passed.
  */
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns);
 

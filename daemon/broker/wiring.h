@@ -8,8 +8,8 @@
 struct broker;
 
 /*
- * Call it before any other function of a part. Sets no descriptor: where no file is open, the
- * caller has set -1 (main.c has the list).
+ * Call it before any other function of a module of b. Sets no descriptor: the caller has set each
+ * descriptor in b that is not open to -1 (main.c has the list).
  */
 void wiring_connect(struct broker *b);
 

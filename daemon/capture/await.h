@@ -1,11 +1,11 @@
 /*
  * Waits for the next stop of a tracee, or until a time, by one system call (waitid).
  *
- * A stop is due while a thread has been interrupted and has not stopped yet (capture_pending). This
- * module is used while stops are due after nearly every tick. Events of descriptors do not end the
- * wait, so the time has to be near. A timer's signal ends the wait. A signal that comes between the
- * check of the clock and waitid does not, so the timer fires again and again. The signal may
- * interrupt other calls of the thread as well.
+ * A stop is due while a thread has been interrupted and has not stopped yet (capture_pending). The
+ * tracer (the thread that traces, tracer.h) uses this module while stops are due after nearly every
+ * tick. Events of descriptors do not end the wait, so the time has to be near. A timer's signal,
+ * AWAIT_SIGNAL, ends the wait. If the signal comes just before the call of waitid, it is lost, so
+ * the timer sends it again and again. The signal may interrupt other calls of the thread as well.
  *
  * A process has at most one struct await. Only the thread that called await_enter() waits; all
  * other threads must block AWAIT_SIGNAL.
@@ -26,11 +26,11 @@
 
 struct await {
 	timer_t timer;
-	bool made;   /* the timer exists; else await_set_timer() does nothing */
+	bool made;   /* the timer exists; if not, await_set_timer() does nothing */
 	bool is_set; /* the timer is set: await_next() can be called */
 };
 
-/* Makes the timer. If the kernel refuses a timer, is_set stays false for ever. */
+/* Initialises a and makes the timer. If the kernel refuses the timer, is_set stays false. */
 void await_init(struct await *a);
 
 /* Unblocks AWAIT_SIGNAL for the calling thread, which may then call await_next(). */
@@ -38,16 +38,17 @@ void await_enter(void);
 
 /*
  * Sets the timer to first_ns of CLOCK_MONOTONIC, and every again_ns after that. Replaces an earlier
- * setting.
+ * setting. Sets is_set on success.
  */
 void await_set_timer(struct await *a, uint64_t first_ns, uint64_t again_ns);
 /* Stops the timer. */
 void await_clear_timer(struct await *a);
 
 /*
- * Waits for the next wait status of a tracee, as tracee_wait(-1, true) does. until_ns: the time to
- * which the timer was set; the timer must be set. Returns false after until_ns, which
- * the function may notice up to again_ns late, or if there are no tracees.
+ * Waits for the next wait status of a tracee, as tracee_wait(-1, true) does, and returns true with
+ * the thread's id and the status. until_ns: the time to which the timer was set; is_set must be
+ * true. Returns false after until_ns, which the function may notice up to again_ns late, or if
+ * there are no tracees.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

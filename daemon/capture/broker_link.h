@@ -21,8 +21,8 @@ void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 
 /*
- * Send MSG_CHILD_BORN and MSG_EXEC_HELD. They do not wait: they return false if the socket is full
- * or memory is short, and the caller tries again later.
+ * Send MSG_CHILD_BORN and MSG_EXEC_HELD for process pid, without waiting. Return false if the
+ * socket is full or memory is short: the caller tries again later.
  */
 bool broker_link_born(int32_t pid);
 bool broker_link_exec_held(int32_t pid);

@@ -2,12 +2,12 @@
  * Decides whether the tracer polls for the stops of a tick before it sleeps until they come.
  *
  * An interrupted thread that runs on another processor stops within some 20 us. If the tracer
- * sleeps meanwhile, an idle processor has to be woken for it at each stop. On a virtual machine
- * that takes longer than the stop, since the hypervisor does it, and the thread stays stopped
- * meanwhile. If the thread needs the tracer's own processor, or stays in a system call, a poll is
- * of no use and keeps that processor from the thread. Nothing tells the two cases apart in advance.
- * So after polls that were of no use, more and more ticks are not polled for: 1, 3, 7, 15, up to
- * POLLING_PAUSE_MAX. After a useful poll the next tick is polled for again.
+ * sleeps meanwhile, each stop has to wake an idle processor for the tracer, and the thread stays
+ * stopped until then. On a virtual machine the hypervisor wakes the processor, which takes longer
+ * than the stop itself. If the thread needs the tracer's own processor, or stays in a system call,
+ * a poll is useless and keeps that processor from the thread. Nothing tells the two cases apart in
+ * advance. So after useless polls in a row the tracer leaves out the polls of 1, 3, 7, 15 ticks,
+ * and so on, up to POLLING_PAUSE_MAX. After a useful poll it polls at the next tick again.
  */
 #ifndef DAEMON_CAPTURE_POLLING_H
 #define DAEMON_CAPTURE_POLLING_H
@@ -26,16 +26,17 @@
  */
 #define POLLING_PAUSE_MAX 63
 
-/* All 0: the next tick is polled for. */
+/* All 0: the tracer polls at the next tick. */
 struct polling {
 	unsigned int pause; /* the number of ticks without a poll that follow the last poll */
 	unsigned int left;  /* the number of such ticks that have not come yet */
 };
 
-/* Returns true if the stops of this tick are to be polled for. Call it once a tick. */
+/* Returns true if the tracer must poll now. Call it once for each tick after which stops are due.
+ */
 must_check bool polling_is_due(struct polling *p);
 
-/* Notes the end of a poll. all_came: no stop was due any more before POLLING_NS had passed. */
+/* Call it at the end of a poll. all_came: all stops came during the poll, so it was useful. */
 void polling_ended(struct polling *p, bool all_came);
 
 #endif

@@ -1,10 +1,12 @@
 /*
  * Sets the priority of the tracer, so that it runs before the threads that it stops, and limits its
- * share of a processor to one half, so that other threads get time.
+ * share of a processor to one half, so that other threads get time. The tracer, the thread of
+ * capture that traces, calls both functions.
  *
- * The share is measured over windows of 100 ms, by the CPU clock of this process
- * (CLOCK_PROCESS_CPUTIME_ID): its other thread only waits. When the share of a window is used up,
- * realtime_keep() sets exceeded, and the caller takes no ticks until realtime_keep() clears it.
+ * The share is measured over windows of 100 ms, by the CPU clock of the process
+ * (CLOCK_PROCESS_CPUTIME_ID), whose other thread only waits. When the tracer has used up its share
+ * of a window, realtime_keep() sets exceeded, and the caller takes no ticks until a later call
+ * clears it.
  *
  * The kernel kills a real-time thread that runs for too long without a sleep (RLIMIT_RTTIME),
  * so realtime_keep() sleeps for a moment each time that the tracer has used 100 ms of a processor.
@@ -19,7 +21,7 @@
 
 struct realtime {
 	enum heartbeat_scheduler scheduler;
-	int priority; /* under SCHED_FIFO */
+	int priority; /* of the tracer, under SCHED_FIFO */
 	/* The share of this window is used up: the caller must take no ticks. */
 	bool exceeded;
 	uint64_t window_ns;	/* start of the window */
@@ -30,9 +32,10 @@ struct realtime {
 };
 
 /*
- * Sets SCHED_FIFO, so that a stopped thread does not wait for the tracer to get a processor, and
- * ticks are not late. If a control group refuses SCHED_FIFO, sets a high priority among ordinary
- * processes (nice), or none. Logs which priority the tracer has.
+ * Initialises *r and sets SCHED_FIFO, so that a stopped thread does not wait for the tracer to get
+ * a processor, and ticks are not late. If the kernel refuses SCHED_FIFO, as in some control groups,
+ * the tracer gets nice -20; if the kernel refuses that, too, normal priority. r->scheduler says
+ * which. Logs a line at debug level.
  */
 void realtime_start(struct realtime *r);
 

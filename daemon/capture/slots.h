@@ -1,6 +1,7 @@
 /*
- * The targets of this process, each in its slot of the heartbeat page, and the events of targets.
- * Events are noted during a tick or while stops are handled, and reported to the broker afterwards.
+ * The targets (profiled processes) of capture, each in its slot of the heartbeat page, and the
+ * events of targets. lib/capture calls slots_note_event() and slots_note_crash() during a tick or
+ * while it handles stops. slots_report() sends the events to the broker afterwards.
  */
 #ifndef DAEMON_CAPTURE_SLOTS_H
 #define DAEMON_CAPTURE_SLOTS_H
@@ -20,13 +21,13 @@ struct slots {
 		bool other_rights; /* CAPTURE_OTHER_RIGHTS: TARGET_OTHER_RIGHTS */
 		bool foreign;	   /* CAPTURE_FOREIGN: TARGET_REFUSED, ENOEXEC */
 		bool other_tracer; /* CAPTURE_OTHER_TRACER: TARGET_REFUSED, EBUSY */
-		/* TARGET_CRASHED, TARGET_CRASHES_TRACED; tid 0: no crash. */
+		/* TARGET_CRASHED if crash.left, else TARGET_CRASHES_TRACED; tid 0: no crash. */
 		struct capture_crash crash;
 	} list[HEARTBEAT_SLOTS];
 	bool noted; /* an event is to be reported */
 };
 
-/* Returns true if there is such a slot and it has no target. */
+/* Returns true if slot is below HEARTBEAT_SLOTS and has no target. */
 bool slots_is_free(const struct slots *s, uint32_t slot);
 /* Gives the slot, which must be free, to the target. */
 void slots_take(struct slots *s, uint32_t slot, uint32_t target);
@@ -35,21 +36,21 @@ void slots_take(struct slots *s, uint32_t slot, uint32_t target);
 bool slots_are_free(const struct slots *s);
 
 /*
- * Notes an event. A callback for capture_options.event; ctx is the struct slots. The event of a
- * target without a slot is ignored.
+ * Notes an event for slots_report(). A callback for capture_options.event; ctx is the struct slots.
+ * The event of a target without a slot is ignored.
  */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
 /* The same for capture_options.crashed. */
 void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
 
-/* Reports the crash of a target that has no slot. */
+/* Calls report at once for the crash of a target that has no slot. */
 void slots_report_crash(uint32_t target, const struct capture_crash *crash,
 			void (*report)(const struct msg_target_state *m));
 
 /*
- * Calls report for each noted event. Frees the slot if capture has forgotten the target: after each
- * event but CAPTURE_EXEC, CAPTURE_OTHER_RIGHTS and a crash whose handler runs traced.
+ * Calls report for each noted event. Frees the slots of targets that lib/capture no longer has:
+ * after CAPTURE_GONE, CAPTURE_FOREIGN, CAPTURE_OTHER_TRACER, and a crash with left set.
  */
 void slots_report(struct slots *s, void (*report)(const struct msg_target_state *m));
 

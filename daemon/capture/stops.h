@@ -1,11 +1,11 @@
 /*
  * Waits for stops of tracees. A stop is due while a thread has been interrupted and has not stopped
  * yet (capture_pending). The module uses the cheapest of three ways:
- * - by SIGCHLD in the event loop, while no stop is due;
- * - by a wait for SIGCHLD alone, while stops are due;
- * - by a wait for the stops themselves, from tick to tick, if stops are due at each tick: then a
- *   stop is taken by one system call, which costs half as much (daemon/capture/await.h). Before it
- *   sleeps, the tracer polls for a moment where that has been of use (daemon/capture/polling.h).
+ * 1. While no stop is due, the event loop waits for SIGCHLD and other events.
+ * 2. While stops are due, the tracer waits for SIGCHLD alone.
+ * 3. If stops are due at each tick, the tracer waits for the stops themselves, from tick to tick
+ *    (daemon/capture/await.h). A stop then costs one system call, half as much as in way 2. Before
+ *    the tracer sleeps, it polls for a moment if polls have been useful (daemon/capture/polling.h).
  */
 #ifndef DAEMON_CAPTURE_STOPS_H
 #define DAEMON_CAPTURE_STOPS_H
@@ -24,19 +24,19 @@ struct stops {
 	sigset_t child_signal;
 	int signal_fd;
 	struct loop_source *source;
-	bool behind;	    /* more wait statuses are there than one call takes */
+	bool behind;	    /* there are more wait statuses than one call handles */
 	uint64_t period_ns; /* of the ticks */
-	unsigned int ticks; /* in a row after which stops were due */
+	unsigned int ticks; /* number of the last ticks in a row after which stops were due */
 	uint64_t events_ns; /* when the event loop runs again at the latest */
 	struct await await;
 	struct polling polling;
 	struct heartbeat_polls *counts; /* in the heartbeat page */
-	bool polls;			/* the stops of the last tick are to be polled for */
+	bool polls;			/* the next stops_take() begins with a poll */
 };
 
 /*
- * Blocks SIGCHLD, SIGALRM and AWAIT_SIGNAL, so it must be called before any other thread is made.
- * counts is borrowed and must outlive s. Returns 0 or -errno.
+ * Initialises *s. Blocks SIGCHLD, SIGALRM and AWAIT_SIGNAL, so call it before another thread is
+ * made, which then blocks them, too. loop, capture and counts must outlive s. Returns 0 or -errno.
  */
 must_check int stops_init(struct stops *s, struct loop *loop, struct capture *capture,
 			  struct heartbeat_polls *counts);
@@ -45,28 +45,28 @@ must_check int stops_init(struct stops *s, struct loop *loop, struct capture *ca
 void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
- * Waits for the next stop, or for next_ns, the time of the next tick, while stops are due. In the
- * third way, handles all stops that are due, and then others one by one. Returns true if stops were
- * handled: the caller calls the function again. Returns false if the caller must handle other
- * events now: no stop is due, no thread has stopped by next_ns, or there are more wait statuses
- * than one call handles.
+ * Waits in way 2 or 3 for stops, until next_ns, the time of the next tick, and handles them. Way 3
+ * also waits while no stop is due. Returns true if it has handled stops: the caller calls the
+ * function again. Returns false if the caller must handle other events now: way 1 is to be used, no
+ * thread has stopped by next_ns, or there are more wait statuses than one call handles. now_ns and
+ * next_ns: CLOCK_MONOTONIC.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 
 /*
- * Call it when stops_take() has returned false. Returns true if the caller must take the tick at
- * next_ns now, and not run the event loop before. So, in the third way, a tick costs no system call
- * for the loop. The loop runs every 40 ms nevertheless, so messages wait for some ticks only.
+ * Call it when stops_take() has returned false. Returns true, in way 3 only, if the caller must
+ * take the tick at next_ns now, without a turn of the event loop, which costs a system call.
+ * Returns false at least every 40 ms, so that messages wait for some ticks only.
  */
 must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 
 /*
- * Ends the third way, until stops have been due for some ticks again. Call it when no ticks follow:
- * before the tracing thread ends.
+ * Ends way 3, until stops have been due for some ticks in a row again. Call it when no ticks
+ * follow: before the tracer ends.
  */
 void stops_by_signal(struct stops *s);
 
-/* Handles wait statuses that were left. Call it after each turn of the event loop. */
+/* Handles wait statuses that an earlier call has left. Call it after the event loop has run. */
 void stops_take_more(struct stops *s);
 
 #endif

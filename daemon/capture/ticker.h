@@ -1,9 +1,10 @@
 /*
- * The clock of the ticks: their numbers and times, and a timer of the event loop that expires at
- * the next tick at which capture has work.
+ * The clock of the ticks, the numbered moments of sampling: their numbers and times, and a timer in
+ * the event loop that expires at the next tick at which capture has work.
  *
- * Order of use: ticker_start; in fn ticker_take, and the work of the tick; ticker_plan after each
- * call into lib/capture. The timer expires once each time that it is set.
+ * Call ticker_start() first. When the timer expires, the loop calls the fn of ticker_start(), which
+ * calls ticker_take() and does the work of the tick. Call ticker_plan() after calls into
+ * lib/capture: it sets the timer again, which expires only once each time that it is set.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -18,9 +19,10 @@
 /*
  * Tick n comes at a random time in the first 15/16 of period n, so that two ticks are at least 1/16
  * of a period apart. Equally spaced ticks would fall into step with timers of the target, and with
- * what a tick does to the scheduler: a stopped thread may lose its processor to another thread for
- * some milliseconds. The profile would show too much or too little processor time. Periods of more
- * than 100 ms are longer than these effects: there tick n comes at the begin of period n.
+ * the effect of a tick on the scheduler: a stopped thread may lose its processor to another thread
+ * for some milliseconds. The profile would show too much or too little processor time. Periods
+ * longer than TICKER_RANDOM_MAX_NS are longer than these effects: there tick n comes at the begin
+ * of period n.
  */
 #define TICKER_RANDOM_MAX_NS (100 * NS_PER_MS)
 
@@ -28,10 +30,10 @@
 struct ticker {
 	struct loop_source *source; /* NULL: stopped */
 	int fd;
-	uint64_t epoch_ns, period_ns;
-	uint64_t tick;	     /* the last tick that was taken */
-	uint64_t timer_tick; /* the tick to which the timer was last set */
-	bool expired_unread; /* the timer has expired, and ticker_pass() has not read it */
+	uint64_t epoch_ns, period_ns; /* as given to ticker_start() */
+	uint64_t tick;		      /* the last tick that was taken */
+	uint64_t timer_tick;	      /* the tick to which the timer was last set */
+	bool expired_unread;	      /* the timer has expired, and ticker_pass() has not read it */
 };
 
 /*
@@ -50,9 +52,9 @@ void ticker_stop(struct ticker *t, struct loop *loop);
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
- * Reads the timer and advances t->tick to the current tick. Returns false if the timer has not
- * expired, or if there is no new tick. If t->tick is after the tick to which the timer was set, the
- * ticks in between are late.
+ * Reads the timer and advances t->tick to the last tick at or before now_ns. Returns false if the
+ * timer has not expired, or if t->tick is that tick already. If t->tick is then after the tick to
+ * which the timer was set, the ticks in between have passed without a call.
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
@@ -63,7 +65,7 @@ bool ticker_take(struct ticker *t, uint64_t now_ns);
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 
-/* Returns the last tick that was taken. */
+/* Returns the last tick that was taken, t->tick, with its times. */
 struct tick ticker_now(const struct ticker *t);
 
 /*

@@ -1,12 +1,12 @@
-/* Runs a function in a thread of its own: at the thread's end the kernel detaches its tracees. */
+/* Runs capture's tracing in a thread. At the thread's end the kernel detaches all its tracees. */
 #ifndef DAEMON_CAPTURE_TRACER_H
 #define DAEMON_CAPTURE_TRACER_H
 
 #include "lib/base/util.h"
 
 /*
- * Runs `run` in a thread of its own, and returns when the thread has ended and none of its tracees
- * is traced by it any more. Returns 0, or -errno if no thread could be made.
+ * Calls run(ctx) in a new thread. Returns 0 when the thread has ended and the kernel has detached
+ * all its tracees, so that other threads can trace them. Returns -errno if it cannot make a thread.
  */
 must_check int tracer_run(void (*run)(void *ctx), void *ctx);
 

@@ -1,6 +1,6 @@
 /*
- * The start of capture, unwind and ship: each is a child process that gets its tasks from
- * the broker over the socket MSG_FD.
+ * The start of capture, unwind and ship: each is a child process that gets its tasks from its
+ * parent, usually the broker, over the socket at descriptor MSG_FD.
  */
 #ifndef DAEMON_COMMON_CHILD_H
 #define DAEMON_COMMON_CHILD_H
@@ -9,24 +9,27 @@
 #include "lib/base/ipc.h"
 
 /*
- * The first call of main(). Sets up the log with name, a string literal, and waits for
- * MSG_INIT. The returned pointer points into *ret_init and is valid as long as that is. The
- * caller owns the descriptors in *ret_init.
+ * The first call of main(). Sets up the log with name, a string literal, and waits for MSG_INIT.
+ * Returns a pointer into *ret_init, which the caller provides. The caller owns the descriptors in
+ * *ret_init.
  *
  * library: the second line of --version, such as "libdw 0.188"; NULL: none.
  *
- * Exits instead of returning: with 0 for --version, after printing the version; with 2 if the
- * broker did not start this process; with CHILD_OTHER_VERSION if the broker is of another version
- * (msg_number()) or sends another message; with 1 if it closes the socket, or if the message cannot
- * be received. A line on stderr gives the reason, except if the socket was closed.
+ * In these cases the process exits. A line on stderr gives the reason for 2 and for
+ * CHILD_OTHER_VERSION, and for 1 unless the parent has closed the socket:
+ *
+ *     0                    --version; prints the version to stdout
+ *     1                    the parent has closed the socket, or receiving failed
+ *     2                    other arguments, or MSG_FD is no socket of a parent
+ *     CHILD_OTHER_VERSION  the parent has another msg_number(), or does not send MSG_INIT first
  */
 #define CHILD_OTHER_VERSION 78
 const struct msg_init *child_start(int argc, char **argv, const char *name, const char *library,
 				   struct ipc_message *ret_init);
 
 /*
- * Sends MSG_READY. Call it when the process is set up. Exits with 1 if the broker is gone, or after
- * a line on stderr if the message cannot be sent.
+ * Sends MSG_READY. Call it when the process is set up. If the message cannot be sent, exits with 1,
+ * after a line on stderr unless the parent has closed the socket.
  */
 void child_send_ready(void);
 

@@ -2,9 +2,9 @@
  * A connection to the running daemon's socket (lib/client/protocol.h), for sentry-profctl and
  * sentry-profd-metrics. Requests block until the daemon has answered.
  *
- * Unless the connection is quiet, control_client_open() and control_client_request() log one line
- * when they return -errno, which says what the user can do. The other functions log nothing, unless
- * they say so. A refusal of the daemon is no error: the caller reports it
+ * If control_client_open(), _open_briefly(), _request() or _release() returns -errno, it has logged
+ * one line that says what the user can do, unless the connection is quiet. The other functions log
+ * nothing, unless they say so. A refusal by the daemon is no error: the caller reports it
  * (control_client_result_text()).
  */
 #ifndef DAEMON_COMMON_CONTROL_CLIENT_H
@@ -21,19 +21,19 @@ struct control_client {
 	int fd;
 	const char *path;      /* of the socket; not copied */
 	bool is_quiet;	       /* log nothing */
-	unsigned int answer_s; /* timeout of an answer */
+	unsigned int answer_s; /* timeout of an answer, in seconds */
 };
 
 /*
- * Returns the path of the socket: given, or if that is NULL that of the environment
- * (PROTOCOL_SOCKET_ENV), or the default.
+ * Returns the path of the socket: given, unless it is NULL; or else the value of the environment
+ * variable PROTOCOL_SOCKET_ENV; or else, also if either is "", the default PROTOCOL_SOCKET.
  */
 const char *control_client_path(const char *given);
 
 /*
- * Connects, and sends PROTOCOL_HELLO. path must outlive the connection. Returns 0 or -errno;
- * after 0 the caller calls control_client_close(). This function and later requests return -EAGAIN
- * if the daemon has not answered for a minute.
+ * Connects, and sends PROTOCOL_HELLO. path must outlive the connection. Returns 0 or -errno. After
+ * 0 the caller calls control_client_close() at the end. This function and later requests return
+ * -EAGAIN if the daemon has not answered for a minute.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
 /* The same, with a timeout of this number of seconds for each answer. */
@@ -48,34 +48,34 @@ void control_client_close(struct control_client *c);
 int32_t control_client_pid(const struct control_client *c);
 
 /*
- * Sends one request, about process pid or the section name (NULL: none), and waits for the
- * answer. Returns 0 with the answer, which can be a refusal, and in *ret_fd the descriptor
- * that came with it, which the caller owns, or -1. Or returns -errno: the caller must close
- * the connection then. name must have fewer than PROTOCOL_NAME_SIZE bytes (else -EINVAL, without a
- * log line).
+ * Sends one request, about process pid or the section name (NULL: none), and waits for the answer.
+ * Returns 0 with the answer, which can be a refusal. *ret_fd is then the descriptor that came with
+ * the answer, which the caller owns, or -1. Returns -EINVAL, without a log line, if name has
+ * PROTOCOL_NAME_SIZE bytes or more. After any other -errno the caller must close the connection.
  */
 must_check int control_client_request(struct control_client *c, enum protocol_type type,
 				      int32_t pid, const char *name, struct protocol_answer *ret,
 				      int *ret_fd);
 
 /*
- * The same, for PROTOCOL_RELEASE: releases process pid for a number of seconds. Returns when no
- * thread of it has a tracer of the daemon, or the daemon refuses.
+ * The same, for PROTOCOL_RELEASE: the daemon keeps process pid free of its tracer for a number of
+ * seconds. The answer comes when the daemon traces no thread of the process any more, or when it
+ * refuses.
  */
 must_check int control_client_release(struct control_client *c, int32_t pid, uint32_t seconds,
 				      struct protocol_answer *ret, int *ret_fd);
 
 /*
- * Reads the size bytes that came with an answer in the descriptor fd, which the caller keeps.
- * Returns 0, -EPROTO if none came, or the error of buf_read_fd(). The caller calls buf_fini(ret)
- * in any case.
+ * Reads the bytes that came with an answer. fd: the answer's descriptor, which the caller keeps;
+ * size: fd_bytes of the answer. Initialises *ret; the caller calls buf_fini(ret) in any case.
+ * Returns 0, -EPROTO if fd is -1 or size is 0, or the error of buf_read_fd().
  */
 must_check int control_client_read(int fd, uint32_t size, struct buf *ret);
 
 /*
  * Parses the argument of a command that names a process or a section [target "NAME"]. For a pid,
  * sets *ret_pid, and *ret_name = NULL. For a name, sets *ret_name, which points to text, and
- * *ret_pid = 0. Logs a line that begins with command, and returns false, if text is neither.
+ * *ret_pid = 0. If text is neither, logs a line that begins with command, and returns false.
  */
 bool control_client_parse_target(const char *command, const char *text, int32_t *ret_pid,
 				 const char **ret_name);

@@ -1,10 +1,9 @@
 /*
- * The kinds of degraded states, in which sentry-profd does not keep what it promises, each with its
- * effect and its remedy. daemon/broker/state/degraded.h has those that are present in a running
- * daemon; degraded_kind_find() finds those that are a property of the machine: capabilities that
- * root lacks, and system calls that a seccomp filter refuses. sentry-profd(8) has the same table.
- *
- * A capability whose absence has no effect is no kind of degraded state.
+ * The table of degraded states: conditions in which sentry-profd does less than it promises, each
+ * with its effect and its remedy. daemon/broker/state/degraded.h has the states that are present in
+ * a running daemon. degraded_kind_find() finds the states that the machine causes, such as a
+ * missing capability or a system call that a seccomp filter refuses. sentry-profd(8) has the same
+ * table.
  */
 #ifndef DAEMON_COMMON_DEGRADED_KIND_H
 #define DAEMON_COMMON_DEGRADED_KIND_H
@@ -14,7 +13,7 @@
 
 #include "daemon/common/privileges.h"
 
-/* The gravest first. */
+/* The gravest first. degraded_kind_texts describes each. */
 enum degraded_kind {
 	DEGRADED_VERSION,
 	DEGRADED_SERVER,
@@ -48,12 +47,13 @@ struct degraded_kind_text {
 	 */
 	bool breaks_promise;
 };
+/* Indexed by enum degraded_kind. */
 extern const struct degraded_kind_text degraded_kind_texts[DEGRADED_N];
 
 /* The facts that degraded_kind_find() judges. */
 struct degraded_kind_facts {
-	capability_set have;	/* the permitted capabilities */
-	bool in_user_namespace; /* not the initial one: some capabilities have no effect there */
+	capability_set have;	/* the permitted capabilities; 0 if they cannot be read */
+	bool in_user_namespace; /* in another one than the initial: some capabilities do not help */
 	bool no_getfd;		/* pidfd_getfd(2) is refused */
 	bool no_schedstat;	/* the kernel does not count the run times of threads */
 };
@@ -61,7 +61,7 @@ struct degraded_kind_facts {
 /* Reads the facts of this process. */
 void degraded_kind_facts_read(struct degraded_kind_facts *ret);
 
-/* Writes the kinds that follow from the facts, the gravest first. Returns their number. */
+/* Writes to ret the kinds that follow from the facts, the gravest first. Returns their number. */
 size_t degraded_kind_find(const struct degraded_kind_facts *facts,
 			  enum degraded_kind ret[DEGRADED_N]);
 

@@ -22,10 +22,10 @@ enum finding_grade {
 #define FINDING_TEXT_SIZE 10240
 
 /*
- * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", control characters escaped. subject: a
- * word or two. A text of FINDING_TEXT_SIZE bytes or more is cut off. *worst is the gravest grade so
- * far: this function raises it if grade is graver. An error of out is ignored; the caller can
- * check ferror(out).
+ * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", with control characters escaped.
+ * subject: a word or two. format and what follows give the text; a text of FINDING_TEXT_SIZE bytes
+ * or more is cut off. *worst is the gravest grade so far: this function raises it if grade is
+ * graver. An error of out is ignored; the caller can check ferror(out).
  */
 void finding_write(FILE *out, enum finding_grade *worst, enum finding_grade grade,
 		   const char *subject, const char *format, ...) printf_like(5, 6);

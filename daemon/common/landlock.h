@@ -11,8 +11,8 @@
 
 /*
  * From this call on the process can make, open for writing, rename and remove only regular files
- * in the directory dir (-1: nowhere). Reading is not restricted, and open descriptors keep their
- * rights. dir stays the caller's. The caller must have set no_new_privs. Returns 0 or -errno.
+ * in the directory dir and below it (-1: nowhere). Reading is not restricted, and open descriptors
+ * keep their rights. The caller keeps dir, and must have set no_new_privs. Returns 0 or -errno.
  * Returns 0 without effect if the kernel has no landlock (before 5.13, or not among its security
  * modules), or if a container forbids it.
  */

@@ -4,8 +4,8 @@
  * priority precedes the line: "<4>" (sd-daemon(3)).
  *
  * Lines that repeat, except those at debug level, are suppressed and counted
- * (daemon/common/log_limit.h). Lines for which stderr has no room are lost (log_output.h); their
- * number is the next line that is written.
+ * (daemon/common/log_limit.h). Lines for which stderr has no room are lost (log_output.h); the next
+ * line that is written gives their number.
  */
 #ifndef DAEMON_COMMON_LOG_H
 #define DAEMON_COMMON_LOG_H
@@ -14,7 +14,7 @@
 
 #include "lib/base/util.h"
 
-/* The variable by which systemd says that stderr is the journal. */
+/* The environment variable in which systemd names the journal's stream (systemd.exec(5)). */
 #define LOG_JOURNAL_VARIABLE "JOURNAL_STREAM"
 
 /*
@@ -41,13 +41,16 @@ void log_info(const char *format, ...) printf_like(1, 2);
 /* Logs a line if log_init() got debug. Never suppressed. */
 void log_debug(const char *format, ...) printf_like(1, 2);
 
-/* Logs an entry of a finite list, such as the faults of a file: never suppressed. */
+/*
+ * Logs an entry of a finite list, such as the faults of a file, as a warning or as an error. Never
+ * suppressed.
+ */
 void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
  * Logs a line that another process has written. The process is not trusted, so the line can be any
- * text. name: the name of the other program, a string literal. The logged line begins with name; if
- * line begins with the same name, the name is not repeated.
+ * text. name: the name of the other program, a string literal. The logged line begins with name,
+ * which is not repeated if line begins with it, too.
  *
  * line: a line in the format in which this module writes to the journal: "<4>NAME: warning: text".
  * A line without a priority ("<4>") is logged as an error. A line at debug level is dropped if
@@ -62,9 +65,8 @@ bool log_relay(const char *name, const char *line);
 
 /*
  * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over, and the
- * number of lost lines. A loop that may log nothing for a long time calls it in every turn.
- * log_error() and so on do the same before they log, and exit(3) reports the remaining suppressed
- * lines.
+ * number of lost lines. The functions above do the same before they log a line, and exit(3) reports
+ * the rest. So only a loop that may log nothing for a long time has to call this, in every turn.
  */
 void log_report_suppressed(void);
 

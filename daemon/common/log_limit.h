@@ -4,7 +4,7 @@
  * lines are counted, and reported with the text of the last one. Used by daemon/common/log.c.
  *
  * A kind is a format string, compared by its address: lines that differ in a pid are of one
- * kind. The module reads no clock and writes nothing.
+ * kind. The module reads no clock and writes nothing. now_ns: CLOCK_MONOTONIC.
  */
 #ifndef DAEMON_COMMON_LOG_LIMIT_H
 #define DAEMON_COMMON_LOG_LIMIT_H
@@ -15,13 +15,16 @@
 #include "lib/base/util.h"
 
 /*
- * The usual maximum of lines of one kind that are logged in a window (lines_max). A window begins
- * with the first line of the kind.
+ * The usual maximum of lines of one kind that are logged in a window (lines_max). A window lasts
+ * LOG_LIMIT_WINDOW_NS, and begins with the first line of the kind after the last window.
  */
 #define LOG_LIMIT_LINES	    10
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
 
-/* More kinds than any process logs at a time. A kind without a slot is not limited. */
+/*
+ * The number of slots, one for each kind: more kinds than any process logs at a time. A kind for
+ * which no slot is free is not limited.
+ */
 #define LOG_LIMIT_KINDS 64
 
 /* The size of the copy of the last suppressed line, with the NUL; a longer line is cut off. */
@@ -32,7 +35,7 @@ struct log_limit_kind {
 	uint64_t since_ns;  /* start of the window */
 	uint64_t lines;	    /* in the window, logged and suppressed */
 	uint64_t lines_max; /* the most lines that are logged in the window */
-	const char *level;
+	const char *level;  /* as given to log_limit_take() */
 	char last[LOG_LIMIT_TEXT];
 };
 
@@ -43,8 +46,9 @@ struct log_limit {
 
 /*
  * Counts a line of the kind format, of which lines_max are logged in a window. Returns true if the
- * line is to be logged, or false if it is suppressed; then text, the whole line, is copied and may
- * be cut off. level and format are string literals: they are not copied.
+ * caller must log the line. Returns false if the line is suppressed, and keeps a copy of text, the
+ * line. level and format are string literals, which are not copied; level is only handed to
+ * log_limit_next_suppressed().
  */
 bool log_limit_take(struct log_limit *l, const char *level, const char *format, uint64_t lines_max,
 		    const char *text, uint64_t now_ns);
@@ -57,8 +61,9 @@ struct log_limit_suppressed {
 };
 
 /*
- * Removes a kind that has suppressed lines and whose window is over at now_ns, and writes its
- * suppressed lines to *ret. Returns false if there is none. The caller repeats the call until then.
+ * Frees the slot of a kind that has suppressed lines and whose window is over, and writes their
+ * number and the last one to *ret. Returns false if there is no such kind. The caller repeats the
+ * call until then.
  */
 bool log_limit_next_suppressed(struct log_limit *l, uint64_t now_ns,
 			       struct log_limit_suppressed *ret);

@@ -1,7 +1,8 @@
 /*
- * Writes the bytes of the log to stderr. sentry-profd and the children whose lines it relays must
- * not wait for the reader of stderr: a log driver that stalls, or a terminal that ^S has stopped,
- * would stop them. Other programs, such as sentry-profctl, do wait.
+ * Writes the bytes of the log to stderr. sentry-profd, and the children whose lines it relays
+ * (log_relay), must not wait for the reader of stderr: a log driver that stalls, or a terminal that
+ * ^S has stopped, would stop them. They call log_output_never_waits(). Other programs, such as
+ * sentry-profctl, do not, and so wait.
  */
 #ifndef DAEMON_COMMON_LOG_OUTPUT_H
 #define DAEMON_COMMON_LOG_OUTPUT_H
@@ -9,19 +10,19 @@
 #include <stddef.h>
 
 /*
- * From now on log_output_write() does not wait. Call this function before privileges are given up:
- * they may be needed to open the pipe or the terminal.
+ * From now on log_output_write() does not wait. Call this function before the process gives up
+ * privileges: it may need them to open the pipe or the terminal.
  *
- * O_NONBLOCK is a flag of the open file description, which other processes may share. So a pipe or
- * a terminal is opened anew, and descriptor 2 becomes the new description. A process that got
- * descriptor 2 before, such as the command of `sentry-profd -- COMMAND`, keeps the old one. Nothing
- * changes for a regular file.
+ * O_NONBLOCK is a flag of the open file description, which other processes may share. So this
+ * function opens a pipe or a terminal again, and descriptor 2 gets the new description. A process
+ * that got descriptor 2 before, such as the command of `sentry-profd -- COMMAND`, keeps the old
+ * one. Nothing changes for a regular file.
  */
 void log_output_never_waits(void);
 
 /*
- * Writes to stderr. Returns the number of bytes that were written: fewer than size if the reader
- * has no room for more, or after an error.
+ * Writes to stderr. Returns the number of bytes that were written: fewer than size if stderr has no
+ * room for more, or after an error.
  */
 size_t log_output_write(const char *bytes, size_t size);
 

@@ -2,12 +2,12 @@
  * Reads options with getopt_long(3), describes an option that it has refused, and suggests the
  * option that the user probably meant. For the command lines of all programs.
  *
- * A program calls option_next() for each option. Or it calls getopt_long(3) itself, after opterr =
- * 0, and calls option_fault() when the result is '?' or ':'.
+ * A program calls option_next() for each option. Or it sets opterr = 0, calls getopt_long(3)
+ * itself, and calls option_fault() when the result is '?' or ':'.
  *
  * In both cases the program begins the string of short options with ':', and gives each long option
- * a val of at least OPTION_LONG, so that optopt distinguishes a long option from the letter of a
- * short one.
+ * a val of at least OPTION_LONG. So optopt distinguishes a long option from the letter of a short
+ * one.
  */
 #ifndef DAEMON_COMMON_OPTION_FAULT_H
 #define DAEMON_COMMON_OPTION_FAULT_H
@@ -20,7 +20,7 @@
 /* The exit status after a command line that is wrong. */
 #define EXIT_USAGE 2
 
-/* The longest option has 18 characters; a longer word is cut off. */
+/* Describes a refused option. The longest option has 18 characters; a longer word is cut off. */
 struct option_fault {
 	char option[32];  /* "--durration"; without a value, which can be a DSN */
 	char problem[64]; /* "not known: did you mean --duration?" */
@@ -35,16 +35,16 @@ void option_fault(int result, char *const *argv, const struct option *known,
 
 /*
  * Returns the next option as getopt_long(3) does, and -1 after the last. If getopt_long(3) refuses
- * an option, logs a line that begins with command, the name of the command, and returns '?'.
- * letters: the short options. *ret_index: the index of a long option in known; ret_index may be
- * NULL.
+ * an option, logs a line that begins with command, the name of the command, and returns '?': the
+ * caller exits with EXIT_USAGE. letters: the short options. known: the long options, with an entry
+ * of zeros at the end. *ret_index: the index of a long option in known; ret_index may be NULL.
  */
 int option_next(const char *command, int argc, char *const *argv, const char *letters,
 		const struct option *known, int *ret_index);
 
 /*
- * Returns the one of n names that the user probably meant by word, or NULL: the name with the
- * smallest edit distance, if that is at most a third of the word's length. An inserted, a
+ * Returns the one of n names that the user probably meant by word: the name with the smallest edit
+ * distance, if that is at most a third of the word's length. Otherwise returns NULL. An inserted, a
  * removed or a replaced character, or two exchanged neighbours, count 1 each. Words and names of
  * more than 32 bytes have no match.
  */

@@ -26,20 +26,22 @@ struct output_format {
 	const char *name;   /* the argument of --to */
 	const char *suffix; /* with its dot */
 	/*
-	 * The command or instruction that shows a file: view_before, the path of the file,
-	 * view_after. view_before NULL: `sentry-profctl view` shows the file. view_before "": no
-	 * single program shows it. In both cases view_after is not used.
+	 * The command or instruction that shows a file consists of view_before, the path of the
+	 * file, and view_after: "load " PATH " at https://...". view_before is NULL if
+	 * `sentry-profctl view` shows the file, and "" if no single program does. In both cases
+	 * view_after is not used.
 	 */
 	const char *view_before, *view_after;
 };
 
+/* Indexed by enum output_format_id. */
 extern const struct output_format output_formats[OUTPUT_FORMATS_N];
 
 /*
- * Prints to stderr the command or instruction by which the user can see the file at path, if a
- * single program shows files of this format. profctl: the name or path by which the user can start
- * sentry-profctl. Both names are quoted for a shell where that is needed; each has less than
- * PATH_MAX bytes.
+ * Prints to stderr the command or instruction by which the user can see the file at path. Prints
+ * nothing if no single program shows files of this format. profctl: the name or path by which the
+ * user can start sentry-profctl. path and profctl have less than PATH_MAX bytes; the function
+ * quotes them for a shell where that is needed.
  */
 void output_format_print_viewer(const struct output_format *format, const char *profctl,
 				const char *path);

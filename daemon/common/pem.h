@@ -17,8 +17,8 @@ enum pem_result {
 };
 
 /*
- * Checks all blocks of text, which ends with a NUL, whose label ends with kind, "CERTIFICATE" or
- * "PRIVATE KEY". Returns the first fault, or PEM_OK.
+ * Checks all blocks of text whose label ends with kind, which is "CERTIFICATE" or "PRIVATE KEY".
+ * text ends with a NUL. Returns PEM_OK, or the first fault.
  */
 enum pem_result pem_check(const char *text, const char *kind);
 

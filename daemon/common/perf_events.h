@@ -7,10 +7,10 @@
 
 #include "lib/base/util.h"
 
-/* Returns 0 or the negative errno of perf_event_open(2). */
+/* Returns 0 if this process may, or the negative errno of perf_event_open(2). */
 must_check int perf_events_try(void);
 
-/* Returns what is missing and what the user can do, for an error of perf_events_try(). */
+/* Returns what is missing and what the user can do, for a negative errno of perf_events_try(). */
 const char *perf_events_fault(int error);
 
 #endif

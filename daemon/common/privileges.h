@@ -40,9 +40,15 @@ must_check int privileges_limit(capability_set keep, capability_set hand_on);
 
 /* Reads the effective capabilities of this process. Returns 0 or -errno. */
 must_check int privileges_effective(capability_set *ret);
-/* Reads the permitted capabilities: those that it can make effective, or hand on. 0 or -errno. */
+/*
+ * Reads the permitted capabilities of this process, which it can make effective or hand on. Returns
+ * 0 or -errno.
+ */
 must_check int privileges_permitted(capability_set *ret);
-/* Reads the permitted capabilities of process pid, in its user namespace. 0 or -errno. */
+/*
+ * Reads the permitted capabilities of process pid, as they count in its user namespace. Returns 0
+ * or -errno.
+ */
 must_check int privileges_permitted_of(int32_t pid, capability_set *ret);
 
 /*

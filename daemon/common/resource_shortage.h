@@ -1,8 +1,8 @@
 /*
- * Shortages of descriptors, processes or memory in the broker and in capture. A shortage is not the
- * fault of a child, target or client. So the broker ends none of them for it, capture does not
- * report the ring of an unwind process as broken, and the operation is tried again later. This
- * module counts the shortages of its process, and logs at most one line a minute.
+ * Recognises and counts shortages of descriptors, processes or memory in the broker and in capture.
+ * A shortage is not the fault of a child, target or client. So the broker ends none of them for it,
+ * capture does not report the ring of an unwind process as broken, and both try the operation again
+ * later. This module logs at most one line a minute.
  */
 #ifndef DAEMON_COMMON_RESOURCE_SHORTAGE_H
 #define DAEMON_COMMON_RESOURCE_SHORTAGE_H
@@ -10,17 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns true if error, a positive errno, says that a resource was short. */
+/*
+ * Returns true if error, a positive errno, says that a resource was short: EMFILE, ENFILE, ENOMEM,
+ * EAGAIN, ENOBUFS or ETOOMANYREFS.
+ */
 bool resource_shortage_is(int error);
 
 /*
- * Counts a shortage. error: its errno, positive. delayed: the object of the operation that is tried
- * again later, for the log line "ERROR: DELAYED waits, and is tried again", as in "a message of
- * sentry-profd-unwind".
+ * Counts a shortage, and logs a line unless one was logged in the last minute. error: its errno,
+ * positive. delayed: what has to wait, such as "a message of sentry-profd-unwind", for the line
+ * "DELAYED waits and is tried again, because a resource is short: ERROR".
  */
 void resource_shortage_note(int error, const char *delayed);
 
-/* Returns the number of shortages since the start. */
+/* Returns the number of shortages since the start of the process. */
 uint64_t resource_shortage_count(void);
 
 /*

@@ -15,9 +15,9 @@
  *     ship    Unix and netlink sockets             EAFNOSUPPORT
  *             mapping memory as executable         EPERM, so that a library cannot be loaded
  *
- * For tests, a forbidden call can kill the process instead. The calls of this list, and clone3 in
- * capture and ship (ENOSYS), then still return their error. A call of another architecture (32-bit
- * code, x32) always kills the process.
+ * For tests, a forbidden call can kill the process instead (kill is true). The calls of this list,
+ * and clone3 in capture and ship (ENOSYS), return their error even then. A call of another
+ * architecture (32-bit code, x32) always kills the process.
  */
 #ifndef DAEMON_COMMON_SANDBOX_H
 #define DAEMON_COMMON_SANDBOX_H
@@ -49,16 +49,14 @@ enum sandbox {
 };
 
 /*
- * Installs the landlock ruleset and then the filter; neither can be removed. The caller must
- * have set no_new_privs. Returns 0 or -errno; after an error the sandbox may be incomplete, and the
- * caller must exit.
- *
- * kill: a forbidden call kills the process.
+ * Installs the landlock ruleset and then the filter; neither can be removed. sandbox:
+ * SANDBOX_UNWIND or SANDBOX_SHIP. The caller must have set no_new_privs. Returns 0 or -errno; after
+ * an error the sandbox may be incomplete, and the caller must exit.
  *
  * write_dir: a descriptor of the only directory in which the process may create files; -1: none.
  * The caller keeps it open, because the filter compares its number. The filter cannot see whether
- * the name that openat(2) gets is absolute. Landlock confines the process to the directory (Linux
- * 5.13); on older kernels only the permissions of its user do.
+ * the name that openat(2) gets is absolute. So landlock (Linux 5.13) confines the process to the
+ * directory; on older kernels only the permissions of its user do.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 

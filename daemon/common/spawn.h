@@ -20,8 +20,8 @@
 must_check int spawn_find(const char *name, char ret[PATH_MAX]);
 
 /*
- * For a child between fork(2) and execve(2): leaves the parent's process group, discards the
- * pending signals that the terminal sent to that group, and unblocks all signals.
+ * Call it in a child between fork(2) and execve(2). Leaves the parent's process group, discards the
+ * pending signals that the terminal has sent to that group, and unblocks all signals.
  */
 void spawn_leave_job(void);
 
@@ -31,12 +31,13 @@ void spawn_leave_job(void);
  * environment: the names of the variables that the child inherits, at most 15, with NULL at the
  * end. For ship the caller passes spawn_ship_environment.
  *
- * log_fd: becomes the child's stderr. The child writes log lines to it in the format of the
- * journal, with a priority (log_relay() in daemon/common/log.h). -1: the child has the caller's
- * stderr.
+ * log_fd: becomes the child's stderr; the caller keeps it. The child writes log lines to it in the
+ * format of the journal, with a priority (log_relay() in daemon/common/log.h). -1: the child has
+ * the caller's stderr.
  *
- * *ret_fd: the parent's end of the socket, non-blocking, which the caller owns. Returns 0 or
- * -errno. If the executable cannot be run, the child exits with status SPAWN_FAILED, as in a shell.
+ * *ret_fd: the parent's end of the socket, non-blocking, which the caller owns. The caller reaps
+ * *ret_pid. Returns 0, an error of spawn_find(), or another -errno. If execve(2) fails, the child
+ * exits with status SPAWN_FAILED, as in a shell.
  */
 #define SPAWN_FAILED 127
 extern const char *const spawn_ship_environment[];

@@ -1,13 +1,13 @@
 /*
- * Gives a spool that belongs to a former account of ship to the present one. The number of the
- * account changes when a container's image is built anew and the spool is in a volume.
+ * Gives a spool directory (spool_dir.h) that belongs to a former account of ship to the present
+ * one. The account's number can change when a container's image is built again, while the spool is
+ * in a volume.
  *
- * Root does that only where no other program can lose a file by it, and no user gain one:
+ * Only root does so, and only if no other program can lose a file by it, and no user can gain one:
  * - only root can write to the parent directory, so root has put the spool there;
  * - nobody but the former account had any right on the directory (mode 0700);
  * - each name in it, and in its subdirectories for further DSNs, is one that lib/ship/spool.h
- *   gives, and there is at least one. The default directory may be empty: its path says whose
- *   it is;
+ *   gives, and there is at least one, except in the default directory, which may be empty;
  * - each file is a regular file with one link, of root, the former or the present account.
  * Links are not followed, and each file is changed through the descriptor that was checked.
  */
@@ -20,14 +20,16 @@
 #include "lib/base/util.h"
 
 /*
- * Returns 0 if this process is root and may take over the directory; -EPERM, or an error of reading
- * it. dir_fd may be an O_PATH descriptor.
+ * Returns 0 if these conditions hold; -EPERM if this process is not root or a condition does not
+ * hold; or another -errno if the directory cannot be read. dir_fd: the directory, also an O_PATH
+ * descriptor; may_be_empty: true for the default directory; uid: the present account.
  */
 must_check int spool_owner_check(int dir_fd, bool may_be_empty, uint32_t uid);
 
 /*
- * Gives the directory and its files to uid and gid, after the same checks: the directory last, so
- * that a take-over that was interrupted begins anew. Returns 0 or -errno.
+ * Gives the directory and its files to uid and gid, after the same checks. The owner of the
+ * directory changes last: if the process ends before, the next call does everything again. Returns
+ * as spool_owner_check(), or an error of fchownat(2).
  */
 must_check int spool_owner_change(int dir_fd, bool may_be_empty, uint32_t uid, uint32_t gid);
 

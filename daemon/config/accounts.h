@@ -14,16 +14,17 @@ enum account {
 	ACCOUNT_SHIP,
 };
 
-/* Looks up a name in /etc/passwd. Returns false if there is no entry. */
+/* Looks up a name in /etc/passwd. Returns false if there is no entry, or no such file. */
 bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 
 /*
  * Finds the user and group of an account. If the account does not exist, because the daemon was
  * not installed, both are a fixed number that no other account has.
  *
- * Both are PRIVILEGES_KEEP_ID if the process cannot change to the account. The user namespace of a
- * rootless container can lack the id, and the root of a container CAP_SETUID or CAP_SETGID. Capture
- * also stays root if no capability permits it to read other users' files.
+ * Each of the two is PRIVILEGES_KEEP_ID if this process cannot change to it: the user namespace of
+ * a rootless container can lack the id, and root in a container can lack CAP_SETUID or CAP_SETGID.
+ * For ACCOUNT_CAPTURE both are PRIVILEGES_KEEP_ID if no capability permits capture to read other
+ * users' files, so that capture stays root.
  */
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid);
 

@@ -1,6 +1,6 @@
 /*
- * The configuration of the daemon, as sentry-profd.conf(5) describes it. The structs hold plain
- * values, so that a section is copied by assignment. A configuration is made in these steps:
+ * The configuration of the daemon, as sentry-profd.conf(5) describes it. struct section_config has
+ * no pointers to own, so an assignment copies it. A configuration is made in these steps:
  *
  *     config_load       calls config_init(), which sets the defaults, and reads the files
  *                       (config_read.h); without files the caller calls config_init() itself
@@ -10,7 +10,7 @@
  *                       depend on it; copies to each section what the section takes over from
  *                       [sentry] and [profiler] (config_resolve.h)
  *
- * Each step adds the faults that it finds (config_fault.h) and goes on.
+ * config_load() and config_resolve() add the faults that they find (config_fault.h) and go on.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -34,19 +34,20 @@
 #define CONFIG_NAME_MAX 41
 /* The size of a text or a path, with the NUL, unless another maximum is given below. */
 #define CONFIG_TEXT_MAX 256
-/* Of a pattern that may be long, as those of command lines and of nested containers. */
+/* The size of a pattern that may be long, as those of command lines and of nested containers. */
 #define CONFIG_PATTERN_MAX 1024
-/* Of no_proxy: a cluster lists its networks, services and nodes. Larger than all other values. */
+/* The size of no_proxy: a cluster lists its networks, services and nodes. The largest of all. */
 #define CONFIG_NO_PROXY_MAX 4096
 /* The size of "unknown key KEY: did you mean KEY?", whose first key can be cut off. */
 #define CONFIG_DEFECT_MAX 192
 /* Enough for some hundred kinds of processes on a host. A section takes 7 KB. */
 #define CONFIG_SECTIONS_MAX 256
 /*
- * The processes that send: one for each DSN, that of [sentry], given or not, among them, and one
- * for Spotlight.
+ * The most ship processes: one for the DSN of [sentry], even if that is not given, one for each
+ * further DSN, and one for Spotlight, if it is on.
  */
 #define CONFIG_SHIPS_MAX 32
+/* The most files in targets.d. */
 #define CONFIG_FILES_MAX 256
 /* The most keys of all sections together: each has a bit in the masks of given keys. */
 #define CONFIG_KEYS_MAX 64
@@ -65,9 +66,9 @@ enum profile_mode { MODE_WALL, MODE_CPU };
  * function that contains it. docs/FORMATS.md says what AUTO chooses, and why.
  */
 enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
-/* A thread's id in a chunk: gettid(2) or pthread_self(3). */
 /* Whether a chunk is sent again after the status 502, 503 or 504; SPOOL: if there is a spool. */
 enum retry_5xx { RETRY_5XX_SPOOL, RETRY_5XX_YES, RETRY_5XX_NO };
+/* A thread's id in a chunk: gettid(2) or pthread_self(3). */
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* How running threads are sampled: by a stop, or by a clock of each processor. */
@@ -75,16 +76,17 @@ enum sampler { SAMPLER_PTRACE, SAMPLER_PERF };
 
 /* What capture does before a process runs a handler of a crash signal (lib/capture/crash.h). */
 enum on_crash { ON_CRASH_LEAVE, ON_CRASH_STAY };
-/* What becomes of a process with LeakSanitizer (daemon/broker/targets/leaks.h). */
+/* Whether a process with LeakSanitizer is left or profiled (daemon/broker/targets/leaks.h). */
 enum leak_check_policy { LEAK_CHECK_LEAVE, LEAK_CHECK_ATTACH };
 
 /*
- * What users who are no operators may have done with their processes that no section matches
+ * What users who are no operators may do with those of their processes that no section matches:
+ * record them; also attach, which sends profiles; or nothing
  * (daemon/broker/control/attach_request.h).
  */
 enum user_attach { USER_ATTACH_RECORD, USER_ATTACH_SEND, USER_ATTACH_NO };
 
-/* A section without a user: processes of all users match. */
+/* The uid of a section without the rule user: processes of all users match. */
 #define CONFIG_UID_ANY UINT32_MAX
 
 /* The origin of a value, a section or a fault: an option, a variable, or a line of a file. */
@@ -103,7 +105,7 @@ struct section_config {
 	char comm[CONFIG_TEXT_MAX];
 	char cmdline[CONFIG_PATTERN_MAX];
 	char user[CONFIG_TEXT_MAX]; /* a name or a number */
-	uint32_t uid;		    /* the user's, or CONFIG_UID_ANY */
+	uint32_t uid;		    /* the uid of user, or CONFIG_UID_ANY */
 	char cgroup[CONFIG_PATTERN_MAX];
 	char unit[CONFIG_TEXT_MAX];
 	char container[CONFIG_TEXT_MAX];
@@ -113,7 +115,7 @@ struct section_config {
 
 	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];
-	/* Processes of other users than root and user choose their release and environment. */
+	/* All processes may choose release and environment, not only those of root and user. */
 	bool trust_environment;
 	bool environment_given; /* by the section or by [sentry] */
 	char platform[MSG_TEXT_MAX];
@@ -128,21 +130,23 @@ struct section_config {
 	enum on_crash on_crash;
 	enum leak_check_policy leak_check;
 
-	/* For daemon/config/ only: the keys that are given (a bit each, in the order of
-	 * config_keys), the origin of each, and that of the section. */
+	/*
+	 * For daemon/config/ only: the keys that are given (a bit each, in the order of
+	 * config_keys), the origin of each, and that of the section.
+	 */
 	uint64_t given;
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	struct config_origin origin;
-	bool has_unread_line; /* a line with a fault may have been a rule */
+	bool has_unread_line; /* a line that could not be read may have been a rule */
 
 	/*
-	 * Why the section is not used as it is written; "": it is. Its first unknown key: what the
-	 * key would have excluded is not known, so the section is off: processes match it and are
-	 * not profiled. Or, at a reload, it is the section of before (config_keep_sections()). Or
-	 * its DSN is one too many: it is off.
+	 * Why the section is not used as it is written; "": it is. Either it has an unknown key,
+	 * which may have excluded processes, or its DSN is one too many (CONFIG_SHIPS_MAX). Such a
+	 * section is off. After a reload a section with an unknown key can have its former settings
+	 * instead (config_keep_sections()).
 	 */
 	char defect[CONFIG_DEFECT_MAX];
-	bool is_off;
+	bool is_off; /* processes match the section and are not profiled */
 };
 
 struct config {
@@ -152,7 +156,7 @@ struct config {
 	char release[MSG_TEXT_MAX]; /* "" if not given */
 	char environment[MSG_TEXT_MAX];
 	char ca_certs[CONFIG_TEXT_MAX]; /* paths of files; "": none */
-	/* ca_certs is from SSL_CERT_FILE: if it cannot be read, the daemon starts without it. */
+	/* SSL_CERT_FILE gave ca_certs: if that file cannot be read, the daemon starts without. */
 	bool ca_certs_by_variable;
 	char client_cert[CONFIG_TEXT_MAX];
 	char client_key[CONFIG_TEXT_MAX];
@@ -163,8 +167,8 @@ struct config {
 	enum retry_5xx retry_5xx;
 	enum compression compression;
 	/*
-	 * A URL that dsn_parse_url() accepts; "": off. Before config_resolve() it can be
-	 * CONFIG_SPOTLIGHT_ON: on, without a URL.
+	 * A URL that dsn_parse_url() accepts; "": off. Before config_resolve() it can also be
+	 * CONFIG_SPOTLIGHT_ON: on, with the URL still to be set.
 	 */
 	char spotlight[CONFIG_TEXT_MAX];
 	enum user_attach user_attach;
@@ -220,9 +224,10 @@ void config_init(struct config *c);
 void config_fini(struct config *c);
 
 /*
- * For a reload: each section of c that is off and was in use before, in old, is replaced by the one
- * of old, with the defect of the new one. Call it before config_resolve(c), so that the section
- * takes over the new values of [sentry] and [profiler].
+ * For a reload from old to c: replaces each section of c that is off, if old has a section of this
+ * name that is not off, by that section of old. The defect of the replaced section stays. Call it
+ * before config_resolve(c), so that the section takes over the new values of [sentry] and
+ * [profiler].
  */
 void config_keep_sections(struct config *c, const struct config *old);
 

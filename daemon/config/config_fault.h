@@ -15,7 +15,7 @@
 #include "daemon/config/config.h"
 #include "lib/base/util.h"
 
-/* Of further faults, errors are counted and warnings are dropped. */
+/* The most faults that are kept. Of further faults, errors are counted and warnings are dropped. */
 #define CONFIG_FAULTS_MAX 100
 
 /* An error or a warning. A configuration with an error must not be used. */
@@ -30,20 +30,23 @@ struct config_faults {
 	struct config_fault v[CONFIG_FAULTS_MAX];
 	size_t n;
 	size_t n_errors; /* all errors, also those whose text is not kept; without warnings */
-	/* For --check-config: what a daemon leaves out at its start, and warns of, is an error. */
+	/*
+	 * For --check-config, set by the caller: a fault because of which a daemon would start
+	 * without a part of the configuration, and only warn, is an error.
+	 */
 	bool is_check;
 };
 
 /*
- * Adds a fault of the value, section or file at origin. c has the names of the files; it may be
- * NULL if origin has no file. If memory is short, an error is counted and its text is not kept; a
- * warning is dropped.
+ * Adds a fault of the value, section or file at origin, which is copied. c has the names of the
+ * files; it may be NULL if origin has no file. If memory is short, an error is counted and its text
+ * is not kept; a warning is dropped.
  */
 void config_fault_add(struct config_faults *f, const struct config *c,
 		      const struct config_origin *origin, bool is_warning, const char *format, ...)
 	printf_like(5, 6);
 
-/* Logs all faults in their order, and frees them. */
+/* Logs all faults in their order, then the number of errors without a text, and frees them. */
 void config_faults_log(struct config_faults *f);
 /* Frees the faults. */
 void config_faults_fini(struct config_faults *f);

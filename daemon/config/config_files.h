@@ -1,7 +1,7 @@
 /*
- * Checks the files and directories that a configuration names, after config_resolve(), before
- * ship or capture need them: certificates and keys, the spool, the exe of each section. Opens
- * them with the rights of this process, and changes nothing.
+ * Checks the files and directories that a configuration names: certificates and keys, the spool,
+ * and the exe of each section. Used after config_resolve(), so that the user sees a fault before
+ * the file is needed. Opens the files with the rights of this process, and changes nothing.
  */
 #ifndef DAEMON_CONFIG_CONFIG_FILES_H
 #define DAEMON_CONFIG_CONFIG_FILES_H
@@ -10,19 +10,19 @@
 #include "daemon/config/config_fault.h"
 
 enum config_occasion {
-	CONFIG_AT_START,  /* the start of a daemon */
-	CONFIG_AT_RELOAD, /* a reload; faults of certificates are warnings, the old ones stay */
-	CONFIG_AT_CHECK,  /* --check-config, which also checks what a start reports by itself */
+	CONFIG_AT_START,  /* checks certificates, keys and a configured spool */
+	CONFIG_AT_RELOAD, /* only certificates and keys; faults are warnings, ship keeps the old */
+	CONFIG_AT_CHECK,  /* --check-config: also each exe, and for root the default spool */
 };
 
-/* Adds faults. A fault of the file that SSL_CERT_FILE names is always a warning. */
+/* Adds faults. Those of SSL_CERT_FILE, an exe or the default spool are always warnings. */
 void config_files_check(const struct config *c, enum config_occasion occasion,
 			struct config_faults *faults);
 
 /*
- * Opens a file of certificates or a key with the rights of this process, for ship, which
- * reads the file by pread(2). The caller closes *ret_fd. Returns 0, or -errno if the file cannot
- * be opened, or cannot be read (as a directory, -EISDIR).
+ * Opens a file of certificates or a key with the rights of this process, for ship, which reads the
+ * file by pread(2). The caller closes *ret_fd. Returns 0, or -errno if the file cannot be opened or
+ * read (-EISDIR for a directory).
  */
 must_check int config_files_open(const char *path, int *ret_fd);
 

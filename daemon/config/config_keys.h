@@ -1,7 +1,7 @@
 /*
  * The table of all keys of a configuration: section, type, name, and field in struct config
  * or struct section_config. Reading (config_read.h, config_value.h), printing and comparing
- * (config_print.h) go through this table, so a new key is a field and a row.
+ * (config_print.h) use this table, so that a new key needs only a field and a row here.
  */
 #ifndef DAEMON_CONFIG_CONFIG_KEYS_H
 #define DAEMON_CONFIG_CONFIG_KEYS_H
@@ -20,6 +20,7 @@ enum config_section {
 	SECTION_TARGET,
 };
 
+/* The values that a key can have. min, max and words are those of struct config_key. */
 enum key_type {
 	KEY_TEXT,     /* up to max bytes of UTF-8; max 0: 200. If words is not NULL, one of words */
 	KEY_PATTERN,  /* a pattern (daemon/config/match.h) of up to max bytes; max 0: 255 */
@@ -27,7 +28,7 @@ enum key_type {
 	KEY_USER,     /* a name in /etc/passwd or a number */
 	KEY_DSN,      /* a DSN, for the field dsn */
 	KEY_DSN_FILE, /* an absolute path of a file whose content becomes the field dsn */
-	KEY_ENV,      /* NAME=PATTERN, added to the field; all of them up to max bytes */
+	KEY_ENV,      /* NAME=PATTERN, added to the field, which has up to max bytes in all */
 	KEY_BOOL,     /* yes, no */
 	KEY_NUMBER,   /* min to max */
 	KEY_FRACTION, /* 0.0 to 1.0 */
@@ -46,12 +47,12 @@ struct config_key {
 	enum key_type type;
 	const char *name;
 	size_t offset;	    /* of the field in struct config or struct section_config */
-	bool is_reloadable; /* a reload takes the new value; otherwise a start is needed */
+	bool is_reloadable; /* true: a reload takes the new value; false: only a start does */
 	uint32_t min, max;
-	const char *const *words; /* ends with NULL */
+	const char *const *words; /* the permitted words, with NULL at the end; NULL: none */
 };
 
-/* The name in the table of the keys env NAME, of any variable, of a section. */
+/* The table has one row, of this name, for all keys `env NAME` of a section. */
 #define CONFIG_KEY_ENV "env NAME"
 
 /* The table; it has at most CONFIG_KEYS_MAX keys. */
@@ -60,19 +61,22 @@ extern const size_t config_n_keys;
 
 /* Returns the key of this section, or NULL. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
-/* Returns a section that has a key of this name, or SECTION_NONE. */
+/* Returns the first section that has a key of this name, or SECTION_NONE. */
 enum config_section config_key_section(const char *name);
 /* Returns the bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
 /* Returns true if the section gives this key. name must be a key of SECTION_TARGET. */
 bool config_section_gives(const struct section_config *section, const char *name);
-/* Returns the origin of a key of the section; all zeros if the section does not give the key. */
+/*
+ * Returns the origin of a key of SECTION_TARGET in this section; all zeros if the section does not
+ * give the key.
+ */
 const struct config_origin *config_section_origin(const struct section_config *section,
 						  const char *name);
 /* Returns the origin of a key of [sentry] or [profiler]; all zeros if the key is not given. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
-/* Returns "[sentry]", "[profiler]" and so on. */
+/* Returns "[sentry]", "[profiler]" or "[target \"NAME\"]"; "" for SECTION_NONE. */
 const char *config_section_name(enum config_section section);
 
 #endif

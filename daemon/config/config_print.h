@@ -13,21 +13,21 @@
 #include "daemon/config/config_keys.h"
 #include "lib/base/util.h"
 
-/* Writes c to fd in the format of its file, with every key. Returns 0 or -errno. */
+/* Writes c to fd in the format of its file: every key that has a value. Returns 0 or -errno. */
 must_check int config_print(const struct config *c, int fd);
 
 /* Returns true if key has the same value in a and b, two structs of the key's section. */
 bool config_value_equal(const struct config_key *key, const void *a, const void *b);
 
 /*
- * Returns true if all keys of the two sections have the same values, and both are in use or off for
- * the same reason. Their names may differ.
+ * Returns true if all keys of the two sections have the same values, and neither section is off or
+ * both are for the same reason (defect). Their names may differ.
  */
 bool config_section_equal(const struct section_config *a, const struct section_config *b);
 
 /*
- * Calls fn for each key of [sentry] and [profiler] whose values differ and that takes
- * effect at a start only. section has its brackets.
+ * Calls fn for each key of [sentry] and [profiler] whose value differs between old and new and that
+ * takes effect at a start only. section: "[sentry]" or "[profiler]".
  */
 typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
 void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,

@@ -1,7 +1,7 @@
 /*
- * Reads the files of a configuration: a main file, and the files that end with .conf in
- * targets.d beside it, in the order of their names. A daemon reads them at its start and at
- * each reload.
+ * Reads the files of a configuration: a main file, and the files whose names end with .conf in the
+ * directory targets.d beside it, in the order of their names. A daemon reads them at its start and
+ * at each reload.
  */
 #ifndef DAEMON_CONFIG_CONFIG_READ_H
 #define DAEMON_CONFIG_CONFIG_READ_H
@@ -21,13 +21,13 @@
 
 /*
  * Calls config_init(ret), and reads the main file at path and, if it exists, the directory
- * targets.d beside it. Returns 0, or -EINVAL with faults: the caller must not use *ret then, except
- * that config_resolve() can find further faults in it. The caller calls config_fini(ret) in any
- * case.
+ * targets.d beside it. Returns 0, or -EINVAL if it has added faults that are errors. After -EINVAL
+ * the caller must not use *ret, except in config_resolve(), which can find further faults in it.
+ * The caller calls config_fini(ret) in any case.
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
-/* A file of targets.d has no section [profiler]. */
+/* Where a file is. A file of targets.d must have no section [profiler]. */
 enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
 
 /* The text of one file. */
@@ -39,7 +39,7 @@ struct config_text {
 	uint32_t mode, uid; /* of the file, for config_check_mode() */
 };
 
-/* Adds the sections of one file to c. config_load() calls it for each file. */
+/* Reads the text of one file into c. config_load() calls it for each file. */
 void config_read_text(struct config *c, const struct config_text *text,
 		      struct config_faults *faults);
 

@@ -1,9 +1,9 @@
 /*
- * Completes a configuration after files and command line were read. Sets what neither gave: from
- * the environment, or to a default that depends on the environment or on other values (environment,
- * spotlight, the settings of sections; config_init() has set all other defaults). Each [target]
- * section takes over from [sentry] and [profiler] what it does not set. Then checks what a single
- * value cannot show, such as a section that no process can match.
+ * Completes a configuration after files and command line were read. Sets values that neither gave
+ * from environment variables, or to defaults that depend on these variables or on other values
+ * (config_init() has set all other defaults). Each [target] section takes over from [sentry] and
+ * [profiler] what it does not set. Then checks the values together: a section that no process can
+ * match is a fault that no single value shows.
  */
 #ifndef DAEMON_CONFIG_CONFIG_RESOLVE_H
 #define DAEMON_CONFIG_CONFIG_RESOLVE_H
@@ -16,8 +16,9 @@
 typedef char *(*config_env_fn)(const char *name);
 
 /*
- * Completes c. Variables: SENTRY_*, SSL_CERT_FILE, and the proxies of libcurl, which are
- * checked and not kept. Returns 0, or -EINVAL if faults were added that are no warnings.
+ * Completes c. Reads the variables SENTRY_*, SSL_CERT_FILE and the proxy variables of libcurl,
+ * which it only checks, since ship reads them itself. Returns 0, or -EINVAL if it has added faults
+ * that are errors.
  */
 must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
 

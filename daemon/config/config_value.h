@@ -1,10 +1,10 @@
 /*
- * The values of keys: parsed as they are written in a file, in an option or in a variable
- * of the environment.
+ * Parses the values of keys (config_keys.h), as they are written in a file, in an option or in an
+ * environment variable.
  *
- * A function that refuses a value describes the problem in words that follow the key, as
- * "not a number from 1 to 1000". The words contain no value that can be a secret. The caller may
- * add the value unless config_value_may_be_secret() is true.
+ * A function that refuses a value describes the problem in words that follow the key, such as "not
+ * a number from 1 to 1000". The words contain no value that can be a secret. The caller may add the
+ * value unless config_value_may_be_secret() is true.
  */
 #ifndef DAEMON_CONFIG_CONFIG_VALUE_H
 #define DAEMON_CONFIG_CONFIG_VALUE_H
@@ -35,25 +35,25 @@ bool config_value_may_be_secret(const struct config_key *key, const char *value)
 
 /*
  * Sets the key of this name to value, for an option of the command line: a key of [sentry] or
- * [profiler], or else a key of c->implicit, the settings of processes without a section. The key
- * counts as given. option: the name of the option, for messages; it is not copied, and must be
- * valid as long as c. Returns 0, or -EINVAL with the problem.
+ * [profiler], or if neither has the key, one of c->implicit, the settings of processes without a
+ * section. The key counts as given. option: the name of the option, for messages; it is not copied,
+ * and must be valid as long as c. Returns 0, or -EINVAL with the problem.
  */
 must_check int config_set(struct config *c, const char *name, const char *option, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);
 
 /*
- * Checks the URL of a proxy: [SCHEME://][USER[:PASSWORD]@]HOST[:PORT][/]. Returns NULL, or
- * the problem. Only a missing host and a port that is no number are found; libcurl reports
- * any other fault at the first request.
+ * Checks the URL of a proxy: [SCHEME://][USER[:PASSWORD]@]HOST[:PORT][/]. Returns NULL if it finds
+ * no fault, or the problem as a constant text. Finds only a missing host and a port that is no
+ * number from 1 to 65535; libcurl reports any other fault at the first request.
  */
 const char *config_proxy_problem(const char *url);
 
 /*
- * Checks the mode and the owner (uid) of a file: its group and others must not be able to write to
- * the file, nor to read it if holds_dsn. The owner must be root or the user of this process. path
- * is only for the message. Returns 0, or -EINVAL with the problem, which names the command that
- * repairs it.
+ * Checks the mode and the owner (uid) of a file that the caller has opened. Its group and others
+ * must have no right to write to the file, and with holds_dsn no right at all. The owner must be
+ * root or the effective user of this process. path is only for the message. Returns 0, or -EINVAL
+ * with the problem, which names the command that repairs it.
  */
 must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
 				 char problem[CONFIG_PROBLEM_MAX]);

@@ -1,11 +1,11 @@
 /*
- * Matches processes with [target] sections. The callers are the broker's discovery, which looks
- * for processes to profile (daemon/broker/discovery/), and its inspection of a process for `doctor`
- * (daemon/broker/control/inspect.c); both read the facts. This module
- * reads nothing itself.
+ * Matches processes with the rules of [target] sections. Used by the broker's discovery, which
+ * looks for processes to profile (daemon/broker/discovery/), and by its inspection of a process for
+ * `doctor` (daemon/broker/control/inspect.c). These callers read the facts of the process; this
+ * module reads nothing.
  *
- * The process chose most of its facts. They are compared with patterns and used for nothing
- * else. Patterns are those of lib/base/glob.h; in exe, "*" does not match a slash.
+ * A process can choose most of its facts, so this module only compares them with patterns. Patterns
+ * are those of lib/base/glob.h; in exe, "*" does not match a slash.
  */
 #ifndef DAEMON_CONFIG_MATCH_H
 #define DAEMON_CONFIG_MATCH_H
@@ -20,25 +20,25 @@
 enum match_result {
 	MATCH_NO,
 	MATCH_YES,
-	MATCH_UNKNOWN, /* all known facts match; match_needs() says which facts are needed */
+	MATCH_UNKNOWN, /* all known facts match; match_needs() says which facts to read */
 };
 
-/* Matches the process with all rules of the section. */
+/* Matches the process with all rules of the section. MATCH_NO if the section has no rule. */
 enum match_result match_process(const struct section_config *section,
 				const struct process_facts *f);
 
 /* The rule that a process does not match. */
 #define MATCH_FACT_SIZE 256
 struct match_refusal {
-	const char *key;	    /* of the section: "comm" */
-	const char *pattern;	    /* its value in the section */
-	char fact[MATCH_FACT_SIZE]; /* what the process has instead; cut off; "": environ */
-	bool is_part;		    /* the pattern matches a part of it */
+	const char *key;	    /* the rule: "comm" */
+	const char *pattern;	    /* its value; points into the section */
+	char fact[MATCH_FACT_SIZE]; /* the process's fact, may be cut off; "" for the rule env */
+	bool is_part;		    /* the pattern matches a part of fact */
 };
 
 /*
- * Finds the first rule that refuses the process, all of whose facts are known. Returns false
- * if there is none.
+ * Finds the first rule that the process does not match. The caller has read all facts that the
+ * rules need. Returns false if there is no such rule.
  */
 bool match_refusal(const struct section_config *section, const struct process_facts *f,
 		   struct match_refusal *ret);
@@ -50,7 +50,7 @@ bool match_refusal(const struct section_config *section, const struct process_fa
  */
 bool match_could_change(const struct section_config *section, const struct process_facts *f);
 
-/* Facts of a process, in addition to pid, uid and comm. */
+/* The facts of a process that have to be read, in addition to pid, uid and comm. */
 struct match_needs {
 	bool exe, cmdline, cgroup, container, pid_file, environ;
 };

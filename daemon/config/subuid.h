@@ -23,20 +23,20 @@
 #define SUBUID_FILE	  "/etc/subuid"
 #define SUBUID_LOGIN_DEFS "/etc/login.defs"
 
-/* Longer names than useradd(8) accepts are cut off. */
+/* The size of a name, with the NUL. Longer names than useradd(8) accepts are cut off. */
 #define SUBUID_NAME_MAX 33
-/* Ranges of 65,536 uids, as useradd(8) makes them, divide all uids into this many. */
+/* The most ranges: so many of 65,536 uids, as useradd(8) makes them, contain all uids. */
 #define SUBUID_RANGES_MAX 65536
 
 struct subuid_range {
 	char name[SUBUID_NAME_MAX]; /* of the owner, or its uid in decimal */
 	bool is_resolved;	    /* the next two members are set */
-	bool is_system;
+	bool is_system;		    /* the owner is a system account */
 	uint32_t owner;
-	uint32_t first, n;
+	uint32_t first, n; /* the first uid of the range, and the number of its uids */
 };
 
-/* The ranges of a file, which is read again when it has changed. */
+/* The ranges of a file. subuid_owner() reads the file at the first call and after a change. */
 struct subuid {
 	const char *path, *login_defs;
 	struct file_identity seen; /* of the file that was read; zeros: there was no file */
@@ -45,14 +45,15 @@ struct subuid {
 	size_t n, size;
 };
 
-/* The paths, usually the two above, must stay valid. Reads nothing yet. */
+/* Initialises *s, without reading. path and login_defs, usually the two above, must outlive *s. */
 void subuid_init(struct subuid *s, const char *path, const char *login_defs);
 void subuid_fini(struct subuid *s);
 
 /*
- * Returns the owner of uid. If the owner of a range has a name that is not in /etc/passwd, the
- * first uid of the first range of that name stands for the owner. If memory is short, the module
- * lacks some ranges, logs a line, and the uids of these ranges count as themselves.
+ * Returns the uid of the user who owns uid. If the owner of a range has a name that is not in
+ * /etc/passwd, the first uid of the first range of that name stands for the owner. If memory is
+ * short or there are more than SUBUID_RANGES_MAX ranges, logs a line, and the uids of the ranges
+ * that are lacking count as themselves.
  */
 uint32_t subuid_owner(struct subuid *s, uint32_t uid);
 

@@ -3,7 +3,9 @@
  * (--cpu-budget). Once a second the governor compares the processor time that these processes used
  * with the budget. If they used more than the budget, the governor lowers the sampling rates of the
  * targets (run.h) that cost most. If there is room again, the governor raises the rates.
- * rates.h computes the rates: sections and operators come first, and users share the rest.
+ * rates.h computes the rates: sections and operators come first, and users share the rest. Below, a
+ * user is one who is no operator, and a user's target is one that only users want
+ * (instance_is_for_user).
  *
  * The time of an unwind process is charged to its own targets, the time of capture to the targets
  * on which capture spent it, and the time of the other processes to all targets equally.
@@ -28,25 +30,25 @@
 #include "daemon/broker/targets/targets.h"
 #include "lib/base/util.h"
 
-/* Capture detaches from a target that has had the rate 0 for this time. */
+/* Capture detaches from a target that has had the rate 0 for this time without a break. */
 #define GOVERNOR_WITHHELD_NS (60 * NS_PER_SEC)
 
 /*
- * Adds the cost of one more second to the average, as a share of one processor. The average ignores
- * the first second, which contains the attachment and most of the reading of the program's files,
- * and the larger of the costs of the next two seconds. So the average is known after three seconds.
- * From then on the average is the mean of up to ten seconds, then an exponential average over ten
- * seconds.
+ * Adds the cost of one more second, as a share of one processor, to the average. The average
+ * ignores the first second, in which capture attaches and unwind reads most of the program's files.
+ * Of the next two seconds it ignores the one with the larger cost. So the average is known after
+ * three seconds. Then it is the mean of up to ten seconds, and later an exponential average over
+ * ten seconds.
  */
 void governor_cost_add(struct governor_cost *c, double cost);
 
 /*
- * Admission of processes of sections that are attached for the first time. The cost of an
- * attachment does not depend on a sampling rate. The governor averages the use of all processes of
- * sentry-profd, without the part for users' targets, exponentially over ten seconds. While this
- * average is above the budget, it admits one process each GOVERNOR_ADMIT_NS. The others wait; most
- * short-lived processes end meanwhile. One log line reports this, at most once each
- * GOVERNOR_ADMIT_LOG_NS.
+ * Admission of processes that sections match and to which capture has not attached before.
+ * Attaching costs the same at any sampling rate, so the governor limits how often capture attaches.
+ * The governor averages the processor time of sentry-profd, without that for users' targets,
+ * exponentially over ten seconds. While this average is above the budget, the governor admits one
+ * process each GOVERNOR_ADMIT_NS. The others wait; most short-lived processes end meanwhile. A log
+ * line reports this, at most once each GOVERNOR_ADMIT_LOG_NS.
  */
 #define GOVERNOR_ADMIT_NS     NS_PER_SEC
 #define GOVERNOR_ADMIT_LOG_NS (60 * NS_PER_SEC)
@@ -58,11 +60,11 @@ struct governor_admission {
 };
 
 /*
- * Admission of users' runs. A new run costs processor time before the governor knows its cost: in
- * its first seconds, and for files that unwind reads for the first time. So a user whose average
- * use over ten seconds is above an equal part of what is left for users gets no new run until the
- * average is below it. A user with less use gets one new run in an interval of the governor; a user
- * without any use so far has no limit here.
+ * Admission of runs on users' targets. A new run costs processor time before the governor knows its
+ * cost: in its first seconds, and for files that unwind reads for the first time. So a user whose
+ * average use over ten seconds is above an equal part of what rates_left_for_users() leaves gets no
+ * new run. A user with less use gets one new run in an interval of the governor. A user without use
+ * has no limit here.
  */
 #define GOVERNOR_USERS_MAX 64 /* beyond that, the user with the least use is forgotten */
 struct governor_users {
@@ -79,7 +81,7 @@ struct governor_users {
 struct governor_lowered {
 	uint32_t lowered, profiled;
 	uint32_t least_hz, most_hz; /* lowest and highest of the lowered rates; 0: there are none */
-	uint32_t withheld;	    /* targets with the rate 0, which are not among the lowered */
+	uint32_t withheld;	    /* targets with the rate 0; lowered does not count these */
 };
 /*
  * The last log line about lowered rates. One line reports the numbers of struct governor_lowered
@@ -92,6 +94,7 @@ struct governor_logged {
 	bool any;	   /* false: the governor has logged no line so far */
 };
 
+/* All zeros at the start of the broker. */
 struct governor {
 	uint64_t ran_ns;	  /* when the governor last ran; 0: the governor has not run yet */
 	uint64_t own_ns;	  /* processor time of the broker and its helpers at that time */
@@ -106,23 +109,24 @@ struct governor {
 void governor_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /*
- * Returns true if a run may start on i, for which instance_is_for_user() is true. This call uses up
- * the admission that the user has in one interval of the governor.
+ * Returns true if a run may start on i, for which instance_is_for_user() is true. The result true
+ * uses up the admission that the user has in one interval of the governor.
  */
 bool governor_admits_user(struct targets *ts, const struct instance *i);
 
 /*
- * Returns true if i, which a section matches, may be attached for the first time now. Over the
- * budget this call uses up the admission of GOVERNOR_ADMIT_NS, also if the caller then cannot start
- * the run.
+ * Returns true if capture may attach to i now. i: a section matches it, and capture has not
+ * attached to it before. Over the budget, true uses up the one admission of GOVERNOR_ADMIT_NS, even
+ * if the caller then cannot start the run. now_ns: CLOCK_MONOTONIC.
  */
 bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns);
 
 /* Returns true if a second has passed since the governor last ran. Called at every turn. */
 bool governor_is_due(const struct targets *ts);
 /*
- * Reads what all processes have used, and sets rates. Call it if governor_is_due(). helpers_ns:
- * processor time of the helpers that open files for the broker, since the start.
+ * Reads the processor time of all processes of sentry-profd, and sets rates. Call it if
+ * governor_is_due(). helpers_ns: processor time, since the start of the broker, of the helpers that
+ * open files for the broker.
  */
 void governor_check(struct targets *ts, uint64_t helpers_ns);
 

@@ -1,7 +1,7 @@
 /*
  * Adds instances, starts and stops runs of the profiler on them, and frees instances that have
- * ended. lifecycle.h decides what is wanted of an instance; instances_check() is the only place
- * that carries it out.
+ * ended. lifecycle.h decides whether an instance is to be profiled; only instances_check()
+ * starts and stops runs accordingly.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCES_H
 #define DAEMON_BROKER_TARGETS_INSTANCES_H
@@ -14,22 +14,25 @@
 #include "daemon/process/process.h"
 #include "lib/base/util.h"
 
-/* Adds a process that --pid names. On an error prints one line and returns -errno. */
+/*
+ * Adds a process that --pid names. Returns 0, or -errno after a line in the log that gives the
+ * reason. Another process may trace it; capture attaches when that process has detached.
+ */
 must_check int instance_add_given(struct targets *ts, int32_t pid);
 
 /*
- * Adds a process that is no instance yet. It is profiled as those of --pid are. With the origin
- * INSTANCE_RECORDED it serves recordings only; the caller then adds 1 to the instance's
- * n_recordings. The instance takes the pidfd out of p. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM
- * or an error of the loop.
+ * Adds a process that is no instance yet. The process is profiled as those of --pid are. With the
+ * origin INSTANCE_RECORDED it serves recordings only; the caller then adds 1 to the instance's
+ * n_recordings. On success the instance owns p->pidfd. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM,
+ * or an error of owner_read() or loop_add().
  */
 must_check int instance_add_attached(struct targets *ts, struct process *p,
 				     enum instance_origin origin, struct instance **ret);
 
 /*
- * Adds a child that, by capture's report, a target has forked, if capture traces the child.
- * Otherwise, for example if the child has ended or there are too many instances, logs a line at
- * debug level.
+ * Adds process pid, a child that a target has forked, as capture reports. The function first checks
+ * that pid is still that child. If the child has ended, or there are INSTANCES_MAX instances, logs
+ * a line at debug level. Does nothing if pid is an instance already or the broker is ending.
  */
 void instance_add_child(struct targets *ts, int32_t pid);
 
@@ -43,9 +46,9 @@ void instance_add_missed_children(struct targets *ts, struct run *run);
 void instances_add_missed_children(struct targets *ts);
 
 /*
- * Adds a process that section, an index in the configuration, matches. The instance takes the
- * pidfd out of p. Returns 0, -ENOSPC (INSTANCES_MAX; logged once), -ENOMEM or an error of the
- * loop.
+ * Adds a process that a section matches. section: its index in config.sections. On success the
+ * instance owns p->pidfd. Returns 0, -ENOSPC (INSTANCES_MAX; logged once), -ENOMEM, or an error of
+ * owner_read() or loop_add().
  */
 must_check int instance_add(struct targets *ts, struct process *p, size_t section);
 
@@ -55,23 +58,23 @@ must_check int instance_add(struct targets *ts, struct process *p, size_t sectio
  */
 must_check int instances_watch(struct targets *ts);
 
-/* Returns the sampling rate of the instance's runs: the configured one, at most the timer's. */
+/* Returns the full rate of the instance's runs: the configured one, at most state.timer_hz. */
 uint32_t instance_rate_hz(const struct instance *i);
 
 /*
- * To be called at every turn: starts and stops runs as lifecycle_wants() says. Frees no instance
- * and adds none.
+ * Call it at every turn of the broker: starts and stops runs as lifecycle_wants() says and as
+ * recordings need. Frees no instance and adds none. Does nothing unless state_is_profiling().
  */
 void instances_check(struct targets *ts);
 
 /*
- * To be called at the end of a turn, after targets_sweep() and delivery_sweep(): frees the
- * instances that have ended or were removed and that no run, envelope or recording refers to.
- * No other function removes an instance from the list.
+ * Call it at the end of a turn, after targets_sweep() and delivery_sweep(): frees the instances
+ * that are gone (instance_is_gone) and that no run, envelope or recording refers to. Instances of
+ * --pid are not freed. No other function removes an instance from the list.
  */
 void instances_sweep(struct targets *ts);
 
-/* Returns true if an instance is profiled or may still be. */
+/* Returns true if an instance has an open run, or is neither gone nor left out. */
 bool instances_any_open(const struct targets *ts);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * Keeps sentry-profd away from processes with LeakSanitizer: before capture attaches to a process,
- * asks whether it has LeakSanitizer (children/leak_check.h). If so, the run is refused, unless the
- * configuration says leak_check = attach. The reason is in the log and the status.
+ * Keeps capture away from processes with LeakSanitizer, which cannot work in a traced process.
+ * Before capture attaches to a process, this module asks whether the process has LeakSanitizer
+ * (children/leak_check.h). If so, the run (run.h) is refused, and the log and the status give the
+ * reason. With leak_check = attach in the configuration, capture attaches in any case.
  *
- * A process of which that cannot be found out is attached: its files cannot be opened, or the
- * answer takes longer than LEAKS_ANSWER_NS.
+ * Capture attaches without an answer if the files of the process cannot be opened, or if the answer
+ * takes longer than LEAKS_ANSWER_NS.
  */
 #ifndef DAEMON_BROKER_TARGETS_LEAKS_H
 #define DAEMON_BROKER_TARGETS_LEAKS_H
@@ -22,17 +23,19 @@ enum leaks_verdict {
 };
 
 /*
- * Decides about the process of run, which has an unwind process. If the process is sentry-profd's
- * own command and has not been executed yet, decides about the command's file instead. If the
- * process has executed another program since the question, asks again.
+ * Decides about the process of run. The first call asks the question; run->unwind must be set. If
+ * the process is that of `sentry-profd -- COMMAND` before the exec of COMMAND, decides about the
+ * file of COMMAND instead. If the process has executed another program since the question, asks
+ * again.
  */
 enum leaks_verdict leaks_check(struct targets *ts, struct run *run);
 
-/* Ends the run, which has not begun: logs the reason, and closes the run. */
+/* Call it after LEAKS_LEAVE: logs the reason, sets run->has_leak_check, and closes the run. */
 void leaks_refuse(struct targets *ts, struct run *run);
 
-/* Frees the question of run, because capture attaches to its process or the run ends. The next
- * attachment asks again.
+/*
+ * Frees the question of run. Call it when capture attaches to the process or the run is retired.
+ * The next attachment asks again.
  */
 void leaks_forget(struct run *run);
 

@@ -1,18 +1,19 @@
 /*
- * Ends the run of a process whose rights change. A run belongs to an owner
+ * Ends the run of a process whose rights change. A run (run.h) belongs to an owner
  * (daemon/process/owner.h): the unwind process of that owner's key gets the samples and files of
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
- * key, and the run ends. The next run, with the new key, begins at once; further runs after changes
- * begin at most once in OWNER_RUN_NS. If a user who is no operator has attached or recorded the
- * process, the daemon leaves the process, since this user may not profile it any more.
+ * key, and the run ends. The next run, with the new key, begins at once. Further runs after changes
+ * begin at most once in OWNER_RUN_NS. If the process is an instance only by the request of a user
+ * who is no operator, the instance is removed, since this user may not profile it any more.
  *
- * The broker reads the key at each request of unwind, after each attach and exec, and before each
- * run. Once a second the broker compares the owner of /proc/PID and that of the files in it with
- * those last read, and reads the key if they have changed; the broker reads the key of mixed
+ * The broker reads the key at each request of unwind for a file, after each attach and exec, and
+ * before each run. Once a second the broker compares the owner of /proc/PID and that of the files
+ * in it with those last read, and reads the key if they differ. The broker reads the key of mixed
  * targets every second. If the kernel reports a change of ids (discovery/connector.h), the broker
  * reads the key within some 100 ms, at most ten times a second for a process; no protection depends
- * on these reports. Until the broker sees a change, capture compares the owner of the process's
- * files in /proc at each exec, and the helper of files/ compares the whole key at each file.
+ * on these reports. Until the broker sees a change, two checks protect the process: capture
+ * compares the owner of its files in /proc at each exec, and the helper process that opens its
+ * files (files/) compares the whole key at each file.
  */
 #ifndef DAEMON_BROKER_TARGETS_OWNERS_H
 #define DAEMON_BROKER_TARGETS_OWNERS_H
@@ -31,19 +32,23 @@
  */
 must_check int owners_check(struct targets *ts, struct run *run);
 
-/* Ends the run as if the key had changed: capture has seen that the process has other rights. */
+/*
+ * Ends the run as if the key had changed. Call it when capture has seen that the process has other
+ * rights (TARGET_OTHER_RIGHTS).
+ */
 void owners_end_run(struct targets *ts, struct run *run);
 
 /*
- * Reads the owner of the process of i, which has no run. Returns 0; -EACCES if the daemon leaves
- * the process because its key has changed; -ESRCH if the process has ended; or an error of a
+ * Reads the owner of the process of i, which has no run. Returns 0, also after a change of the key;
+ * -EACCES if i was removed because of the change; -ESRCH if the process has ended; or an error of a
  * shortage.
  */
 must_check int owners_look(struct targets *ts, struct instance *i);
 
 /*
- * Calls owners_look() for a run of i that is about to begin. Returns the same, or -EAGAIN if a
- * change of the key has ended the last run and the next run has to wait.
+ * Calls owners_look() for a run of i that is about to begin. Returns the same, or -EAGAIN if the
+ * key has changed and the last run after a change began less than OWNER_RUN_NS ago: the caller
+ * tries again at a later turn.
  */
 must_check int owners_begin(struct targets *ts, struct instance *i);
 

@@ -28,16 +28,16 @@ uint32_t rates_least_hz(uint32_t full_hz);
  * Computes the rates at which n targets stay within a budget. costs: the cost of each target at its
  * full rate, as a share of one processor; budget: in the same unit. The targets share the budget
  * equally. A target that costs less than its share keeps its full rate, and the rest of its share
- * goes to the other targets. Writes to ret_rates, for each target, its full_hz, or a prime from
- * RATES_MIN_HZ on (full_hz if that is lower).
+ * goes to the other targets. Writes to ret_rates, for each target, its full_hz, or a lower prime of
+ * at least rates_least_hz(full_hz). Together the lowest rates may exceed the budget.
  */
 void rates_compute(const double *costs, const uint32_t *full_hz, size_t n, double budget,
 		   uint32_t *ret_rates);
 
 /*
- * Shares a budget equally among n users or targets. costs: what each of them would use. Returns the
- * most that each may use so that all together stay within the budget, or the highest cost if all
- * fit.
+ * Shares a budget equally among n users or targets. costs: what each of them would use without a
+ * limit. Returns the limit for each, in the unit of costs, at which all together stay within the
+ * budget. If all fit, returns the highest cost.
  */
 double rates_level(const double *costs, size_t n, double budget);
 
@@ -46,7 +46,7 @@ struct rates_claim {
 	double cost; /* at the target's full rate, as a share of one processor; 0: not known yet */
 	uint32_t full_hz;
 	bool is_for_user;
-	uint32_t user; /* if is_for_user */
+	uint32_t user; /* a uid, if is_for_user */
 };
 
 /*
@@ -56,11 +56,12 @@ struct rates_claim {
 double rates_left_for_users(const struct rates_claim *claims, size_t n, double budget);
 
 /*
- * Computes the rates of n <= HEARTBEAT_SLOTS targets. By rates_compute(), the targets that are not
- * for users share the part of the budget that rates_left_for_users() does not reserve. Users share
- * the rest in equal parts, and the targets of one user share the user's part. The part that a user
- * does not use goes to the other users, then to the other targets. If the lowest rates of a user's
- * targets exceed the user's part, the most expensive of these targets get the rate 0.
+ * Computes the rates of n <= HEARTBEAT_SLOTS targets. All users together get rates_left_for_users()
+ * of the budget, in equal parts. What a user does not need of the own part goes to the other users.
+ * What all users do not need goes to the targets that are not for users, which have the rest of the
+ * budget. The targets of one user share the user's part as rates_compute() says, and so do the
+ * targets that are not for users. If the lowest rates of a user's targets exceed the user's part,
+ * the most expensive of these targets get the rate 0, one after the other, until the rest fit.
  */
 void rates_share_out(const struct rates_claim *claims, size_t n, double budget,
 		     uint32_t *ret_rates);

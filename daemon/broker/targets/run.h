@@ -1,10 +1,10 @@
 /*
- * A run of the profiler on a process, from its start to its stop. It has a place in capture, a
- * session in an unwind process, and a profiler id. A new start makes a new run. attach.h starts and
- * stops runs; instances.h decides which.
+ * A run of the profiler on a process, from its start to its stop. For a run, capture attaches to
+ * the process, and an unwind process has a session, which makes the chunks. A new start makes a new
+ * run with a new profiler id. attach.h starts and stops runs; instances.h decides which.
  *
- * Capture writes the samples of a run as records into the ring of its unwind process; the last one
- * is RECORD_END. In messages to capture and unwind the id of a run is called target.
+ * Capture writes the samples of a run as records into a ring, which the unwind process reads; the
+ * last record is RECORD_END. In messages to capture and unwind the id of a run is called target.
  */
 #ifndef DAEMON_BROKER_TARGETS_RUN_H
 #define DAEMON_BROKER_TARGETS_RUN_H
@@ -31,19 +31,19 @@ struct run_totals {
 	struct unwind_counts unwind;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */
-	/* Crashes (crash.h) before which capture has detached, or could not. */
+	/* Crashes (crash.h) in which capture detached before the handler ran, or could not. */
 	uint64_t crashes_left, crashes_traced;
-	uint64_t rights_changes; /* runs that have ended because the process's rights changed */
-	uint64_t rights_unsampled_ns; /* between the end of such a run and the next one */
-	uint32_t lowest_hz;	      /* the lowest rate but 0; 0: never profiled */
+	uint64_t rights_changes;      /* changes of the owner's key (owners.h) */
+	uint64_t rights_unsampled_ns; /* time without a run because of such changes */
+	uint32_t lowest_hz;	      /* the lowest rate above 0; 0: never profiled */
 	uint64_t lowered_ns;	      /* how long the rate was lowered */
 	uint64_t exceeded_ns;	      /* how long even the lowest rates exceeded the budget */
 };
 
 enum run_phase {
-	RUN_WAITING,  /* waits to be attached */
-	RUN_PROFILED, /* attached */
-	RUN_STOPPING, /* capture was told to detach */
+	RUN_WAITING,  /* capture has not attached yet, or not again after a crash or a debugger */
+	RUN_PROFILED, /* capture has attached */
+	RUN_STOPPING, /* the broker has asked capture to detach */
 	RUN_CLOSING,  /* capture writes no more records; unwind still reads those in the ring */
 	RUN_CLOSED,   /* the last chunk is made */
 };
@@ -51,7 +51,7 @@ enum run_phase {
 /* The state of a run's session in its unwind process. */
 enum session {
 	SESSION_NONE,
-	SESSION_ASKED, /* unwind was asked to open it and has not answered */
+	SESSION_ASKED, /* the broker has asked unwind to open it, and has no answer yet */
 	SESSION_OPEN,
 };
 
@@ -74,19 +74,22 @@ struct target_usage {
 /* The governor's state of a run. */
 struct governed {
 	struct governor_cost cost;
-	/* Counters at the last interval: processor time of capture for it, samples captured. */
-	uint64_t cost_ns, captured;
-	/* While the rate is not 0: the use of processors by the process, averaged as cost is. */
-	struct governor_cost busy;
-	struct target_usage usage; /* at the last interval */
 	/*
-	 * While the rate is 0: the cost for each processor that the process uses, as it was when
-	 * the rate became 0, or at the first reading after that; 0: not known yet.
+	 * The counters cost_ns (capture's processor time for the run) and captured (samples) of
+	 * struct capture_counters, as read at the end of the last interval of the governor.
+	 */
+	uint64_t cost_ns, captured;
+	/* The process's own use of processors while the rate is above 0, averaged as cost is. */
+	struct governor_cost busy;
+	struct target_usage usage; /* at the end of the last interval */
+	/*
+	 * Used while the rate is 0: cost.average / busy, at the moment when the rate became 0 or at
+	 * the first reading after that; 0: not known yet.
 	 */
 	double cost_of_busy;
-	uint64_t withheld_ns; /* how long the rate has been 0 since */
+	uint64_t withheld_ns; /* how long the rate has been 0 without a break */
 	bool is_for_user;     /* instance_is_for_user() while the run was open */
-	uint32_t lowest_hz;   /* the lowest rate but 0 */
+	uint32_t lowest_hz;   /* the lowest rate above 0 */
 	uint64_t lowered_ns;  /* how long the rate was lowered */
 	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
 };
@@ -96,10 +99,10 @@ struct run_crash {
 	uint32_t tid; /* the thread whose handler runs; 0: there is no crash */
 	int32_t signal;
 	uint64_t began_ns;  /* CLOCK_MONOTONIC */
-	uint64_t wait_ns;   /* before the next look at the process */
-	bool blocks_signal; /* the signal is blocked while the handler runs */
+	uint64_t wait_ns;   /* the present delay between two checks of the process */
+	bool blocks_signal; /* the thread blocks the signal while the handler runs */
 	bool is_over;	    /* capture may attach again */
-	bool awaits_exec;   /* capture has taken no samples before (struct capture_crash) */
+	bool awaits_exec;   /* capture had to wait for an exec before it took samples */
 };
 
 /* One run of the profiler on a process. */
@@ -112,8 +115,8 @@ struct run {
 	/* Copies from the instance; the pidfd is the instance's. */
 	int32_t pid;
 	int pidfd;
-	struct owner owner;	       /* as last read; its key is that of unwind */
-	bool owner_has_changed;	       /* to another key: the run ends, and nothing is read of it */
+	struct owner owner;	/* as last read; its key is that of unwind */
+	bool owner_has_changed; /* its key has changed: the run ends, and files are refused */
 	char profiler_id[MSG_ID_SIZE]; /* set from the start */
 	/*
 	 * Fixed when the run begins, since the wall clock may be set later: CLOCK_REALTIME
@@ -124,10 +127,10 @@ struct run {
 	uint64_t slept_ns;
 	uint64_t opened_ns; /* when it began, CLOCK_MONOTONIC */
 
-	struct unwind *unwind; /* NULL: not started */
+	struct unwind *unwind; /* its unwind process; NULL: none yet */
 	enum run_phase phase;
 	enum session session;
-	/* Checks of deadlines.c at which an answer was due: of unwind; of capture. */
+	/* Number of checks by deadlines.c at which an answer of unwind, or of capture, was due. */
 	uint32_t overdue_checks, capture_overdue_checks;
 	uint64_t closing_ns; /* the first run_begins_to_close(), CLOCK_MONOTONIC; 0: none */
 	bool in_capture;     /* MSG_TARGET_ADD was sent; capture has not reported its end */
@@ -138,15 +141,15 @@ struct run {
 	bool warned_threads_refused;
 	bool warned_file_refused; /* logged: a request for a file was refused */
 	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
-	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
-	/* State of leaks.h: the question, NULL if none was asked; how many; about which program. */
-	struct leak_question *leak_question;
-	uint32_t leak_questions;
-	uint64_t leak_program;
-	bool has_leak_check; /* it ended before it was attached, because it has LeakSanitizer */
+	int attach_error; /* errno: why the run ended before capture attached; 0: no such error */
+	/* State of leaks.h: */
+	struct leak_question *leak_question; /* NULL: none is open */
+	uint32_t leak_questions;	     /* number of questions so far */
+	uint64_t leak_program; /* process_identity.program_hash of the program in question */
+	bool has_leak_check;   /* the run ends because the process has LeakSanitizer */
 	/*
-	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns();
-	 * 0: there is neither.
+	 * When to check again whether another tracer has detached or a crash is over, by
+	 * clock_mono_ns(). 0: the run waits for neither. UINT64_MAX: it waits for capture's answer.
 	 */
 	uint64_t retry_ns;
 	struct run_crash crash;
@@ -158,8 +161,8 @@ struct run {
 	struct capture_counters capture_past;
 	uint64_t missed_no_capture; /* samples missed while no capture ran, or lost when it died */
 	/*
-	 * When capture died, or left the process in a crash, by CLOCK_MONOTONIC, and the process's
-	 * threads then; 0: capture has attached since.
+	 * When capture died or detached in a crash, by CLOCK_MONOTONIC; 0: capture has attached
+	 * since. And the number of the process's threads at that time.
 	 */
 	uint64_t capture_died_ns;
 	uint64_t capture_died_threads;
@@ -167,20 +170,20 @@ struct run {
 	struct unwind_counts unwind_past; /* of earlier unwind processes */
 	struct unwind_counts unwind_now;
 
-	struct target_usage usage;
-	int statm_fd;	  /* its /proc/PID/statm (target_usage.c); -1: not open */
-	uint32_t full_hz; /* the configured sampling rate */
-	uint32_t rate_hz; /* the present sampling rate; 0: run_is_withheld() */
+	struct target_usage usage; /* as last read (target_usage.h) */
+	int statm_fd;		   /* its /proc/PID/statm (target_usage.c); -1: not open */
+	uint32_t full_hz;	   /* the configured sampling rate */
+	uint32_t rate_hz;	   /* the present sampling rate; 0: run_is_withheld() */
 	struct governed governed;
 };
 
 /* Sets the times at which the run begins, by the clocks of state. */
 void run_set_times(const struct state *state, struct run *run);
 /*
- * Returns false if the run has to be stopped because its times are wrong; a new run has the
- * right ones. Either the machine has slept since the run began; or the wall clock was
- * set by more than two seconds and the run is at least a minute old, so that its times no
- * longer agree with those of its process's spans.
+ * Returns false if the times of the run are wrong, so that the caller must stop it: a new run has
+ * the right ones. The times are wrong if the machine has slept since the run began, or if the wall
+ * clock was set by more than two seconds, so that the times no longer agree with those of spans. In
+ * its first minute a run continues after the clock was set.
  */
 bool run_clocks_agree(const struct state *state, const struct run *run);
 
@@ -190,11 +193,14 @@ bool run_clocks_agree(const struct state *state, const struct run *run);
  */
 void run_begins_to_close(struct run *run, enum run_phase phase);
 
-/* Asks unwind to make the last chunk from the records that it has and to close the session. */
+/*
+ * Asks unwind to make the last chunk from the records that it has and to close the session. If the
+ * run has no unwind process that is ready, sets RUN_CLOSED at once.
+ */
 void run_close(struct run *run);
 /*
- * unwind has closed the session of run. Usually capture has written the last record before, and
- * reports the end itself. If run is still open, tells capture to detach.
+ * Call it when unwind has closed the session of run: sets RUN_CLOSED. If the run is still open,
+ * unwind has closed the session by itself, and this function tells capture to detach.
  */
 void run_closed(struct child *capture, struct run *run);
 
@@ -207,20 +213,21 @@ static inline bool run_is_withheld(const struct run *run)
 	return run->rate_hz == 0 && run->full_hz != 0;
 }
 
-/* Returns true if run waits to be attached or is profiled. */
+/* Returns true if run is RUN_WAITING or RUN_PROFILED. */
 bool run_is_open(const struct run *run);
 /* Returns true if run is closed and neither capture nor unwind will report anything about it. */
 bool run_is_over(const struct run *run);
 
 /*
- * Reading a file of the process made a helper hang, because of a file system that does not answer
- * or a slow disk. Suspends the reading of its files, for one minute at first, then for twice as
- * long each time, up to an hour. Returns for how long, in ns. now_ns: state_now_ns().
+ * Suspends the reading of the process's files. Call it when a helper process hung while it opened
+ * one of them, because of a file system that does not answer or a slow disk. The first suspension
+ * takes one minute, each further one twice as long, up to an hour. Returns its length in ns.
+ * now_ns, here and below: state_now_ns().
  */
 uint64_t run_suspend_files(struct run *run, uint64_t now_ns);
-/* Suspends the reading of its files, and logs a line. */
+/* Calls run_suspend_files(), and logs a line. */
 void run_files_hang(struct run *run, uint64_t now_ns);
-/* Returns true while the reading of its files is suspended. */
+/* Returns true while the reading of the process's files is suspended. */
 bool run_files_suspended(const struct run *run, uint64_t now_ns);
 
 #endif

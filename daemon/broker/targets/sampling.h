@@ -1,8 +1,8 @@
 /*
- * Decides whether an instance is profiled at all (profile_session_sample_rate). The decision
- * depends only on the identity of the process and the rate: a restart of the daemon does not
- * change it, a restart of the service makes a new one. The key is the random boot id of the
- * kernel, so that hosts decide independently of each other.
+ * Decides whether a process is profiled at all (profile_session_sample_rate). The decision depends
+ * only on the pid and start time of the process, the rate, and the key, which is the random boot id
+ * of the kernel. So a restart of the daemon does not change the decision, a restart of the process
+ * causes a new one, and hosts decide independently of each other.
  */
 #ifndef DAEMON_BROKER_TARGETS_SAMPLING_H
 #define DAEMON_BROKER_TARGETS_SAMPLING_H
@@ -23,12 +23,13 @@ struct sampling_key {
  * hyphens in between. Returns 0 or -EINVAL.
  */
 must_check int sampling_key_parse(const char *text, struct sampling_key *ret);
-/* Reads the key of this machine. Returns 0 or -errno. */
+/* Reads the key of this machine. Returns 0, -errno of reading the file, or -EINVAL. */
 must_check int sampling_key_read(struct sampling_key *ret);
 
 /*
- * Returns true if the process is to be profiled. rate: 0.0 (none) to 1.0 (all). A process that
- * is profiled at one rate is profiled at every higher rate.
+ * Returns true if the process is to be profiled. start_ticks: its start time as in /proc/PID/stat.
+ * rate: 0.0 (no process) to 1.0 (all). A process that is profiled at one rate is profiled at every
+ * higher rate.
  */
 bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
 		      double rate);

@@ -1,10 +1,10 @@
 /*
  * The [target] sections of the configuration: how many processes each matches, since when it has
- * matched none, and totals of processes that have ended. If a section has matched nothing for a
- * minute, one line is logged, with the reason if exe names a file that no process can have as
- * its executable (exe_link.h).
+ * matched none, and totals of processes that have ended. If a section has matched no process for
+ * SECTIONS_WARN_NS, sections_check() logs one line. The line gives the reason if the section's exe
+ * names a file that no process can have as its executable (daemon/process/exe_link.h).
  *
- * Owned by daemon/broker/discovery/discovery.c, so there are none with --pid.
+ * daemon/broker/discovery/discovery.c owns the list; with --pid there is no list.
  */
 #ifndef DAEMON_BROKER_TARGETS_SECTIONS_H
 #define DAEMON_BROKER_TARGETS_SECTIONS_H
@@ -20,16 +20,16 @@
 struct instance;
 
 struct section {
-	struct sections *all;
+	struct sections *all; /* the list that contains the section */
 	char name[CONFIG_NAME_MAX];
 	char exe[CONFIG_TEXT_MAX];	/* the rule exe; "": none */
 	char defect[CONFIG_DEFECT_MAX]; /* as in struct section_config; "": none */
-	bool is_off;
-	uint32_t instances;	 /* processes that the section matches */
-	uint32_t profiled;	 /* processes of the section with a run of the profiler */
-	uint64_t empty_since_ns; /* by clock_mono_ns(); 0: the section matches some */
-	uint64_t warn_ns;	 /* when the log line is due; 0: not due */
-	struct run_totals gone;	 /* totals of processes that have ended */
+	bool is_off;			/* as in struct section_config */
+	uint32_t instances;		/* processes that the section matches */
+	uint32_t profiled;		/* processes of the section with a run of the profiler */
+	uint64_t empty_since_ns;	/* by clock_mono_ns(); 0: the section matches some */
+	uint64_t warn_ns;		/* when the log line is due; 0: not due */
+	struct run_totals gone;		/* totals of processes that have ended */
 };
 
 struct sections {
@@ -39,8 +39,8 @@ struct sections {
 };
 
 /*
- * The line is logged this long after the section's min_age_seconds have passed since the
- * configuration was read, unless the section has matched a process.
+ * The line is due this time plus the section's min_age_seconds after the configuration was read. It
+ * is not logged if the section has matched a process since.
  */
 #define SECTIONS_WARN_NS (60 * NS_PER_SEC)
 
@@ -50,18 +50,18 @@ void sections_init(struct sections *s, struct files *files);
 void sections_fini(struct sections *s);
 
 /*
- * Replaces the sections by those of the configuration. A section that was there before keeps its
- * totals, and its line may be logged again. now_ns: CLOCK_MONOTONIC. Returns 0 or -ENOMEM: then
- * there are no sections.
+ * Replaces the sections by those of the configuration. A section of the same name keeps its totals,
+ * and its line may be logged again. now_ns, here and below: CLOCK_MONOTONIC. Returns 0, or -ENOMEM:
+ * then the list is empty.
  */
 must_check int sections_configure(struct sections *s, const struct config *config, uint64_t now_ns);
 
 /*
- * Counts the instances of each section, and logs the lines that are due. Called once a second.
+ * Counts the instances of each section, and logs the lines that are due. Call it once a second.
  */
 void sections_check(struct sections *s, const struct targets *ts, uint64_t now_ns);
 
-/* An instance is about to be freed: adds its totals to its section. */
+/* Call it before an instance is freed: adds its totals to its section, if it has one. */
 void sections_instance_gone(struct sections *s, const struct instance *i);
 
 /* Sums the totals of all processes of a section, those that have ended included. */

@@ -1,6 +1,6 @@
 /*
- * Reads processor time and memory of targets from the kernel about once a second, without
- * stopping a thread, and sends them to the unwind process, which puts them into the chunk.
+ * Reads processor time and memory of profiled processes from the kernel about once a second,
+ * without stopping a thread, and sends them to the unwind process, which puts them into the chunk.
  */
 #ifndef DAEMON_BROKER_TARGETS_TARGET_USAGE_H
 #define DAEMON_BROKER_TARGETS_TARGET_USAGE_H
@@ -11,10 +11,10 @@
 #include "lib/base/util.h"
 
 /*
- * To be called at every turn: reads and sends the usage of targets whose last reading is a
+ * Call it at every turn of the broker: reads and sends the usage of targets whose last reading is a
  * second old. An unwind process gets the next message only after it has answered the last one,
- * so that its socket never fills. If it has more targets than a message holds, each target is
- * read less often.
+ * so that its socket never fills. If it has more targets than a message holds, the broker reads
+ * each target less often.
  */
 void target_usage_check(struct targets *ts);
 

@@ -27,18 +27,19 @@ struct instance;
 struct leak_check;
 struct leak_question;
 
-/* Callbacks of the broker's root; each may be NULL. */
+/* Callbacks that wiring.c sets; each may be NULL. */
 struct targets_events {
 	void *ctx;
 	/* The instance is about to be freed. */
 	void (*instance_gone)(void *ctx, struct instance *i);
-	/* The process has other rights: owners.h. */
+	/* The key of the process's owner has changed (owners.h). */
 	void (*owner_changed)(void *ctx, struct instance *i);
 };
 
-/* Processes that capture holds at their exec (held_execs.h), as many as capture holds at most. */
+/* The most processes that capture holds at their exec (lib/capture/options.h). */
 #define HELD_EXECS_MAX 256
 
+/* State of held_execs.h: the held processes about which a question is open. */
 struct held_execs {
 	struct held_exec {
 		int32_t pid;
@@ -49,7 +50,10 @@ struct held_execs {
 	size_t n;
 };
 
-/* All instances and runs. Zero-initialised except for the pointers that wiring.h sets. */
+/*
+ * All instances and runs. All zeros at first, except for the pointers that wiring.h sets and the
+ * members that main.c sets.
+ */
 struct targets {
 	struct state *state;
 	struct children *children;
@@ -59,9 +63,10 @@ struct targets {
 	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
 	struct targets_events events;
 	struct sampling_key sampling_key; /* set if there are sections */
-	int32_t held_pid;		  /* the command until it is executed; 0: none */
-	int held_file;			  /* the file of the command, as command.h has it; -1 */
-	struct leak_options held_options; /* of its environment */
+	/* For `sentry-profd -- COMMAND`; the other two count only while held_pid is not 0. */
+	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or has done so */
+	int held_file;	  /* the file of COMMAND (discovery/command.h); -1: not known */
+	struct leak_options held_options; /* LeakSanitizer's options in its environment */
 
 	struct run table[HEARTBEAT_SLOTS]; /* FOR_EACH_RUN */
 	uint32_t last_run;		   /* id of the newest run */
@@ -76,8 +81,8 @@ struct targets {
 };
 
 /*
- * Iterates over the runs in the order of their places, without the retired ones: returns the
- * one after run, or the first if run is NULL; NULL after the last.
+ * Returns the run in the next place after that of run, or the first run if run is NULL; NULL after
+ * the last. Skips retired runs (attach_retire).
  */
 struct run *targets_next_run(struct targets *ts, const struct run *run);
 #define FOR_EACH_RUN(run, ts)                                               \
@@ -87,9 +92,9 @@ struct run *targets_next_run(struct targets *ts, const struct run *run);
 size_t targets_count_runs(struct targets *ts);
 
 /*
- * Takes a place in the table for a new run on i, sets i->run, and the run's profiler id, rate
- * and times (ts->state->clocks). i has no run yet. Sends nothing to unwind and capture. Returns 0,
- * or -ENOSPC if the table is full.
+ * Takes a place in the table for a new run on i, which has no run, and points i->run to it. Sets
+ * the run's profiler id, full rate (rate_hz) and times (run_set_times). Sends nothing to unwind and
+ * capture. Returns 0, or -ENOSPC if the table is full.
  */
 must_check int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 				bool is_for_recordings);
@@ -98,14 +103,13 @@ must_check int targets_open_run(struct targets *ts, struct instance *i, uint32_t
 bool targets_trace(const struct targets *ts);
 
 /*
- * To be called at the end of a turn: frees the places of retired runs. No other function
- * frees a place.
+ * Call it at the end of a turn: frees the places of retired runs. No other function frees a place.
  */
 void targets_sweep(struct targets *ts);
 
 /* Returns the run with this id; NULL: there is none, or it is retired. */
 struct run *targets_run(struct targets *ts, uint32_t id);
-/* Returns true if every run is in the phase RUN_CLOSED. */
+/* Returns true if every run is in the phase RUN_CLOSED, or there is none. */
 bool targets_all_closed(struct targets *ts);
 
 #endif
