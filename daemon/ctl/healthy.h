@@ -1,10 +1,11 @@
 /*
- * The command `sentry-profctl healthy`, for probes: systemd, Docker's HEALTHCHECK, Kubernetes.
+ * The command `sentry-profctl healthy`: says by its exit status whether the daemon is healthy. For
+ * probes of systemd, Docker (HEALTHCHECK) and Kubernetes.
  *
- * The daemon is healthy if it answers, its capture runs, and it lacks nothing that a promise of
- * docs/SAFETY.md or docs/SECURITY.md needs. Not judged: what a server does, what a user of the
- * machine can cause (a file at which unwind dies, a process that cannot be profiled), and what only
- * makes profiles poorer. status and the metrics have these.
+ * The daemon is healthy if it answers, its capture runs, and it keeps the promises of
+ * docs/SAFETY.md and docs/SECURITY.md. Three kinds of faults do not count: faults of a Sentry
+ * server, faults that a user of the machine can cause (such as a file at which unwind dies), and
+ * faults that only make profiles poorer. `status` and the metrics report these.
  */
 #ifndef DAEMON_CTL_HEALTHY_H
 #define DAEMON_CTL_HEALTHY_H
@@ -16,15 +17,16 @@
 #define HEALTHY_FAULT_SIZE 512
 
 /*
- * Judges json, a status of the daemon. Returns true if the daemon is healthy, with an empty text;
- * else false, with the gravest fault. What the daemon lacks is null for a user who may not see it,
- * and then no fault.
+ * Judges json, the status that the daemon sends, of size bytes. Returns true and an empty text if
+ * the daemon is healthy. Returns false and the text of one fault if it is not, or if json is not a
+ * status. A user without the right to see the degraded states gets null in their place, which
+ * counts as no fault.
  */
 bool healthy_judge(const char *json, size_t size, char ret_fault[HEALTHY_FAULT_SIZE]);
 
 /*
- * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS without output,
- * EXIT_FAILURE after a line on stderr, or 2 for wrong usage.
+ * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS without output if
+ * the daemon is healthy, EXIT_FAILURE after a line on stderr if not, or 2 for wrong usage.
  */
 int healthy_run(int argc, char **argv);
 

@@ -1,7 +1,7 @@
 /*
- * The command `sentry-profctl record PID|NAME -o FILE`: profiles a process for a time by a
- * recording of the running daemon (common/recording.h), and writes it in a format of
- * `convert`.
+ * The command `sentry-profctl record PID|NAME -o FILE`: profiles a process for a time, by a
+ * recording of the daemon (common/recording.h), and writes the profile in a format of `convert`.
+ * With a PID and without a running daemon, it starts a private one (common/private_daemon.h).
  */
 #ifndef DAEMON_CTL_RECORD_H
 #define DAEMON_CTL_RECORD_H

@@ -1,8 +1,8 @@
 /*
- * The command `sentry-profctl send IN...`: sends the chunks in files to a Sentry server. It
- * hands them, one at a time, to a sentry-profd-ship of its own (common/spawn.h), which
- * deals with rate limits, retries, proxies and TLS as in the daemon. The files stay as
- * they are. Needs no daemon and no privileges.
+ * The command `sentry-profctl send IN...`: sends the chunks in files to a Sentry server. It starts
+ * a sentry-profd-ship (common/spawn.h) and hands it one chunk at a time. This ship deals with rate
+ * limits, retries, proxies and TLS as in the daemon. The files stay as they are. Needs no daemon
+ * and no privileges.
  */
 #ifndef DAEMON_CTL_SEND_H
 #define DAEMON_CTL_SEND_H

@@ -1,10 +1,11 @@
 /*
- * The reasons why a chunk does not arrive at its destination. Each lost chunk is counted
- * under one reason, shown in the statistics and metrics (chunks.discarded,
- * chunks_discarded_total), and reported to Sentry (proto/client_report.h).
+ * The reasons why a chunk is discarded, which means that it does not arrive at its destination.
+ * Each discarded chunk is counted under one reason. The statistics (chunks.discarded) and metrics
+ * (chunks_discarded_total) show the counts; the server gets them in client reports
+ * (proto/client_report.h).
  *
- * A reason is an enum discard, or an enum profile_fault (proto/profile.h) if the profile
- * breaks a rule of the server. The values of the two enums do not overlap.
+ * A reason is an enum discard; or, if the profile breaks a rule of the server, an enum
+ * profile_fault (proto/profile.h). The values of the two enums do not overlap.
  */
 #ifndef DAEMON_MSG_DISCARD_H
 #define DAEMON_MSG_DISCARD_H
@@ -13,7 +14,7 @@
 
 #include "proto/client_report.h"
 
-/* X(reason, its name in statistics and metrics, the reason in Sentry's client report) */
+/* X(reason, its name in statistics and metrics, the reason CLIENT_REPORT_* in reports) */
 #define DISCARD_LIST(X)                                                        \
 	/* no memory or no space for the payload */                            \
 	X(DISCARD_MEMORY, "internal_sdk_error", INTERNAL_SDK_ERROR)            \
@@ -34,7 +35,7 @@
 	X(DISCARD_CHUNK_BUDGET, "chunk_budget", BACKPRESSURE)
 
 enum discard {
-	DISCARD_FAULTS_END = 19, /* every enum profile_fault is smaller */
+	DISCARD_FAULTS_END = 19, /* not a reason: every enum profile_fault is smaller */
 #define X(reason, name, report) reason,
 	DISCARD_LIST(X)
 #undef X
@@ -42,10 +43,10 @@ enum discard {
 };
 
 /*
- * In both functions reason is an enum discard or an enum profile_fault, below DISCARD_N.
+ * reason is an enum discard or an enum profile_fault, below DISCARD_N.
  *
- * discard_name() returns the name in statistics and metrics, a constant string.
- * discard_report() returns the reason in Sentry's client report: one for several reasons here.
+ * discard_name() returns the name in statistics and metrics, a constant string. discard_report()
+ * returns the reason in client reports, which know fewer reasons.
  */
 const char *discard_name(uint32_t reason);
 enum client_report_reason discard_report(uint32_t reason);

@@ -10,15 +10,16 @@
 enum file_request_verdict {
 	FILE_REQUEST_VALID, /* the broker looks for the file */
 	/*
-	 * No file can have this name or range. Unwind does not send the request. The broker
-	 * answers the request with EINVAL and counts it.
+	 * No file can have this name, or no mapping this range of addresses. Unwind does not send
+	 * the request. If the broker gets it, the broker answers with EINVAL and counts the
+	 * request.
 	 */
 	FILE_REQUEST_REFUSED,
-	/* A kind that unwind never asks for. The process was taken over; the broker kills it. */
+	/* A kind for which an intact unwind never asks. The broker kills the unwind process. */
 	FILE_REQUEST_VIOLATION,
 };
 
-/* Checks the kind, and the fields that requests of this kind have. The target is not checked. */
+/* Checks kind and the fields that this kind uses. Does not check target, which the caller does. */
 enum file_request_verdict file_request_check(const struct msg_file_request *request);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Messages between the processes of sentry-profd: their types, and what all of them share.
- * The messages of one child process have their structs and rules in msg_capture.h,
- * msg_unwind.h and msg_ship.h. msg_io.h sends messages and takes them apart.
+ * Messages between the processes of sentry-profd: the list of all types, and what all messages
+ * share. msg_capture.h, msg_unwind.h and msg_ship.h have the structs and rules of the messages of
+ * each kind of child process. msg_io.h sends and checks messages.
  *
- * A message is one datagram (lib/base/ipc.h): the struct in host byte order, since both
- * sides have the same headers (msg_number() in msg_io.h), and file descriptors. An unknown
- * type, a wrong size, a missing descriptor, or a broken rule is an error of the sender. The
- * receiver does not try to go on: the broker kills the child, and a child exits.
+ * A message is one datagram (lib/base/ipc.h): a struct and file descriptors. Both sides are built
+ * from the same headers (msg_number() in msg_io.h), so the struct is in host byte order. An unknown
+ * type, a wrong size, a missing descriptor or a broken rule is an error of the sender. The receiver
+ * does not try to go on: the broker kills the child, and a child exits.
  *
  * Each child has a socket to the broker at descriptor MSG_FD. MSG_INIT is the first message
  * that the child gets, MSG_READY the first that the child sends. A child exits when the
@@ -29,10 +29,10 @@
 #define MSG_FD 3
 
 /*
- * The messages: X(type, struct, number of descriptors that it must have at least). A
- * message can have optional descriptors beyond that number. The comment before each list
- * names the header that has the structs. For each type the same header has a constant with
- * the size of its struct: MSG_INIT_SIZE is sizeof(struct msg_init).
+ * The messages: X(type, struct, least number of descriptors). A message can have further, optional
+ * descriptors. The comment before each list names the header that has the structs. For each type
+ * the same header has a constant with the size of its struct: MSG_INIT_SIZE is sizeof(struct
+ * msg_init).
  */
 /* this header */
 #define MSG_COMMON_LIST(X)         \
@@ -130,7 +130,7 @@ struct msg_header {
 	uint32_t size; /* of the whole message */
 };
 
-/* A message with an id. The comment on each type says what the id is; 0: there is none. */
+/* A message with an id. The comment on each type says of what; 0: the message has no id. */
 struct msg_id {
 	struct msg_header h;
 	uint32_t id;
@@ -143,18 +143,20 @@ struct msg_number {
 };
 
 /*
- * MSG_READY, without an id: the child has dropped its privileges and works. If a child exits
- * before this message, and no child of its kind has ever sent it, the broker exits, since
- * another child would fail in the same way (daemon/broker/children/reap.h).
+ * MSG_READY, without an id: the child has dropped its privileges and works. If a child exits before
+ * it sends MSG_READY, and no child of its kind has ever sent it, the broker exits, since another
+ * child would fail in the same way (daemon/broker/children/reap.h).
  */
 
 /*
  * MSG_INIT: the user, the limits and the files of a child.
  *
- * The message carries descriptors. Capture gets one: the heartbeat page (daemon/msg/msg_capture.h).
- * Unwind gets one: the page of a uint32_t, in which unwind shows the number of the file that it
- * reads (struct msg_file_reply). Ship gets a descriptor for each bit of files that is set, in the
- * order of enum init_file: bit INIT_SPOOL stands for the first.
+ * The message carries descriptors:
+ * - to capture: the heartbeat page (daemon/msg/msg_capture.h);
+ * - to unwind: the page of a uint32_t, to which unwind writes the number of the file that it reads
+ *   (struct msg_file_reply);
+ * - to ship: a descriptor for each bit that is set in files. Bit n stands for the constant n of
+ *   enum init_file, and the descriptors have the order of the enum.
  */
 enum init_file {
 	INIT_SPOOL, /* the spool's directory */
@@ -165,7 +167,7 @@ enum init_file {
 };
 struct msg_init {
 	struct msg_header h;
-	uint64_t number; /* msg_number(): at this place in all versions */
+	uint64_t number; /* msg_number() of the broker; at the same offset in all versions */
 	/*
 	 * The user and group that the child changes to. PRIVILEGES_KEEP_ID: the child keeps its
 	 * own, since an ordinary user started the daemon.
@@ -174,19 +176,19 @@ struct msg_init {
 	uint32_t gid;
 	uint32_t debug;		  /* log at debug level */
 	uint32_t seccomp_kill;	  /* for tests: a forbidden system call kills the child */
-	uint32_t files;		  /* ship: a bit for each descriptor of enum init_file */
-	uint32_t nice_steps;	  /* ship: how much lower than the broker's its priority is */
+	uint32_t files;		  /* ship: a bit for each descriptor, by enum init_file */
+	uint32_t nice_steps;	  /* ship: its nice value is higher than the broker's by this */
 	uint32_t follow_children; /* capture: attach to the children of targets */
 	/* Capture: sample by perf events, and attach to no process. */
 	uint32_t uses_perf;
-	/* Ship: the limits of the spool; 0: the default. */
+	/* Ship: the limits of the spool: number and age of its chunks; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
-	/* Ship: the spool is the directory itself, not one in it (daemon/ship/spool_dirs.h). */
+	/* Ship: the spool is the directory of INIT_SPOOL; 0: a subdirectory (spool_dirs.h). */
 	uint32_t spool_is_first;
 	uint32_t reserved;
-	uint64_t spool_bytes; /* ship: the limit of its size */
-	uint64_t spool_dsn;   /* ship: dsn_hash() of the DSN that the spool belongs to */
+	uint64_t spool_bytes; /* ship: the limit of the spool's size */
+	uint64_t spool_dsn;   /* ship: dsn_hash() of the DSN to which the spool belongs */
 };
 
 /* MSG_INIT_SIZE and so on: the size of each type's struct. */

@@ -1,6 +1,6 @@
 /*
- * Messages between the broker and capture, and between capture and unwind, and the page by which
- * capture shows that it works. daemon/msg/msg.h says what holds for all messages.
+ * Messages between the broker and capture, and between capture and unwind. Also the heartbeat page,
+ * by which capture shows that it works. daemon/msg/msg.h says what holds for all messages.
  *
  * A ring is a sealed memfd into which capture writes records and from which one unwind
  * process reads them (lib/base/ring.h). A record is a sample, a tick, or a change of a
@@ -17,8 +17,8 @@
 /*
  * The heartbeat page: memory that capture writes and the broker reads (daemon/msg/page.h). The
  * page shows that capture makes progress, and from which target's memory capture is about to
- * read. It also has the counters of the targets, so that they survive a capture that is
- * killed.
+ * read. The page also has the counters of the targets, so that the broker still has them after
+ * capture was killed.
  */
 
 /* The maximum number of targets at a time. */
@@ -43,7 +43,7 @@ struct heartbeat {
 	struct heartbeat_polls polls;
 	uint32_t scheduler; /* enum heartbeat_scheduler */
 	uint32_t cpu_quota; /* of capture's control group, percent of a processor; 0: none */
-	struct capture_counters slots[HEARTBEAT_SLOTS]; /* by msg_target_add.slot */
+	struct capture_counters slots[HEARTBEAT_SLOTS]; /* the index is msg_target_add.slot */
 };
 
 /* Capture writes beat.time_ns at least this often. */
@@ -53,30 +53,34 @@ struct heartbeat {
 
 /*
  * MSG_RING_MAKE, with a ring's id: make the ring. The message carries capture's end of a
- * socket to the unwind process that will read the ring. If a ring of this id exists, its
- * reader has died: the new ring replaces it. The targets of the ring stay attached, and
- * capture announces and samples their threads anew (RECORD_RESET).
+ * socket to the unwind process that will read the ring. If capture already has a ring of this id,
+ * the reader of that ring has died, and the new ring replaces it. The targets of the ring stay
+ * attached, and capture announces and samples all their threads anew (RECORD_RESET).
  *
  * MSG_RING_MADE, with the id: the ring exists. The message carries the ring's memfd, sealed.
  *
- * MSG_RING_BROKEN, with the id: the ring's reader has sent a message that breaks a rule.
+ * MSG_RING_BROKEN, with the id: the unwind process that reads the ring has sent capture a message
+ * that breaks a rule.
  */
 
 /*
- * MSG_TARGET_ADD: attach to a process. The message carries a pidfd, since the pid alone could
- * be reused.
+ * MSG_TARGET_ADD: attach to a process. The message carries a pidfd of the process, since the pid
+ * could be reused. The answer is a MSG_TARGET_STATE.
  */
 struct msg_target_add {
 	struct msg_header h;
-	uint32_t target;
-	uint32_t ring;
+	uint32_t target; /* the id of the target in all messages */
+	uint32_t ring;	 /* the id of the ring for its records */
 	int32_t pid;
 	uint32_t slot;			/* of its counters in the heartbeat page */
 	uint32_t wants_thread_pointers; /* record each thread's pthread_self() */
 	uint32_t awaits_exec; /* take samples only after the process has executed a program */
-	/* Whose the process is: capture_set_user(). */
+	/*
+	 * The user of the process, and the owner of its files in /proc. If the process has other
+	 * rights than these, capture sends TARGET_OTHER_RIGHTS (capture_set_user()).
+	 */
 	uint32_t uid, files_uid;
-	/* Signals whose handlers run traced: capture_ignore_crashes(). */
+	/* Bit n - 1: the handler of signal n runs traced (capture_ignore_crashes()). */
 	uint32_t ignored_crashes;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
@@ -84,11 +88,11 @@ struct msg_target_add {
 };
 
 /*
- * MSG_TARGET_RATE: of each of_ticks ticks in a row, take samples of the target at only
- * sampled_ticks, evenly spread. 0 < sampled_ticks <= of_ticks. If is_withheld is not 0, capture
- * takes no samples at these ticks and counts them as missed (capture_withhold). Until the first of
- * these messages capture takes samples at each tick. Capture ignores the message if the target has
- * ended.
+ * MSG_TARGET_RATE: take samples of the target at sampled_ticks of each of_ticks ticks in a row,
+ * evenly spread. 0 < sampled_ticks <= of_ticks. If is_withheld is not 0, capture takes no samples
+ * at these ticks either, and counts them as missed (capture_withhold()). Before the first
+ * MSG_TARGET_RATE, capture takes samples at every tick. Capture ignores the message if the target
+ * has ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
@@ -99,9 +103,9 @@ struct msg_target_rate {
 };
 
 /*
- * MSG_TARGET_REMOVE, with a target's id: detach from this target. Capture writes its
- * RECORD_END, and sends TARGET_GONE when no thread of it is traced any more. Capture ignores
- * the message if it does not know the target: TARGET_GONE has been sent then.
+ * MSG_TARGET_REMOVE, with a target's id: detach from this target. Capture writes RECORD_END of the
+ * target, and sends TARGET_GONE when it traces no thread of the target any more. Capture ignores
+ * the message if it does not know the target: it has already sent a last state of the target then.
  */
 
 /*
@@ -123,14 +127,14 @@ enum target_state {
 	TARGET_GONE, /* ended, or detached from as asked; RECORD_END is written */
 	TARGET_EXEC, /* has executed a program; RECORD_EXEC is written */
 	/*
-	 * A thread is about to run its handler of a crash signal, so capture has detached from the
-	 * process and has forgotten the target, as with TARGET_REFUSED. Samples up to this moment
-	 * are written, and no RECORD_END.
+	 * A thread is about to run its handler of a crash signal. So capture has detached from the
+	 * process, because a crash reporter may want to trace it, and has forgotten the target. The
+	 * samples up to this moment are written, but no RECORD_END.
 	 */
 	TARGET_CRASHED,
-	/* The same, but capture could not detach: the handler runs traced. */
+	/* As TARGET_CRASHED, but capture has not detached: the handler runs traced. */
 	TARGET_CRASHES_TRACED,
-	/* Has other rights than MSG_TARGET_ADD says: no samples are taken until its next exec. */
+	/* The process has other rights than MSG_TARGET_ADD says: no samples until its next exec. */
 	TARGET_OTHER_RIGHTS,
 };
 
@@ -149,28 +153,30 @@ struct msg_target_state {
 };
 
 /*
- * MSG_CHILD_BORN, with a pid as the id: a target, or a descendant of a target, has forked.
- * Capture has attached to the child and lets it run. Sent only if MSG_INIT has
- * follow_children set. The broker makes the child a target. It ignores the pid if it is a
- * thread, if the process has ended, or if capture does not trace the process.
+ * MSG_CHILD_BORN, with the pid of a child as the id: a target, or a descendant of a target, has
+ * forked this child. Capture has attached to the child and lets it run. Sent only if
+ * follow_children is set in MSG_INIT. The broker makes the child a target. The broker ignores the
+ * message if the pid is that of a thread, or if capture does not trace the process, which may have
+ * ended.
  *
  * With the id 0: capture has detached from all processes for a moment (lib/capture/detach.h), in
  * which children may have been born without a tracer. The broker looks for them.
  */
 
 /*
- * MSG_EXEC_HELD, with a pid as the id: a target, or a child of one, has executed a program, and
- * capture holds it before the program's first instruction until MSG_EXEC_DECIDED, for a second at
- * most: then capture leaves it. Sent after MSG_CHILD_BORN of the process.
+ * MSG_EXEC_HELD, with a pid as the id: this process, a target or a child of one, has executed a
+ * program. Capture holds the process before the program's first instruction until MSG_EXEC_DECIDED.
+ * If that does not come within a second, capture leaves the process: it detaches from it. Comes
+ * after MSG_CHILD_BORN of the process.
  *
- * MSG_EXEC_DECIDED: the process goes on as a tracee, or capture leaves it, because its program
- * cannot run traced (LeakSanitizer). A target that is left is reported as TARGET_GONE. Capture
- * ignores the message if it knows neither a held process nor a target of this pid.
+ * MSG_EXEC_DECIDED: the process goes on as a tracee; or capture leaves it, because its program
+ * cannot run traced (LeakSanitizer). If the process is a target, capture reports TARGET_GONE then.
+ * Capture ignores the message if it has neither a held process nor a target of this pid.
  */
 enum exec_decision {
 	EXEC_LEFT,
 	EXEC_GOES_ON,
-	/* Also every later process of the same user that executes this file: it is not held. */
+	/* As EXEC_GOES_ON; and processes of this user that execute this file later are not held. */
 	EXEC_ALWAYS_GOES_ON,
 	EXEC_DECISION_END,
 };
@@ -188,34 +194,32 @@ struct msg_exec_decided {
  * (lib/base/ring.h). Sent a few times a second, when many records are waiting, and when a
  * target has ended or has executed a program.
  *
- * MSG_RING_CREDIT, with a position: the credit, by which unwind returns ring space to
- * capture. unwind has read all records before this position, and capture may overwrite them.
- * Sent when so much was read that it is worth a wake-up of capture.
+ * MSG_RING_CREDIT, with a position: unwind has read all records before this position, and capture
+ * may overwrite them. Sent when unwind has read enough to be worth a wake-up of capture.
  */
 
 /*
  * MSG_STACK_HINT: how much of a thread's stacks unwind needed for a sample with stack
- * pointer sp (daemon/unwind/hints.h). Capture copies no more of the stacks for the next
- * samples. Capture checks the values at each use, because unwind may be hostile.
+ * pointer sp (daemon/unwind/hints.h). For the next samples of the thread, capture copies no more
+ * than that. Capture checks the values at each use, because unwind may be hostile.
  */
 struct msg_stack_hint {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t tid;
 	uint64_t sp;
-	uint64_t top; /* the end (exclusive) of what is needed of the stack that sp is on */
+	uint64_t top; /* the end (exclusive) of the part that is needed of the stack of sp */
 	/*
-	 * If sp is on another stack than the thread's own, such as that of a coroutine: the start
-	 * of what is needed of the thread's own stack, up to its end, which capture knows; 0:
-	 * nothing is needed.
+	 * Used if sp is on another stack than the thread's own, such as that of a coroutine. The
+	 * thread's own stack is needed from this address to its end; 0: it is not needed.
 	 */
 	uint64_t second;
 };
 
 /*
- * MSG_WANT_REGISTERS: the walk of a sample with these sp and pc could not leave the first function,
- * whose return address is in a register that the sample lacks (aarch64). Capture stops a thread
- * that is blocked there, within its limits (lib/capture/waits.h).
+ * MSG_WANT_REGISTERS: a sample of a blocked thread lacks a register that has the return address of
+ * the function at pc, so that the walk ended there (aarch64). Capture stops the thread while it is
+ * blocked at this sp and pc, to read all registers, within limits (lib/capture/waits.h).
  */
 struct msg_want_registers {
 	struct msg_header h;
@@ -225,14 +229,14 @@ struct msg_want_registers {
 };
 
 /*
- * MSG_WATCH: report changes of these parts of the target's memory (RECORD_WATCHED). Replaces the
- * list that unwind sent before. n is at most WATCH_PARTS, and each size from 1 to WATCH_BYTES;
- * anything else breaks a rule. Capture cannot check what is at an address.
+ * MSG_WATCH: report changes of these parts of the target's memory (RECORD_WATCHED). The list
+ * replaces the list that unwind has sent for the target before. n is at most WATCH_PARTS, and each
+ * size is from 1 to WATCH_BYTES; anything else breaks a rule. Addresses are not checked.
  */
 struct msg_watch {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t list; /* its number, which the records carry */
+	uint32_t list; /* the number of the list, which its RECORD_WATCHED have, too */
 	uint32_t n;
 	uint32_t reserved;
 	struct watch_part parts[WATCH_PARTS];

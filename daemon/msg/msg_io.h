@@ -1,5 +1,6 @@
 /*
- * Sends messages, checks the shape of received ones, and calls their handlers.
+ * Sends messages between the processes of sentry-profd (daemon/msg/msg.h), checks the size and
+ * descriptors of received messages, and calls their handlers.
  */
 #ifndef DAEMON_MSG_MSG_IO_H
 #define DAEMON_MSG_MSG_IO_H
@@ -12,9 +13,9 @@
 #include "lib/base/util.h"
 
 /*
- * Returns a number that two programs share if their messages and records are the same: the build
- * computes it from the headers. An upgrade replaces executables while the broker runs, which then
- * starts children of another version.
+ * Returns the number of this version of the messages and records, which the build computes from the
+ * headers. A broker and a child with different numbers do not understand each other. That occurs
+ * when an upgrade has replaced the executables while the broker runs.
  */
 uint64_t msg_number(void);
 
@@ -26,14 +27,14 @@ uint32_t msg_type_of(const struct ipc_message *m);
 
 /*
  * Returns the message as the struct of type, or NULL if the message has another type or
- * size, or fewer descriptors than MSG_LIST requires. The struct is part of m.
+ * size, or fewer descriptors than MSG_LIST requires. The result points into m.
  */
 const void *msg_as(const struct ipc_message *m, enum msg_type type);
 
 /*
- * A type of message that a process accepts, and its handler. m->bytes is the struct of the
- * type, and m has the descriptors that MSG_LIST requires; the handler takes them by
- * ipc_take_fd(). It returns 0 or -errno.
+ * A type of message that a process accepts, and its handler. m->bytes is the struct of the type,
+ * and m has at least the descriptors that MSG_LIST requires. A handler that keeps a descriptor
+ * takes it by ipc_take_fd(). The handler returns 0 or -errno.
  */
 struct msg_rule {
 	enum msg_type type;
@@ -41,8 +42,9 @@ struct msg_rule {
 };
 
 /*
- * Calls the handler for m. Returns what the handler returns, or -EPROTO if m has the type
- * or the shape of none of the n rules. Descriptors that were not taken stay in m.
+ * Calls the handler of the rule for m. Returns the result of the handler; or -EPROTO if no rule has
+ * the type of m, or if m has a wrong size or too few descriptors. Descriptors that the handler did
+ * not take stay in m; the caller closes them by ipc_close_fds().
  */
 must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx, struct ipc_message *m);
 

@@ -8,14 +8,14 @@
 #include "daemon/msg/msg.h"
 
 /*
- * MSG_DSN: the destination of envelopes. With an empty dsn, or without this message, ship sends
- * nothing and writes files only.
+ * MSG_DSN: the DSN, which is the destination of envelopes: a URL of a Sentry server, with a key. If
+ * dsn is "", or without this message, ship sends nothing and writes files only.
  */
 struct msg_dsn {
 	struct msg_header h;
 	/*
-	 * Until when the server accepts no envelopes of the kind below, as an earlier ship process
-	 * reported by MSG_LIMITED; 0: no limit.
+	 * The time of the last MSG_LIMITED of an earlier ship process: until then the server
+	 * accepts no envelopes of this kind; 0: no limit.
 	 */
 	uint64_t limited_until_ns;
 	uint32_t retry_5xx;   /* send an envelope again after 502, 503 and 504 */
@@ -28,7 +28,7 @@ struct msg_dsn {
 	 * ship sends an envelope once more.
 	 */
 	uint32_t is_spotlight;
-	uint32_t denial; /* the status that an earlier ship process reported by MSG_DENIED, or 0 */
+	uint32_t denial; /* the status of the last MSG_DENIED of an earlier ship process, or 0 */
 	char dsn[MSG_DSN_MAX];
 };
 
@@ -43,9 +43,9 @@ struct msg_dsn {
  * - if anchor_size is not 0, the memfd of the anchor (struct msg_chunk). An envelope with an
  *   anchor is for Spotlight, so it has no file.
  *
- * No more than MSG_ENVELOPES_MAX of these messages are unanswered at a time, because ship's
- * queue and socket have room for no more. The broker keeps the others until an answer comes:
- * the chunks of a hundred targets can be made at the same tick.
+ * At any time at most MSG_ENVELOPES_MAX envelopes wait for their MSG_ENVELOPE_DONE, because ship's
+ * queue and socket have room for no more. The broker keeps further chunks until an answer comes: a
+ * hundred targets can finish a chunk at the same tick.
  */
 #define MSG_ENVELOPES_MAX 24
 struct msg_envelope {
@@ -62,8 +62,8 @@ struct msg_envelope {
 };
 
 /*
- * The outcome of an envelope that is not lost. The outcome of a lost envelope is an enum
- * discard (daemon/msg/discard.h), whose values are larger.
+ * The outcome of an envelope that is not lost. For a lost envelope the outcome is an enum discard
+ * (daemon/msg/discard.h); the values of the two enums do not overlap.
  */
 enum ship_result {
 	SHIP_NOT_SENT, /* sending was not asked for, or ship has no DSN */
@@ -72,8 +72,8 @@ enum ship_result {
 };
 
 /*
- * MSG_ENVELOPE_WRITTEN: the envelope has been written to its file, or writing failed. Sent at
- * once for each envelope with to_file, before the outcome of sending, which can take long.
+ * MSG_ENVELOPE_WRITTEN: the envelope has been written to its file, or writing failed. Sent for each
+ * envelope with to_file as soon as that is known, since sending can take long.
  */
 struct msg_envelope_written {
 	struct msg_header h;
@@ -82,7 +82,7 @@ struct msg_envelope_written {
 	uint32_t reserved;
 };
 
-/* MSG_ENVELOPE_DONE: the outcome of an envelope. The last message about it. */
+/* MSG_ENVELOPE_DONE: the outcome of an envelope; the last message about this envelope. */
 struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
@@ -91,8 +91,8 @@ struct msg_envelope_done {
 };
 
 /*
- * MSG_LOST: a number of chunks or V1 profiles (daemon/msg/msg_unwind.h) that were lost before
- * ship received them, for the reports to the server. Ship counts its own losses itself.
+ * MSG_LOST: a number of chunks or V1 profiles (daemon/msg/msg_unwind.h) were lost before ship
+ * received them. Ship adds them to its reports to the server. Ship counts its own losses itself.
  */
 struct msg_lost {
 	struct msg_header h;
@@ -141,7 +141,7 @@ struct spool_counts {
 struct msg_spool {
 	struct msg_header h;
 	struct spool_counts counts;
-	/* Why nothing can be written to it now, so that chunks wait in memory: an errno, or 0. */
+	/* An errno: nothing can be written to the spool now, and chunks wait in memory. 0: none. */
 	uint32_t error;
 	uint32_t reserved;
 };
@@ -153,27 +153,27 @@ struct msg_spool {
  */
 
 /*
- * MSG_DENIED: the server refuses the DSN. Until a message with status 0 ship sends nothing but
- * probes, at growing intervals and after MSG_CERTIFICATES; envelopes wait as if the server did not
- * answer. Sent when a member has changed.
+ * MSG_DENIED: the server refuses the DSN, or, with status 0, no longer refuses it. While the DSN is
+ * refused, ship sends only probes, at growing intervals and after MSG_CERTIFICATES; envelopes wait
+ * as if the server did not answer. Sent when a member has changed.
  */
 struct msg_denied {
 	struct msg_header h;
-	uint32_t status; /* 401 or 403; 0: no more */
+	uint32_t status; /* of HTTP: 401 or 403; 0: the DSN is not refused */
 	uint32_t reserved;
-	char text[MSG_TEXT_MAX]; /* what the server says (proto/answer.h); "": nothing */
+	char text[MSG_TEXT_MAX]; /* the reason in the server's answer (proto/answer.h); "": none */
 };
 
 /*
- * A larger difference between the clocks of the server and of this host is reported to the user,
- * because chunks carry the times of this host.
+ * The largest difference between the clocks of the server and of this host that is not reported to
+ * the user. A larger one matters, because chunks have the times of this host.
  */
 #define MSG_CLOCK_MAX_S 5
 
 /*
- * MSG_CLOCK: the number of seconds by which the server's clock is ahead of this host's, by the
- * header Date of the server's last answer; negative: behind; 0 before the first answer. Sent
- * when the difference has changed.
+ * MSG_CLOCK: the number of seconds by which the server's clock is ahead of this host's; negative:
+ * behind. Computed from the header Date of the server's last answer; 0 before the first answer.
+ * Sent when the difference has changed by more than a second since the last MSG_CLOCK.
  */
 struct msg_clock {
 	struct msg_header h;
@@ -182,9 +182,9 @@ struct msg_clock {
 
 /*
  * MSG_PROBE, to a ship that has a DSN: find out whether the server accepts envelopes. When the
- * current request has ended, ship posts an envelope with an empty client report, so the
- * probe uses the same connection, certificates, proxy and sandbox as chunks. While the server
- * has set a rate limit on everything, ship posts nothing and answers with status 429.
+ * current request has ended, ship posts an envelope with an empty client report. So the probe uses
+ * the same connection, certificates, proxy and sandbox as chunks. If the server has set a rate
+ * limit on everything, ship posts nothing and answers with status 429.
  *
  * MSG_PROBED is the answer.
  */
@@ -192,15 +192,17 @@ struct msg_probed {
 	struct msg_header h;
 	int32_t status;	       /* of HTTP; 0: no answer */
 	uint32_t fault;	       /* enum transport_fault, with status 0 */
-	int64_t clock_ahead_s; /* as in MSG_CLOCK */
-	/* Location, the reason of a denial or X-Sentry-Error, of the server; or libcurl's message
+	int64_t clock_ahead_s; /* as msg_clock.ahead_s */
+	/*
+	 * With status 0, libcurl's message. Else a text of the server's answer: the header
+	 * Location, else the reason of a denial, else the header X-Sentry-Error; "": none.
 	 */
 	char text[MSG_TEXT_MAX];
 };
 
 /*
- * MSG_PING, without an id: ship answers with MSG_PONG, whatever its server does. So the broker
- * can tell a ship that waits for its server from one that does nothing (daemon/broker/deadlines.h).
+ * MSG_PING, without an id: ship answers with MSG_PONG, even while it waits for its server. So the
+ * broker can tell a ship that waits from a ship that hangs (daemon/broker/deadlines.h).
  */
 
 /* MSG_DSN_SIZE and so on: the size of each type's struct. */

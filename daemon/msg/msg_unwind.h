@@ -1,7 +1,6 @@
 /*
- * Messages between the broker and unwind. sentry-profctl takes the broker's part for an
- * unwind of its own (daemon/ctl/common/spawn.h). daemon/msg/msg.h says what holds for all
- * messages.
+ * Messages between the broker and unwind. sentry-profctl can start an unwind itself, and then takes
+ * the broker's part (daemon/ctl/common/spawn.h). daemon/msg/msg.h says what holds for all messages.
  *
  * A chunk is the profile of one target for up to 60 s. Its payload has one of two formats of
  * Sentry: V2, the usual one (proto/chunk_v2.h), or V1, the former one, in which a profile
@@ -18,8 +17,8 @@
 /*
  * MSG_SESSION_OPEN opens a session: the state of one target in unwind while the target is
  * profiled. Unwind answers with MSG_SESSION_OPENED. Only then does the broker send
- * MSG_TARGET_ADD, so that no record of an unknown target comes. No more than
- * MSG_SESSIONS_ASKED_MAX of these messages are unanswered at a time, so that unwind's answers
+ * MSG_TARGET_ADD to capture, so that unwind gets no record of an unknown target. At most
+ * MSG_SESSIONS_ASKED_MAX of these messages are unanswered at any time, so that unwind's answers
  * find room in the socket.
  */
 #define MSG_SESSIONS_ASKED_MAX 8
@@ -29,11 +28,11 @@ struct msg_session_open {
 	int32_t pid;
 	uint32_t max_frames;
 	uint32_t symbols;	    /* enum unwind_symbols */
-	uint32_t lines_for_files;   /* only payloads for files have source lines (aggregate.h) */
+	uint32_t lines_for_files;   /* source lines in payloads for files only (aggregate.h) */
 	uint32_t environment_given; /* the configuration sets the environment */
 	uint32_t by_function;	    /* report the address of a frame's function, not the pc */
-	uint32_t cpu_only;	    /* take no stacks of threads that do not run */
-	uint32_t use_pthread_self;  /* as the id of a thread, instead of the tid, where known */
+	uint32_t cpu_only;	    /* leave out the stacks of threads that do not run */
+	uint32_t use_pthread_self;  /* a thread's id in chunks is pthread_self(), if known */
 	/*
 	 * The destinations of chunks. Spotlight is Sentry's viewer on a developer's own machine.
 	 * A payload for a file or for Spotlight has members that a payload for a server has not
@@ -45,15 +44,15 @@ struct msg_session_open {
 	uint64_t chunk_us;	  /* length of a chunk, at most 60 s */
 	uint64_t first_chunk_us;  /* length of the first chunk, at most chunk_us */
 	uint64_t wall_offset_us;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
-	uint64_t hash_seed;	  /* random: of hash tables whose keys the target chooses */
+	uint64_t hash_seed;	  /* a random number: the target chooses keys of hash tables */
 	char profiler_id[MSG_ID_SIZE];
-	/* Not "": the session has one chunk, and its payload is a V1 profile of this name. */
+	/* If not "": the session has one chunk, a V1 profile of the transaction of this name. */
 	char transaction[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];	  /* configured, of the daemon's environment, or default */
-	char release_given[MSG_TEXT_MAX]; /* by the configuration, else "" */
-	char release_env[MSG_TEXT_MAX];	  /* by the daemon's environment, else "" */
-	/* Patterns of files (lib/aggregate/in_app.h), or "". */
+	char release_given[MSG_TEXT_MAX]; /* of the configuration, else "" */
+	char release_env[MSG_TEXT_MAX];	  /* of the daemon's environment, else "" */
+	/* Patterns of files: is their code the application's? (lib/aggregate/in_app.h), or "". */
 	char in_app_include[MSG_PATTERNS_MAX];
 	char in_app_exclude[MSG_PATTERNS_MAX];
 };
@@ -61,20 +60,20 @@ struct msg_session_open {
 /*
  * MSG_SESSION_OPENED, with a target's id: the answer to MSG_SESSION_OPEN.
  *
- * MSG_SESSION_CLOSE, with the id: close the session, since the target's RECORD_END will not
- * come: capture gave the target up, or the target ended while no capture ran. Answered by
- * MSG_SESSION_CLOSED, even if unwind has no such session.
+ * MSG_SESSION_CLOSE, with the id: close the session, because the target's RECORD_END will not
+ * come. Capture has detached without it, or the target has ended while no capture ran. Unwind
+ * answers with MSG_SESSION_CLOSED, even if it has no such session.
  *
- * MSG_SESSION_CLOSED, with the id: unwind has sent the last chunk and the last counts of the
- * session, because it has read the target's RECORD_END, or because of MSG_SESSION_CLOSE.
+ * MSG_SESSION_CLOSED, with the id: unwind has closed the session, because it has read the target's
+ * RECORD_END, or because of MSG_SESSION_CLOSE. It has sent the last chunk and the last counts.
  *
  * MSG_SESSION_FORGET, with the id: free the closed session. Unwind ignores the message if it
  * has no such session.
  *
  * MSG_RING_OPEN, with a ring's id: read this ring (daemon/msg/msg_capture.h) from now on. The
- * message carries the ring's memfd and unwind's end of the socket to capture. If unwind reads
- * another ring, the capture process that wrote it has ended: unwind first reads the remaining
- * records.
+ * message carries the ring's memfd and unwind's end of the socket to capture. If unwind still has
+ * an older ring, the capture process that wrote it has ended: unwind first reads the remaining
+ * records of the older ring.
  */
 
 /* The file, or the text of a process, that unwind requests from the broker. */
@@ -85,27 +84,32 @@ enum file_kind {
 	 * file the broker could identify.
 	 */
 	FILE_KIND_MAPS = 1,
-	FILE_KIND_IMAGE,      /* the file mapped at start-end, or a copy of the mapped bytes */
+	FILE_KIND_IMAGE,      /* the file mapped at [start, end), or a copy of the mapped bytes */
 	FILE_KIND_DEBUG,      /* a separate debug file, by build-id */
-	FILE_KIND_DEBUG_LINK, /* a separate debug file, by the name in the file at start-end */
+	FILE_KIND_DEBUG_LINK, /* a separate debug file, by the name in the file mapped there */
 	FILE_KIND_PERF_MAP,   /* /tmp/perf-PID.map: names of code generated at run time */
 	/*
-	 * The program of a process, in one memfd: the target of the link /proc/PID/exe, NUL; the
-	 * file's device, inode and modification time, or nothing if unknown, NUL; the beginning
-	 * of /proc/PID/cmdline, NUL; /proc/PID/environ, or nothing if another user may have
-	 * chosen it (daemon/broker/targets/instance.h).
+	 * The program of a process, as four texts in one memfd; each of the first three ends with a
+	 * NUL:
+	 * - the path in the link /proc/PID/exe;
+	 * - the file's device, inode and modification time; "": unknown;
+	 * - argv[0], the beginning of /proc/PID/cmdline;
+	 * - /proc/PID/environ; "" if another user may have chosen it
+	 *   (daemon/broker/targets/instance.h).
 	 */
 	FILE_KIND_PROGRAM,
-	FILE_KIND_CMDLINE, /* the beginning of /proc/PID/cmdline: argv[0] */
-	/* Kinds that the broker uses itself (daemon/broker/files/files.h): unwind must not ask. */
-	FILE_KIND_PID_FILE, /* a pid file of the configuration */
-	FILE_KIND_EXE_LINK, /* a path with its symbolic links resolved, as text */
-	/* An array of struct process_code_file (daemon/process/process_root.h): the mapped files.
+	FILE_KIND_CMDLINE, /* the first PATH_MAX bytes of /proc/PID/cmdline */
+	/*
+	 * The kinds below are for the broker itself (daemon/broker/files/files.h): it kills an
+	 * unwind process that asks for one.
 	 */
+	FILE_KIND_PID_FILE, /* a pid file of the configuration */
+	FILE_KIND_EXE_LINK, /* a path of the configuration, with its links resolved, as text */
+	/* The files with code: struct process_code_file[] (daemon/process/process_root.h). */
 	FILE_KIND_CODE_LIST,
 	FILE_KIND_CODE,		/* as FILE_KIND_IMAGE, but never a copy of mapped bytes */
 	FILE_KIND_LEAK_OPTIONS, /* a struct leak_options (daemon/process/leak_options.h) */
-	FILE_KIND_ENVIRON,	/* the beginning of /proc/PID/environ, MSG_ENVIRON_MAX bytes */
+	FILE_KIND_ENVIRON,	/* the first MSG_ENVIRON_MAX bytes of /proc/PID/environ */
 	FILE_KIND_END,
 };
 
@@ -116,8 +120,8 @@ enum file_kind {
 #define MSG_MAPS_MAX (16u << 20)
 
 /*
- * Returns the offset of the array that follows a text of maps of text_size bytes
- * (FILE_KIND_MAPS): the next multiple of 8. 1 to 8 NULs are between the two.
+ * Returns the offset of the array in a file of FILE_KIND_MAPS whose text has text_size bytes: the
+ * next multiple of 8. Between the text and the array are 1 to 8 NULs.
  */
 static inline size_t msg_maps_files(size_t text_size)
 {
@@ -126,15 +130,16 @@ static inline size_t msg_maps_files(size_t text_size)
 
 /*
  * MSG_FILE_REQUEST: unwind asks for a file, and waits for the MSG_FILE_REPLY before it asks
- * for another. daemon/msg/file_request.h checks the fields: start < end, both page-aligned; a
- * build-id is lower-case hex of at least two bytes; the name of a debug file
- * consists of printable ASCII characters other than space and slash, and does not begin with
- * a dot (lib/base/file_name.h).
+ * for another. daemon/msg/file_request.h checks the fields:
+ * - start < end, both multiples of 4096;
+ * - a build-id has at least 4 lower-case hex digits;
+ * - the name of a debug file has only printable ASCII characters without space and slash, and does
+ *   not begin with a dot (lib/base/file_name.h).
  *
  * A wrong size, an unknown kind, the target of another unwind process, or a second request
- * before the answer to the first breaks a rule: the broker kills unwind. The broker answers a
- * range or a name that is not valid with EINVAL, and counts it (files_refused), and a target that
- * has ended with ESRCH.
+ * before the answer to the first breaks a rule: the broker kills unwind. If a range or a name is
+ * not valid, the broker answers with EINVAL and counts the request (files_refused). If the target
+ * has ended, the broker answers with ESRCH.
  */
 struct msg_file_request {
 	struct msg_header h;
@@ -150,10 +155,10 @@ struct msg_file_request {
 /*
  * MSG_FILE_REPLY, the answer: error 0 and a descriptor, or an errno and no descriptor.
  *
- * number is the file number: a hash of the identity of an image or a debug file, so the same
- * file has the same number each time; 0: another kind of file. Unwind shows the number in
- * the page of MSG_INIT while it reads the file or data made from it. So the broker knows at
- * which file an unwind process died (daemon/broker/files/quarantine.h).
+ * number is the file number: a hash of the identity of an image or a debug file. The same file has
+ * the same number each time; 0: another kind of file. Unwind writes the number to the page of
+ * MSG_INIT while it reads the file or data made from it. So the broker knows at which file an
+ * unwind process died (daemon/broker/files/quarantine.h).
  */
 struct msg_file_reply {
 	struct msg_header h;
@@ -167,8 +172,8 @@ struct msg_file_reply {
  * MSG_CHUNK: a finished chunk. The message carries up to three memfds that are sealed against
  * every change, in this order:
  * - the first payload;
- * - if file_size is not 0, the second payload, for the file and for Spotlight, with the
- *   members that the server does not get. If file_size is 0, these get the first payload;
+ * - if file_size is not 0, the second payload, for the file and for Spotlight: it has members that
+ *   the server does not get. If file_size is 0, the first payload is for all destinations;
  * - if anchor_size is not 0, the anchor: a transaction that refers to the chunk
  *   (proto/transaction.h). Spotlight shows a chunk only below such a transaction.
  * platform is the same as in both payloads, byte for byte.
@@ -187,9 +192,9 @@ struct msg_chunk {
 };
 
 /*
- * MSG_CHUNK_LOST: a chunk without a payload. reason is an enum profile_fault, an enum discard
- * (daemon/msg/discard.h), or CHUNK_IDLE. CHUNK_IDLE is no loss: only processor time is
- * profiled (cpu_only), and no thread ran.
+ * MSG_CHUNK_LOST: the time of a chunk is over, and there is no payload. reason is an enum
+ * profile_fault, an enum discard (daemon/msg/discard.h), or CHUNK_IDLE. CHUNK_IDLE is no loss: only
+ * processor time is profiled (cpu_only), and no thread ran.
  */
 #define CHUNK_IDLE 1000
 struct msg_chunk_lost {
@@ -204,10 +209,10 @@ struct unwind_counts {
 	uint64_t stacks;	/* stacks that were unwound */
 	uint64_t by_heuristics; /* stacks with a frame found by heuristics, not by CFI */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
-	uint64_t retaken;		    /* samples dropped because of hints_must_drop() */
+	uint64_t retaken;		    /* samples dropped: hints_must_drop() returned true */
 	uint64_t malformed;		    /* records that broke the format */
-	uint64_t without_lines;		    /* unwind_space_take_lines_lost() */
-	uint64_t far_code;		    /* mappings (unwind_space_take_far_mappings()) */
+	uint64_t without_lines;		    /* addresses: unwind_space_take_lines_lost() */
+	uint64_t far_code;		    /* mappings: unwind_space_take_far_mappings() */
 	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
 	uint64_t cost_ns; /* time that unwind spent on the target, without waits for files */
 };
@@ -225,8 +230,8 @@ struct msg_unwind_stats {
  * (daemon/broker/control/recordings.h). Until MSG_RECORDING_CLOSE, or until the session ends,
  * unwind makes a second series of chunks from the same records, under another profiler_id.
  * recording is the number of the recording: not 0, and no other open recording of the target
- * has it. chunk_us is at most 60 s. If the target has no session, unwind closes the recording
- * at once.
+ * has it. chunk_us, the length of its chunks, is at most 60 s. If the target has no session, unwind
+ * answers with MSG_RECORDING_CLOSED at once.
  */
 struct msg_recording_open {
 	struct msg_header h;
@@ -236,8 +241,11 @@ struct msg_recording_open {
 	char profiler_id[MSG_ID_SIZE];
 };
 /*
- * MSG_RECORDING_CLOSE: send the last chunk of the recording. Unwind ignores the message if the
- * recording has ended. MSG_RECORDING_LOST: a chunk of the recording has no payload.
+ * MSG_RECORDING_CLOSE: send the last chunk of the recording and end it. Unwind ignores the message
+ * if the recording has ended.
+ *
+ * MSG_RECORDING_LOST: a chunk of the recording has no payload.
+ *
  * MSG_RECORDING_CLOSED: the recording has ended; the last message of each recording.
  */
 struct msg_recording {
@@ -265,12 +273,12 @@ struct msg_recording_chunk {
 struct msg_table {
 	struct msg_header h;
 	uint32_t max_rows;
-	uint32_t full_names; /* 0: C++ and Rust names are short */
+	uint32_t full_names; /* 0: C++ and Rust names without template arguments and parameters */
 };
 
 /*
- * MSG_USAGE: the processor time and memory of up to MSG_USAGE_MAX targets, which unwind puts into
- * their chunks. Unwind skips targets without a session, and answers with MSG_USAGE_DONE. The
+ * MSG_USAGE: the processor time and memory of n targets, at most MSG_USAGE_MAX, which unwind puts
+ * into their chunks. Unwind skips targets without a session, and answers with MSG_USAGE_DONE. The
  * broker sends the next MSG_USAGE only after this answer.
  */
 #define MSG_USAGE_MAX 64
@@ -312,8 +320,8 @@ struct msg_symbolize {
 	char debug_id[MSG_NAME_MAX];
 	char name[MSG_NAME_MAX]; /* of the file, for functions without a symbol */
 	/*
-	 * Offsets in bytes from the start of the first segment. The offset of a return address is
-	 * reduced by one, so that it lies inside the call.
+	 * The addresses, as offsets in bytes from the start of the first segment. The sender has
+	 * subtracted one from a return address, so that it lies inside the call instruction.
 	 */
 	uint64_t offsets[MSG_SYMBOLIZE_MAX];
 };
@@ -344,11 +352,11 @@ static inline bool msg_symbolized_has_answer(uint32_t verdict)
 }
 
 /*
- * MSG_FILE_LOOK, of the broker and of sentry-profctl doctor: report what the ELF file that comes
- * with the message has for unwinding and for names, and whether it has LeakSanitizer. Answered by
- * MSG_FILE_SEEN with the same id.
+ * MSG_FILE_LOOK, from the broker or from sentry-profctl doctor: report what the ELF file that comes
+ * with the message has for unwinding and for names, and whether it has LeakSanitizer. Unwind
+ * answers with MSG_FILE_SEEN, which has the same id.
  *
- * number is the file number, as in struct msg_file_reply; 0 from doctor.
+ * number is the file number, as in struct msg_file_reply; doctor sends 0.
  */
 struct msg_file_look {
 	struct msg_header h;
@@ -362,11 +370,11 @@ enum file_verdict {
 	FILE_DAMAGED, /* or for another processor */
 	FILE_VERDICT_END,
 };
-/* Whether a file brings LeakSanitizer into a process: enum leak_runtime of lib/unwind/elf. */
+/* How a file brings LeakSanitizer into a process: as enum leak_runtime (lib/unwind/elf). */
 enum file_leaks {
 	FILE_LEAKS_NONE,
-	FILE_LEAKS_ASAN, /* with AddressSanitizer */
-	FILE_LEAKS_LSAN, /* alone */
+	FILE_LEAKS_ASAN, /* as part of AddressSanitizer */
+	FILE_LEAKS_LSAN, /* LeakSanitizer alone */
 	FILE_LEAKS_END,
 };
 struct msg_file_seen {
@@ -374,7 +382,7 @@ struct msg_file_seen {
 	uint32_t id;
 	uint32_t verdict; /* enum file_verdict; the fields below are valid with FILE_READ */
 	uint32_t has_cfi;
-	uint32_t keeps_frame_pointers; /* looked for only if there is no CFI */
+	uint32_t keeps_frame_pointers; /* 0 if has_cfi, since unwind does not check it then */
 	uint32_t has_symbols;	       /* a symbol table, or a packed one (.gnu_debugdata) */
 	uint32_t has_debug_info;
 	uint32_t leaks;		     /* enum file_leaks */

@@ -1,7 +1,7 @@
 /*
- * Memory that the broker shares with another process. A child writes its page, and the broker
- * reads from it even after the child has died. A client reads its page, and the broker writes
- * to it (daemon/broker/control/client_page.h).
+ * Makes and maps pages: memory that the broker shares with another process. A child of the broker
+ * writes its page, and the broker reads it, even after the child has died. A client (a program with
+ * libsentry_profd) and the broker both write to their page (daemon/broker/control/client_page.h).
  */
 #ifndef DAEMON_MSG_PAGE_H
 #define DAEMON_MSG_PAGE_H
@@ -11,9 +11,9 @@
 #include "lib/base/util.h"
 
 /*
- * Makes a page of size bytes, all zeros: mapped for reading at *ret_page, and with a
- * descriptor for the other process in *ret_fd, which the caller owns. The size is sealed: if
- * the other process shrank the page, reading from it would raise SIGBUS. name is shown in
+ * Makes a page of size bytes, all zeros. Stores its address in *ret_page, mapped for reading, and a
+ * descriptor for the other process in *ret_fd. The caller owns both. The size is sealed, so that
+ * the other process cannot shrink the page: reading a shrunk page raises SIGBUS. name is shown in
  * /proc/PID/maps. Returns 0 or -errno.
  */
 must_check int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd);
@@ -23,7 +23,7 @@ must_check int page_share(const char *name, size_t size, int protection, void **
 /* Unmaps the page. page may be NULL. */
 void page_free(const void *page, size_t size);
 
-/* Maps the page of fd for reading and writing, in the child. Returns 0 or -errno. */
+/* Maps the page of fd for reading and writing, in the other process. Returns 0 or -errno. */
 must_check int page_map(int fd, size_t size, void **ret_page);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The answer to MSG_SYMBOLIZE: the functions, source files and lines at each address of a
- * file. sentry-profd-unwind writes it, sentry-profctl reads it and checks all of it,
- * because a malicious file can have taken over unwind.
+ * Writes and parses the answer to MSG_SYMBOLIZE: the functions, source files and lines at each
+ * address that was asked for. sentry-profd-unwind writes the answer. sentry-profctl parses the
+ * answer and checks all of it, because a malicious file can have taken over unwind.
  */
 #ifndef DAEMON_MSG_SYMBOLIZED_H
 #define DAEMON_MSG_SYMBOLIZED_H
@@ -14,7 +14,7 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * The largest answer. Its names take up to LOOKUP_PAYLOAD_MAX (lib/aggregate/lookup.h),
+ * The largest answer, in bytes. Its names take up to LOOKUP_PAYLOAD_MAX (lib/aggregate/lookup.h),
  * everything else about 100 KB.
  */
 #define SYMBOLIZED_BYTES_MAX (32u << 20)
@@ -28,27 +28,30 @@ struct symbolized_frame {
 /* The functions at one address. */
 struct symbolized_pc {
 	/*
-	 * Innermost first: the functions that were inlined at the address, each with a name. The
-	 * last frame is the function that contains the address.
+	 * Innermost first. The last frame is the function that contains the address. The frames
+	 * before it are functions that were inlined there; each has a name.
 	 */
 	struct symbolized_frame frames[UNWIND_LINES_MAX];
 	size_t n; /* at least 1 */
 };
 
-/* Appends an address to the answer. Returns 0, or the error of buf_add() (lib/base/buf.h). */
+/*
+ * Appends the functions at the next address to the answer. Returns 0, or the error of buf_add()
+ * (lib/base/buf.h).
+ */
 must_check int symbolized_add(struct buf *out, const struct symbolized_pc *pc);
 
-/* The part of an answer that is not read yet. The caller sets it to the whole answer. */
+/* The part of an answer that is not parsed yet. The caller sets it to the whole answer first. */
 struct symbolized_cursor {
 	const uint8_t *at;
 	size_t left;
 };
 
 /*
- * Reads the next address and advances the cursor. The texts of *ret are valid UTF-8 of less
- * than NAME_SIZE bytes (lib/aggregate/names.h) and point into the bytes of the cursor. Returns 0,
- * or -EBADMSG if the bytes are malformed or at their end. The caller knows how many addresses
- * it asked for.
+ * Parses the functions at the next address and advances the cursor. The texts of *ret are valid
+ * UTF-8 of less than NAME_SIZE bytes (lib/aggregate/names.h) and point into the answer. Returns 0,
+ * or -EBADMSG if the answer is malformed or has ended. The caller calls the function once for each
+ * address that it asked for.
  */
 must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_pc *ret);
 

@@ -1,7 +1,7 @@
 /*
- * The address space of a running process for lib/unwind: reads /proc/PID/maps and opens the
- * mapped files itself, with the rights of this process. Used by sentry-profd-oracle and by
- * tests. The daemon does not use it: its unwind process gets maps and files as descriptors.
+ * The address space of a running process, for lib/unwind. Reads /proc/PID/maps and opens the mapped
+ * files in this process. Used by sentry-profd-oracle and by tests. The daemon does not use this
+ * module: its unwind processes get maps and files as descriptors.
  */
 #ifndef DAEMON_ORACLE_LIVE_H
 #define DAEMON_ORACLE_LIVE_H
@@ -18,24 +18,28 @@ struct live {
 	int proc_fd; /* the directory /proc/PID */
 	struct unwind_cache *cache;
 	struct unwind_space *space;
-	struct buf maps; /* the text of maps that space has */
+	struct buf maps; /* the text of /proc/PID/maps, as read last */
 };
 
 /*
- * Opens process pid, without reading its maps. Returns 0, -ENOENT or -ESRCH if it does not
- * exist, or another -errno. Call live_fini() in all cases.
+ * Opens process pid, without reading its maps. *l must not move until live_fini(), because l->space
+ * has a pointer to it. Returns 0, -ENOENT or -ESRCH if the process does not exist, or another
+ * -errno. The caller calls live_fini() in all cases.
  */
 must_check int live_init(struct live *l, int32_t pid);
 void live_fini(struct live *l);
 
 /*
- * Reads the maps. *ret_changed tells whether they differ from those read before: then the
- * caller has to drop what it keeps of the old ones; l->space is up to date. Returns 0,
- * -ESRCH if the process has exited, or another -errno; after an error the old maps stay.
+ * Reads the maps and updates l->space. Sets *ret_changed if the maps differ from those read before;
+ * then the caller drops what it has derived from the old maps (oracle_forget()). Returns 0, -ESRCH
+ * if the process has exited, or another -errno; after an error the old maps stay.
  */
 must_check int live_read_maps(struct live *l, bool *ret_changed);
 
-/* Returns the end of the mapping that addr lies in, by the maps read last; 0: none. */
+/*
+ * Returns the end of the mapping that contains addr, by the maps as read last; 0: no mapping
+ * contains addr.
+ */
 uint64_t live_mapping_end(const struct live *l, uint64_t addr);
 
 /*

@@ -3,8 +3,8 @@
  * and compares the result with the stack that lib/unwind has found. Used by
  * sentry-profd-oracle and by tests.
  *
- * These libraries parse the files of the target and read its memory in the process that
- * traces it. So no process of the daemon links them.
+ * No process of the daemon links these libraries: they parse the files of the target in the process
+ * that traces it.
  */
 #ifndef DAEMON_ORACLE_ORACLE_H
 #define DAEMON_ORACLE_ORACLE_H
@@ -23,7 +23,7 @@ struct oracle;
 struct oracle_stack {
 	uint64_t addrs[UNWIND_FRAMES_MAX]; /* as in struct unwind_frame */
 	size_t n;
-	const char *end; /* why the unwinder stopped, in its own words; a static string */
+	const char *end; /* why the unwinder ended the stack, in its own words; a static string */
 };
 
 /* Returns "libunwind" or "libdwfl". */
@@ -33,17 +33,20 @@ const char *oracle_name(enum oracle_kind kind);
 must_check int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **ret);
 void oracle_free(struct oracle *o); /* accepts NULL */
 
-/* Drops what the unwinder keeps of the maps: to be called after they change. Accepts NULL. */
+/*
+ * Drops the unwinder's copy of the maps. Called after the maps of the process have changed. Accepts
+ * NULL.
+ */
 void oracle_forget(struct oracle *o);
 
 /* Unwinds a thread that is in a ptrace-stop of this process. */
 void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
 
 /*
- * Returns whether both stacks are equal. If a limit has cut ours off (UNWIND_END_CAPPED,
- * UNWIND_END_MAX_FRAMES), only the frames that ours has are compared. If the stacks differ,
- * *ret_first is the index of the first difference. If one stack is the beginning of the other,
- * that is the length of the shorter one.
+ * Returns true if both stacks are equal. If a limit has cut off ours (UNWIND_END_CAPPED,
+ * UNWIND_END_MAX_FRAMES), theirs may have more frames. If the stacks differ, *ret_first is the
+ * index of the first difference: if one stack is the beginning of the other, the length of the
+ * shorter one.
  */
 bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
 		   size_t *ret_first);

@@ -1,9 +1,10 @@
 /*
- * Takes the rights of another user on files for a short time, by setfsuid(2) and
- * setfsgid(2). Root opens files that belong to a target's user in this way, so that a path
- * which the user chose leads to no file that the user could not open.
+ * Gives this process the rights of another user on files for a short time, by setfsuid(2) and
+ * setfsgid(2). The daemon, as root, opens files of a target in this way: the target's user may have
+ * chosen the path, and must not gain access to a file that this user cannot open.
  *
- * Meanwhile the capabilities that bypass permissions (CAP_DAC_*) are not effective.
+ * From act_as() to act_as_restore() the capabilities that bypass permissions of files (CAP_DAC_*
+ * and others) are not effective, if this process runs as root and the user is not root.
  */
 #ifndef DAEMON_PROCESS_ACT_AS_H
 #define DAEMON_PROCESS_ACT_AS_H
@@ -16,20 +17,21 @@
 /* The state that act_as_restore() restores. */
 struct act_as {
 	capability_set effective;
-	int death_signal; /* cleared by a change of the user: prctl(2), PR_SET_PDEATHSIG */
-	bool has_groups;  /* the supplementary groups were set: there were none */
+	int death_signal; /* of prctl(2), PR_SET_PDEATHSIG; a change of the user clears it */
+	bool has_groups;  /* act_as_owner() has set groups; before there were none */
 };
 
 /*
- * Takes the rights of a user and a group. Returns 0, and then act_as_restore() with *ret is
- * due, or -errno. -EPERM: this process lacks CAP_SETUID or CAP_SETGID, or its user namespace
- * has no such user. Without capabilities a process can take its own user's rights.
+ * Takes the rights of a user and a group. Returns 0: the caller calls act_as_restore(ret) later; or
+ * -errno: the rights are as before. -EPERM: this process lacks CAP_SETUID or CAP_SETGID, or its
+ * user namespace has no such user. A process needs no capability to take the rights that it has.
  */
 must_check int act_as(uint32_t uid, uint32_t gid, struct act_as *ret);
 
 /*
- * Takes the rights of an owner: the ids that were read, not those that the process has now. If this
- * process has no supplementary groups and may set them, takes those of the owner, too.
+ * Takes the rights of an owner, by the ids in *owner: the process may have other ids now. If this
+ * process has no supplementary groups and may set them, takes those of the owner, too. Returns as
+ * act_as().
  */
 must_check int act_as_owner(const struct owner *owner, struct act_as *ret);
 
@@ -37,9 +39,9 @@ must_check int act_as_owner(const struct owner *owner, struct act_as *ret);
 void act_as_restore(const struct act_as *before);
 
 /*
- * Opens a file of a process in /proc by open(2), first with this process's own rights, then, if
- * these do not suffice, with those of the owner: most of these files are for their owner only.
- * Returns a descriptor or -errno.
+ * Opens a file of a process in /proc by open(2), first with the rights of this process. If that
+ * fails with EACCES, opens the file with the rights of the owner, because most of these files are
+ * for their owner only. Returns a descriptor, which the caller owns, or -errno.
  */
 must_check int act_as_open(const struct owner *owner, const char *path, int flags);
 

@@ -1,11 +1,11 @@
 /*
- * The CPU quota of a process's control groups. When the quota of a group is used up, all processes
- * of the group stop until its period ends (they are throttled). A tracer in such a group can be
- * throttled while it holds a thread in a ptrace-stop; the thread then waits, too.
+ * Reads the CPU quota of the control groups (cgroups(7)) of a process. When the quota of a group is
+ * used up, the kernel throttles the group: its processes do not run until the period ends. A tracer
+ * that is throttled cannot continue a thread that it holds in a ptrace-stop; so the daemon warns.
  *
- * groups: the n bytes of /proc/PID/cgroup. mount: where the hierarchies are mounted,
- * CPU_GROUP_MOUNT: version 2 there itself, version 1 in directories below it. In a container only
- * its own groups are visible.
+ * groups is the text of /proc/PID/cgroup, of n bytes. mount is CPU_GROUP_MOUNT, except in tests:
+ * the directory at which version 2 of the hierarchy is mounted, and below which those of version 1
+ * are. A container sees only its own groups.
  */
 #ifndef DAEMON_PROCESS_CPU_GROUP_H
 #define DAEMON_PROCESS_CPU_GROUP_H
@@ -15,12 +15,12 @@
 
 #define CPU_GROUP_MOUNT "/sys/fs/cgroup"
 
-/* Room for /proc/PID/cgroup: each hierarchy of version 1 has a line; a path is rarely long. */
+/* Bytes for the text of /proc/PID/cgroup: a line for each hierarchy; a path is rarely long. */
 #define CPU_GROUP_TEXT 8192
 
 /*
- * Returns the least quota of a process's group and the groups above it, in percent of one core, 1
- * at least; 0: none, or not known.
+ * Returns the least of the quotas of the process's groups and of the groups above them, in percent
+ * of one processor, at least 1; 0: there is no quota, or it cannot be read.
  */
 unsigned int cpu_group_quota(const char *groups, size_t n, const char *mount);
 
@@ -28,8 +28,8 @@ unsigned int cpu_group_quota(const char *groups, size_t n, const char *mount);
 unsigned int cpu_group_own_quota(void);
 
 /*
- * Returns for how long in ns the process's group, or one of the groups above it, has been
- * throttled: of these groups the longest time; 0: never, or not known.
+ * Returns for how long, in ns, a group has been throttled since it was made: the longest such time
+ * of the process's groups and of the groups above them. 0: never, or the times cannot be read.
  */
 uint64_t cpu_group_throttled_ns(const char *groups, size_t n, const char *mount);
 

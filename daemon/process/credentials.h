@@ -1,5 +1,5 @@
 /*
- * The credentials of a process, as /proc shows them. By its credentials the kernel decides what a
+ * Reads the credentials of a process from /proc. The kernel decides by its credentials what a
  * process may do, and which processes may trace it.
  */
 #ifndef DAEMON_PROCESS_CREDENTIALS_H
@@ -13,16 +13,16 @@
 struct credentials {
 	struct ids ids;
 	uint64_t permitted; /* capabilities, in the process's user namespace */
-	uint64_t files_uid; /* process_owner() */
+	uint64_t files_uid; /* the owner of the files in /proc/PID: process_owner() */
 };
 
 /*
- * Parses the text of /proc/PID/status; files_uid: process_owner(). Returns false if a line is
- * missing, or files_uid is UINT32_MAX.
+ * Parses status, the text of /proc/PID/status. files_uid is the result of process_owner(). Returns
+ * false if the text lacks a line that is needed, or files_uid is UINT32_MAX.
  */
 bool credentials_parse(const char *status, uint32_t files_uid, struct credentials *ret);
 
-/* Reads the credentials of pid. Returns false if the process has ended. */
+/* Reads the credentials of pid. Returns false if the process has ended or cannot be read. */
 bool credentials_read(int32_t pid, struct credentials *ret);
 
 bool credentials_are_equal(const struct credentials *a, const struct credentials *b);

@@ -1,9 +1,9 @@
 /*
- * Decides whether a peer of the daemon's socket may look into a process: the peer may if the kernel
- * would let the peer trace the process with ptrace(2), by the kernel's rules of user ids and
- * capabilities (kernel/ptrace.c, __ptrace_may_access(), and security/commoncap.c). The daemon must
- * not show its peers what they could not see themselves. This module does not ask Yama or other
- * security modules.
+ * Decides whether a peer (the process at the other end of a connection to the daemon's socket) may
+ * see inside a process. The peer may if the kernel would let it trace the process with ptrace(2):
+ * the daemon must not show a peer what the peer could not see itself. The rules are the kernel's
+ * for user ids and capabilities (__ptrace_may_access() in kernel/ptrace.c, security/commoncap.c).
+ * Yama and other security modules are not asked.
  */
 #ifndef DAEMON_PROCESS_MAY_TRACE_H
 #define DAEMON_PROCESS_MAY_TRACE_H
@@ -19,9 +19,10 @@
  * - the real, effective and saved uid and gid of process pid are those of the peer,
  * - process pid is dumpable: /proc/PID/stat belongs to that uid,
  * - process pid is in the peer's pid namespace, or in one below that,
- * - and, if process pid is in the peer's user namespace, its permitted capabilities are a subset of
- *   the peer's; if it is in another user namespace, the peer's user owns that namespace, and the
- *   parent of that namespace is the peer's.
+ * - and one of these holds:
+ *   - process pid is in the peer's user namespace, and has no permitted capability that the peer
+ *     lacks;
+ *   - process pid is in a child of the peer's user namespace, and the peer's user owns this child.
  *
  * Returns false if the daemon cannot read one of these facts, for example because the peer or the
  * process has ended.

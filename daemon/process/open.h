@@ -1,7 +1,7 @@
 /*
- * Opens or copies one file of a target for unwind, or a file that the configuration names.
- * The broker's helper process (daemon/broker/files/files.h) carries out each order by this
- * module, since every call here can hang.
+ * Opens or copies one file of a target for unwind, or a file that the configuration names. Every
+ * call can hang if a file system does not answer. So the broker writes an order and leaves the call
+ * to its helper process (daemon/broker/files/files.h).
  */
 #ifndef DAEMON_PROCESS_OPEN_H
 #define DAEMON_PROCESS_OPEN_H
@@ -14,17 +14,19 @@
 #include "lib/base/util.h"
 
 /*
- * A file to open. For the files of a process, the fields are those of the msg_file_request that
- * asks for the file (daemon/msg/msg_unwind.h); the caller has checked them
+ * A file to open. If unwind has asked for the file, kind, start, end and name are those of its
+ * msg_file_request (daemon/msg/msg_unwind.h), which the caller has checked
  * (daemon/msg/file_request.h).
  */
 struct open_order {
-	/* The owner of the process, as read last; pid 0: a file of the configuration. */
+	/* The owner of the process, as read last; owner.pid 0: a file of the configuration. */
 	struct owner owner;
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* the addresses of a mapping of the process */
-	/* If true, no memory is copied: FILE_KIND_IMAGE fails; FILE_KIND_PROGRAM has no
-	 * environment. */
+	/*
+	 * If true, no memory of the process is copied: FILE_KIND_IMAGE fails if the mapped file
+	 * cannot be opened, and FILE_KIND_PROGRAM has no environment.
+	 */
 	bool no_memory;
 	/*
 	 * FILE_KIND_DEBUG: a build-id; FILE_KIND_DEBUG_LINK: the name of a file;
@@ -34,31 +36,33 @@ struct open_order {
 };
 
 /*
- * The most bytes of a copy, which takes memory. A copy of mapped bytes, or of a file in /proc, is
- * cut off at this size. A larger file of a FUSE file system is refused with -EFBIG.
+ * The most bytes of a copy, because a copy takes memory. A copy of mapped bytes, or of a file in
+ * /proc, is cut off at this size. A file of a FUSE file system is copied, too; if it is larger, the
+ * call returns -EFBIG.
  */
 #define OPEN_COPY_MAX (64u << 20)
-/* A copy of a pid file is cut off at this size: a number, blanks, and the end of the line. */
+/* A copy of a pid file is cut off at this size: it begins with a number and a line end. */
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * Checked before and after the file is opened: the process no longer has the owner of the order, or
- * runs another program than when that owner was read. No system call that opens or reads a file
- * fails with this error.
+ * The error if the process no longer has the owner of the order, or runs another program than when
+ * the owner was read. This is checked before and after the file is opened. No system call that
+ * opens or reads a file fails with this error.
  */
 #define OPEN_OTHER_OWNER EOWNERDEAD
 
 /*
- * Carries out the order, with the rights of its owner. Returns 0, -OPEN_OTHER_OWNER or -errno.
- * *ret_fd, which the caller owns, is open for reading with its offset at the start: a regular file,
- * or a memfd with a copy. For FILE_KIND_EXE_LINK it is a memfd with a text, the path with its
- * symbolic links resolved.
+ * Opens the file of the order, with the rights of its owner. Returns 0, -OPEN_OTHER_OWNER or
+ * -errno. *ret_fd, which the caller owns, is a regular file or a memfd with a copy. It is open for
+ * reading, and its offset is 0. For FILE_KIND_EXE_LINK the memfd has the path with its symbolic
+ * links resolved.
  */
 must_check int open_by_order(const struct open_order *order, int *ret_fd);
 
 /*
- * Reads the owner of process pid, and carries out the order for it. For a caller that has read
- * nothing of the process before. Returns -EACCES instead of -OPEN_OTHER_OWNER.
+ * Reads the owner of process pid, and opens the file of the order for this owner; order->owner is
+ * not used. For a caller that has read nothing of the process before. Returns as open_by_order(),
+ * but -EACCES instead of -OPEN_OTHER_OWNER.
  */
 must_check int open_now(int32_t pid, const struct open_order *order, int *ret_fd);
 

@@ -1,22 +1,22 @@
 /*
- * The owner of a process: the ids with which the daemon opens files of the process, and the key
- * that decides which unwind process may have its memory. A reading of the owner holds for a moment
- * only, since the process can change its credentials, and can execute a program that has other
- * rights. So code that hands out something of a process compares readings from before and after.
+ * Reads the owner of a process: the ids with which the daemon opens files of the process, and the
+ * key that decides which unwind process gets its memory. The owner can change at any time, because
+ * the process changes its credentials or executes a program with other rights. So code that hands
+ * out a file or memory of a process reads the owner before and after, and compares both.
  *
  * An owner has one of three kinds:
- * - Root: all uids of the process are 0, in the user namespace of the reading process.
- * - Plain: a process of one user, which has no more rights than this user: all uids are equal, all
- *   gids are equal, the process has no capabilities (those in another user namespace do not count),
- *   and its files in /proc belong to this user.
+ * - Root: all uids of the process are 0, and it is in the user namespace of the daemon.
+ * - Plain: a process of one user, with no more rights than this user. All uids are equal, and all
+ *   gids. The process has no capabilities (those in another user namespace do not count), and its
+ *   files in /proc belong to this user.
  * - Mixed: all other processes, such as a set-user-ID program, a program with file or ambient
  *   capabilities, a process that is not dumpable, and a process of root that has taken a user's uid
  *   without an exec.
  *
- * Servers such as Apache and php-fpm fork a pool of workers, which are mixed because they are not
- * dumpable, or because the server has a capability such as CAP_NET_BIND_SERVICE. The workers of one
- * parent that have the same ids and capabilities and have not executed a program since share a key:
- * no worker has anything that the other workers do not have, too.
+ * Servers such as Apache and php-fpm fork a pool of workers. These are mixed because they are not
+ * dumpable, or because the server has a capability such as CAP_NET_BIND_SERVICE. Workers share a
+ * key if they have the same parent, ids and capabilities and have executed no program since the
+ * fork, because then each worker has the same data and rights.
  */
 #ifndef DAEMON_PROCESS_OWNER_H
 #define DAEMON_PROCESS_OWNER_H
@@ -37,7 +37,7 @@ enum owner_kind {
 struct owner {
 	uint32_t kind; /* enum owner_kind */
 	int32_t pid;
-	int32_t tid; /* a living thread: /proc/TID has the memory of the process */
+	int32_t tid; /* a living thread: /proc/TID shows the memory even if the leader has exited */
 	/*
 	 * The effective ids. If a mixed process has the effective uid 0, uid is the first of its
 	 * uids that is not 0, or 0 if there is none.
@@ -46,8 +46,8 @@ struct owner {
 	uint32_t n_groups;
 	uint32_t groups[IDS_GROUPS_MAX];
 	uint32_t files_uid;	 /* the owner of the files in /proc/TID */
-	int32_t pool;		 /* the parent, if the process is a worker of a pool; else 0 */
-	uint64_t start_ticks;	 /* since boot; with the pid, the identity of the process */
+	int32_t pool;		 /* the parent's pid, if the process may be a worker; else 0 */
+	uint64_t start_ticks;	 /* clock ticks since boot; with the pid, the identity */
 	uint64_t program;	 /* the start of the stack; an exec almost certainly changes it */
 	uint64_t all_groups;	 /* a hash of all supplementary groups */
 	uint64_t user_namespace; /* inode; 0: the daemon cannot read the namespace */
@@ -55,29 +55,30 @@ struct owner {
 };
 
 /*
- * Reads the owner of process pid. Returns 0; -ESRCH if the process has ended, or is about to end;
- * or an error of a shortage (daemon/common/resource_shortage.h). A process of which the daemon can
- * read only a part is mixed.
+ * Reads the owner of process pid. Returns 0; -ESRCH if the process has ended or is about to end; or
+ * a negative errno of resource_shortage_is() (daemon/common/resource_shortage.h), such as -EMFILE.
+ * If the credentials cannot be read completely, the owner is mixed.
  */
 must_check int owner_read(int32_t pid, struct owner *ret);
 
 /*
- * Reads the owner of the same process again. If *owner is mixed and the process now has only uids
- * 0, the process stays mixed, with the ids of *owner, until it executes a program: such a process
- * may change its uids all the time. Returns as owner_read().
+ * Reads the owner of the process owner->pid again. A process that was mixed may change its uids all
+ * the time. So unless it is plain now or has executed a program since, *ret has the kind, ids and
+ * key of *owner. Returns as owner_read().
  */
 must_check int owner_read_again(const struct owner *owner, struct owner *ret);
 
 /*
  * The key of an owner. Processes with equal keys may share an unwind process. All processes of root
- * share a key, so do plain processes with the same user, groups and user namespace, and so do the
- * workers of a pool. Each other mixed process has a key of its own until it executes a program.
+ * share a key. So do plain processes with the same user, groups and user namespace, and the workers
+ * of a pool. Each other mixed process has a key of its own, and a new key after each exec. The
+ * comment on a member says for which kinds it counts; for other kinds it is 0.
  */
 struct owner_key {
-	uint32_t kind; /* enum owner_kind; a member below that does not count for this kind is 0 */
+	uint32_t kind; /* enum owner_kind */
 	uint32_t uid;
 	uint32_t gid;			     /* plain, or of a pool */
-	int32_t pid;			     /* mixed; of a pool the parent's */
+	int32_t pid;			     /* mixed; for a pool the parent's */
 	uint64_t program;		     /* mixed, or of a pool */
 	uint64_t start_ticks;		     /* mixed, not of a pool */
 	uint64_t all_groups, user_namespace; /* plain, or of a pool */
@@ -87,10 +88,7 @@ struct owner_key owner_key(const struct owner *owner);
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b);
 bool owner_is_same(const struct owner *a, const struct owner *b);
 
-/*
- * Returns true if both are the same process, with the same key, and the process runs the same
- * program.
- */
+/* Returns true if both readings are of one process, with the same key and the same program. */
 bool owner_is_unchanged(const struct owner *before, const struct owner *now);
 
 /* Returns true if the process is a plain process of this user. */

@@ -1,6 +1,6 @@
 /*
- * Identifies the process at the other end of a connection to the daemon's socket, and what
- * its user may do. All facts are from the kernel; none is from the peer.
+ * Identifies the peer: the process at the other end of a connection to the daemon's socket. Also
+ * finds out what the user of the peer may do. All facts come from the kernel, none from the peer.
  */
 #ifndef DAEMON_PROCESS_PEER_H
 #define DAEMON_PROCESS_PEER_H
@@ -12,9 +12,9 @@
 #include "lib/base/util.h"
 
 /*
- * Two groups. Members of the first group are operators, as root is (sentry-profctl(8)). Members of
- * the second group see the status and the metrics as operators do, and may otherwise do what other
- * users may.
+ * Two groups of the system. Members of the first group are operators, who have all rights, as root
+ * has (sentry-profctl(8)). Members of the second group see the status and the metrics as operators
+ * do; for everything else they have the rights of other users.
  */
 #define PEER_OPERATORS "sentry-profd"
 #define PEER_VIEWERS   "sentry-profd-view"
@@ -30,8 +30,9 @@ struct peer {
 	int32_t pid;
 	uint32_t uid, gid; /* effective, at the time of connect(2) */
 	/*
-	 * The user whose limits count for the peer: uid, or the owner of the range of subordinate
-	 * uids that contains uid.
+	 * The user whose limits (of connections, for instance) count for the peer, set by the
+	 * caller of peer_of(): uid, or the owner of the range of subordinate uids that contains
+	 * uid.
 	 */
 	uint32_t user;
 	bool is_operator;
@@ -39,41 +40,44 @@ struct peer {
 	/*
 	 * The next three members are what peer_look() reads when the daemon accepts the connection.
 	 */
-	uint64_t start_ticks; /* of the process, after boot; 0: the process has ended */
+	uint64_t start_ticks; /* of the process, after boot; 0: it has ended, or is not known */
 	uint64_t start_stack; /* of the program (struct process_identity) */
 	struct credentials credentials;
 };
 
 /*
- * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, whose processes are
- * operators unless own_uid is 0. The caller sets user. A peer with uid 0 is an operator if its user
- * and pid namespaces are the daemon's and it has CAP_SYS_PTRACE. If the daemon itself lacks that
- * capability, every peer with uid 0 is an operator. Returns 0, or the negative errno of
- * getsockopt(2).
+ * Identifies the peer of fd, a connected socket, and sets all members of *ret but user. These peers
+ * are operators:
+ * - members of groups->operators;
+ * - if own_uid, the daemon's user, is not 0: peers with this uid;
+ * - peers with uid 0 that have CAP_SYS_PTRACE and the daemon's user and pid namespaces;
+ * - if the daemon itself lacks CAP_SYS_PTRACE: all peers with uid 0.
+ * Returns 0, or -errno of getsockopt(2).
  *
- * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between connect(2) and
- * this call, and another process of the same user gets its pid, this function takes that process
- * for the peer.
+ * Before Linux 6.5 the kernel gives no pidfd of the peer. Then there is a gap: if the peer ends
+ * between connect(2) and this call, and another process of the same user gets its pid, the function
+ * takes the other process for the peer.
  */
 must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
 		       struct peer *ret);
 
 /*
  * Sets start_ticks, start_stack and credentials to those that process p->pid has now. Returns false
- * if the process has ended, or executes a program at this moment.
+ * if the process has ended, or executes a program at this moment; credentials may have changed
+ * then.
  */
 bool peer_look(struct peer *p);
 
 /*
- * Returns true if the connection speaks for its process now: the process runs the program that it
- * ran when the daemon accepted the connection, or has executed another program and has the same
- * credentials as at that time. So a connection of a user does not speak for a set-user-ID program
- * that the user's process executes. Also returns false if the process has ended, or if it had other
- * ids when the daemon accepted the connection than at connect(2).
+ * Returns true if the daemon may take requests on the connection for requests of process p->pid.
+ * Either the process runs the program that it ran when the daemon accepted the connection, or it
+ * has executed another program and has the same credentials. So a user's connection does not speak
+ * for a set-user-ID program that the user's process executes. Returns false if the process has
+ * ended, or if its effective ids at the accept were not those at connect(2).
  */
 bool peer_speaks(const struct peer *p);
 
-/* Looks both groups up in /etc/group. */
+/* Looks both groups up in /etc/group. The gid of a group that is not there is PEER_NO_GROUP. */
 void peer_groups(struct peer_groups *ret);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Reads the state of a process from /proc/PID/stat and status: whether it can be profiled, its
- * user, its name and its tracer. Used before capture attaches to the process, and for messages.
+ * user, its name and its tracer. Used before capture attaches to the process, and for log lines.
  *
- * The pidfd of a struct process has one owner: the function that called process_look() closes
- * process.pidfd in one place, whatever happened. A function that keeps the descriptor takes
- * it out of the struct by process_take_pidfd(), so that this close finds -1.
+ * The caller of process_look() closes process.pidfd by close_fd(), which accepts -1, whatever
+ * process_look() has returned. A function that keeps the descriptor takes it out of the struct by
+ * process_take_pidfd(), which leaves -1.
  */
 #ifndef DAEMON_PROCESS_PROCESS_H
 #define DAEMON_PROCESS_PROCESS_H
@@ -15,37 +15,40 @@
 #include "daemon/process/ids.h"
 #include "lib/base/util.h"
 
-/* TASK_COMM_LEN of the kernel. Kernel threads can have longer names. */
+/* The kernel's limit for the name of a program's thread, with the NUL (TASK_COMM_LEN). */
 #define PROCESS_COMM_SIZE 16
 
 struct process {
 	int32_t pid;
 	int32_t parent;
 	char comm[PROCESS_COMM_SIZE];
-	int pidfd;	      /* keeps the pid from being reused; -1: none, or taken out */
+	int pidfd;	      /* stays with this process if the pid is reused; -1: none */
 	uint32_t uid;	      /* effective */
-	uint64_t start_ticks; /* since boot; with the pid, the identity of the process */
-	int32_t tracer;	      /* 0: none */
+	uint64_t start_ticks; /* clock ticks since boot; with the pid, the process's identity */
+	int32_t tracer;	      /* the pid of the tracer; 0: none */
 };
 
 enum process_fault {
 	PROCESS_OK,
-	PROCESS_GONE,
+	PROCESS_GONE, /* there is no such process */
 	PROCESS_KERNEL_THREAD,
 	PROCESS_ZOMBIE,
-	PROCESS_THREAD, /* the pid is a thread; ret->pid is its process */
-	PROCESS_TRACED, /* by ret->tracer */
-	PROCESS_UNREADABLE,
-	PROCESS_SHORTAGE, /* of descriptors or memory: try again later */
+	PROCESS_THREAD,	    /* the pid is that of a thread; ret->pid is its process */
+	PROCESS_TRACED,	    /* ret->tracer traces the process */
+	PROCESS_UNREADABLE, /* /proc does not show what is needed */
+	PROCESS_SHORTAGE,   /* of descriptors or memory: try again later */
 };
 
 /*
- * Describes the fault in words that follow "process N": "is a kernel thread ...". Returns NULL
- * for PROCESS_OK, and for PROCESS_TRACED and PROCESS_THREAD, whose text needs another pid.
+ * Returns a text that continues "process N", such as "is a kernel thread ...". Returns NULL for
+ * PROCESS_OK, PROCESS_TRACED and PROCESS_THREAD: the texts for the last two need another pid.
  */
 const char *process_fault_text(enum process_fault fault);
 
-/* Reads the state of pid. *ret has a pidfd only with PROCESS_OK and PROCESS_TRACED. */
+/*
+ * Reads the state of pid. With PROCESS_OK and PROCESS_TRACED all members of *ret are set; with
+ * other faults ret->pidfd is -1, and only ret->pid is valid.
+ */
 enum process_fault process_look(int32_t pid, struct process *ret);
 
 /* Returns the pidfd, which the caller owns from now on, and sets it to -1. */
@@ -58,51 +61,53 @@ static inline int process_take_pidfd(struct process *process)
 }
 
 /*
- * The identity of a process and of the program that it runs, by one read. Two identities of
- * one pid are equal if it is the same process and has not executed another program.
+ * The identity of a process and of the program that it runs. If two readings for one pid differ in
+ * start_ticks, the pid was reused. If they differ in start_stack, the process has executed a
+ * program.
  */
 struct process_identity {
-	uint64_t start_ticks;
+	uint64_t start_ticks; /* clock ticks since boot */
 	/*
 	 * The address of the program's stack, which is random: an exec changes it with near
-	 * certainty. 0: the daemon may not read it.
+	 * certainty. 0: this process may not read it.
 	 */
 	uint64_t start_stack;
-	uint64_t program_hash; /* of these two and the name, which the program can change */
+	/* A hash of both and of the name (comm). The program can change its name itself. */
+	uint64_t program_hash;
 };
 
 /*
- * Returns the uid of the owner of the files in /proc/PID, which is root if the process is not
- * dumpable: it has changed its credentials, or runs a file that its user may not read. Returns
- * UINT32_MAX if the process has ended.
+ * Returns the uid that owns the files in /proc/PID. It is the effective uid, or root if the process
+ * is not dumpable, for example because it has changed its credentials or runs a file that its user
+ * may not read. Returns UINT32_MAX if the process has ended.
  */
 uint32_t process_owner(int32_t pid);
 
 /* Reads the identity of pid. Returns false if the process is gone, or is a kernel thread. */
 bool process_identity(int32_t pid, struct process_identity *ret);
 
-/* Returns the process that traces pid, by one read; 0: none does, or pid has ended. */
+/* Returns the pid of the process that traces thread pid; 0: there is none, or pid has ended. */
 int32_t process_tracer(int32_t pid);
 
-/* Returns the effective user of pid, by one stat(2); UINT32_MAX if pid is gone. */
+/* Returns the effective uid of pid; UINT32_MAX if pid has ended. */
 uint32_t process_user(int32_t pid);
 
-/* Reads the user and group ids of pid. Returns 0, or -ESRCH if pid is gone. */
+/* Reads the user and group ids of pid. Returns 0, or -ESRCH if they cannot be read. */
 must_check int process_ids(int32_t pid, struct ids *ret);
 
 /*
- * Returns true if the real, effective and saved uid of pid are each 0 or uid. Not so for a program
- * that another user has started, a set-user-ID one included, unless it has given up that user's id.
+ * Returns true if the real, effective and saved uid of pid are each 0 or uid. So it returns false
+ * for a process that has the id of a third user. Also returns false if pid has ended.
  */
 bool process_is_of(int32_t pid, uint32_t uid);
 
-/* Returns the start time that a process has which starts now, in clock ticks since the boot. */
+/* Returns the current time as a start time of processes: in clock ticks since boot. */
 uint64_t process_ticks_now(void);
 
 /*
- * Converts a start time in clock ticks since the boot to CLOCK_MONOTONIC, at most a clock tick
- * (10 ms) too early. CLOCK_MONOTONIC stands still while the machine sleeps; a process that is
- * older than its zero gets 0.
+ * Converts a start time in clock ticks since boot to CLOCK_MONOTONIC, in ns. The result is at most
+ * a clock tick (10 ms) too early if the machine has not slept since the start. CLOCK_MONOTONIC
+ * stands still during sleep: if the result would be negative, it is 0.
  */
 uint64_t process_born_ns(uint64_t start_ticks);
 
@@ -110,7 +115,8 @@ uint64_t process_born_ns(uint64_t start_ticks);
 bool process_is_alive(int pidfd);
 
 /*
- * Writes the name (comm) of pid for a message, "?" if pid is gone. The target chose its bytes.
+ * Writes the name (comm) of pid for a message; "?" if pid has ended. The program chooses its name,
+ * which can have any bytes.
  */
 #define PROCESS_NAME_SIZE 65
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE]);

@@ -1,10 +1,10 @@
 /*
- * Reads the states of a process's threads from /proc, and the children that they have forked. The
- * broker does so before it decides that a child process hangs; the code that opens files looks for
- * a thread that has not exited.
+ * Reads the states of the threads of a process from /proc, and the children of the process. The
+ * broker uses this module before it decides that one of its child processes hangs. Code that reads
+ * files of a process in /proc uses it to find a thread that has not exited.
  *
- * Each function looks at the threads one after the other: a thread can change its state
- * before the function returns.
+ * Each function reads the threads one after the other. A thread that has been read can change its
+ * state before the function returns. If pid has ended, it has no threads.
  */
 #ifndef DAEMON_PROCESS_THREADS_H
 #define DAEMON_PROCESS_THREADS_H
@@ -13,21 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns true if a thread of pid runs or is runnable. */
+/* Returns true if a thread of pid is running or runnable. */
 bool threads_any_runnable(int32_t pid);
 
 /* Returns true if a signal or a tracer has stopped a thread of pid. */
 bool threads_any_stopped(int32_t pid);
 
 /*
- * Returns true if a thread of pid sleeps in a call that reads another process's memory:
- * process_vm_readv(2), or pread(2), as of /proc/PID/mem.
+ * Returns true if a thread of pid sleeps in a system call that may read the memory of another
+ * process: process_vm_readv(2), or pread(2), by which capture reads /proc/PID/mem.
  */
 bool threads_any_reading_memory(int32_t pid);
 
 /*
- * Returns a process other than `but` that traces a thread of pid; 0: there is none, or pid has
- * ended.
+ * Returns the pid of a process other than `but` that traces a thread of pid; 0: there is none, or
+ * pid has ended.
  */
 int32_t threads_find_tracer(int32_t pid, int32_t but);
 
@@ -38,28 +38,27 @@ int32_t threads_find_tracer(int32_t pid, int32_t but);
 bool threads_blocked_signals(int32_t pid, int32_t tid, uint32_t *ret);
 
 /*
- * Finds a thread of pid that has not exited, and returns its tid: pid itself if the leader lives,
- * or if no thread does. Used because /proc/PID shows neither memory nor files once the leader has
- * exited, while /proc/TID of the returned thread still does.
+ * Returns the tid of a thread of pid that has not exited: pid itself if the leader (the first
+ * thread) has not exited, or if no thread is left. After the exit of the leader /proc/PID shows
+ * neither memory nor files, but /proc/TID of another thread does.
  */
 int32_t threads_find_living(int32_t pid);
 
-/* Which processes trace threads of a process. */
+/* The tracers of the threads of a process; ours is the pid given to threads_find_tracers(). */
 struct threads_tracers {
-	int32_t traced_by_ours; /* a thread that the process ours traces; 0: none */
-	int32_t other;		/* a process other than ours that traces a thread; 0: none */
+	int32_t traced_by_ours; /* the tid of a thread that process ours traces; 0: none */
+	int32_t other;		/* the pid of another process that traces a thread; 0: none found */
 };
 
 /*
- * Finds the tracers of the threads of pid (TracerPid in the status of each). Stops at the first
- * thread that ours traces. Returns how many threads it has looked at; 0: pid has ended. A look
- * takes some 20 us.
+ * Finds the tracers of the threads of pid. Stops at the first thread that process ours traces.
+ * Returns the number of threads that it has read, at some 20 us each; 0: pid has ended.
  */
 size_t threads_find_tracers(int32_t pid, int32_t ours, struct threads_tracers *ret);
 
 /*
- * Calls found() with each child of pid, at the time of the call, that has not been waited for. A
- * kernel without CONFIG_PROC_CHILDREN shows none.
+ * Calls found(ctx, ...) with each child process of pid for which pid has not waited yet. A kernel
+ * without CONFIG_PROC_CHILDREN shows no children.
  */
 void threads_each_child(int32_t pid, void (*found)(void *ctx, int32_t child), void *ctx);
 

@@ -1,7 +1,9 @@
 /*
- * Reads the files that the user names: for `convert`, `view`, `compare` and `send`. Each
- * path is a file of envelopes or payloads (proto/import/reader.h), a page (proto/import/page.h; not
- * for `send`), or a directory: then its files NAME.envelope are read in alphabetical order.
+ * Reads the profiles that the user names on the command line of `convert`, `view`, `compare` and
+ * `send`. A path names one of these:
+ * - a file of chunks, as envelopes or as payloads (proto/import/reader.h);
+ * - an HTML page that `convert` has written (proto/import/page.h); `send` does not accept it;
+ * - a directory: its files *.envelope are read in alphabetical order, without hidden ones.
  *
  * One file at a time is in memory, up to INPUTS_FILE_MAX bytes.
  */
@@ -18,15 +20,15 @@
 #define INPUTS_FILE_MAX (1u << 30)
 
 /*
- * A callback for the content of a file; path is for messages. Returns 0, or -errno after
- * a line on stderr.
+ * A callback for the content of a file, which is valid only during the call. path is for messages.
+ * Returns 0, or -errno after a line on stderr.
  */
 typedef int inputs_file(void *ctx, const char *path, const char *bytes, size_t size);
 
 /*
- * Reads the files of n paths and calls read with each. After an error, of a file or of
- * read, it stops, or, if goes_on is set, continues with the next file. Returns 0 or the
- * first error; a line on stderr names each file that could not be read.
+ * Reads the files of n paths and calls read with the content of each. If a file cannot be read or
+ * read returns an error, the function stops; if goes_on is set, it continues with the next file.
+ * Returns 0 or the first error. A line on stderr names each file that could not be read.
  */
 must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read,
 				void *ctx);
@@ -42,7 +44,7 @@ typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
  */
 must_check int inputs_read(char *const *paths, size_t n, inputs_chunk *add, void *ctx);
 
-/* The same for bytes in memory. path is for messages. */
+/* As inputs_read(), for the content of one file, in memory. path is for messages. */
 must_check int inputs_read_bytes(const char *path, const char *bytes, size_t size,
 				 inputs_chunk *add, void *ctx);
 

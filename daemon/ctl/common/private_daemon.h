@@ -2,10 +2,10 @@
  * Finds a daemon that can record a process (recording.h): the running one, or, if none
  * runs, a sentry-profd that sentry-profctl starts for itself. Used by `stack`, `top` and `record`.
  *
- * The private daemon has the caller's rights. It profiles one process and only while
- * sentry-profctl is connected, sends nothing and writes no profile. Its socket lies in a
- * new directory of mode 0700. It ends when its target exits, at private_daemon_end(), and
- * when sentry-profctl exits.
+ * The private daemon has the rights of the user who runs sentry-profctl. It profiles one process,
+ * and only for a recording. It sends nothing and writes no profile. Its socket lies in a new
+ * directory of mode 0700. It ends when its target exits, at private_daemon_end(), and when
+ * sentry-profctl exits.
  */
 #ifndef DAEMON_CTL_COMMON_PRIVATE_DAEMON_H
 #define DAEMON_CTL_COMMON_PRIVATE_DAEMON_H
@@ -19,26 +19,27 @@
 #include "lib/base/util.h"
 
 struct private_daemon {
-	struct profd_child profd; /* pid 0: no daemon was started */
-	char dir[PATH_MAX];
+	struct profd_child profd; /* pid 0: no daemon was started, or it has been reaped */
+	char dir[PATH_MAX];	  /* the new directory; "": none */
 	char socket[PATH_MAX];
 };
 
 /*
  * Connects to the running daemon, or starts a private one and connects to it.
  *
- * socket: the path that the user gave with --socket, or NULL. target: the process to profile, or
- * 0. A private daemon is started only if no daemon runs, socket is NULL and target is not 0.
- * stop: an object that a signal handler may set to end the wait for the private daemon.
+ * socket: the path that the user gave with --socket, or NULL. target: the pid of the process to
+ * profile; 0: the user gave no pid. A private daemon is started only if no daemon runs, socket is
+ * NULL and target is not 0. The function waits up to 60 s until the private daemon listens, or
+ * until *stop is not 0, which a signal handler may set.
  *
  * Returns 0 and the connection in *ret, which the caller closes before private_daemon_end().
- * Returns -EINTR if *stop was set, or another -errno after a line on stderr; the log of a private
- * daemon that has failed is printed, too. Call private_daemon_end() in all cases.
+ * Returns -EINTR if *stop was set, or another -errno after a line on stderr. If the private daemon
+ * has failed, its log is printed, too. The caller calls private_daemon_end() in all cases.
  */
 must_check int private_daemon_find(struct private_daemon *d, const char *socket, int32_t target,
 				   const volatile sig_atomic_t *stop, struct control_client *ret);
 
-/* Ends the daemon that was started, waits for its exit and removes the directory. */
+/* Ends the private daemon, if one was started; waits for its exit and removes its directory. */
 void private_daemon_end(struct private_daemon *d);
 
 #endif

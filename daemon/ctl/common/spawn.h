@@ -1,7 +1,7 @@
 /*
- * The processes that sentry-profctl starts: a child whose log goes to a memfd (struct
- * profd_child), and a helper that answers messages (struct helper). Also the directory for the
- * files of such processes. daemon/common/spawn.h finds and starts the executables.
+ * Starts the child processes of sentry-profctl: a child whose log goes to a memfd (struct
+ * profd_child), or a helper that answers messages (struct helper). Also chooses a directory for
+ * temporary files. daemon/common/spawn.h finds the executables.
  */
 #ifndef DAEMON_CTL_COMMON_SPAWN_H
 #define DAEMON_CTL_COMMON_SPAWN_H
@@ -19,8 +19,7 @@
  * sentry-profctl exits. `doctor` runs `sentry-profd --check-config --servers` and
  * `sentry-profd-unwind --version` this way; private_daemon.h runs a daemon.
  *
- * The log of the child (its stderr) goes to a memfd. The caller prints it if the child has
- * failed: if it has exited early, was killed, or did not print what it was started for.
+ * The log of the child (its stderr) goes to a memfd. If the child fails, the caller prints the log.
  */
 struct profd_child {
 	int32_t pid; /* 0: not started, or reaped by profd_child_has_exited() or _wait() */
@@ -28,31 +27,31 @@ struct profd_child {
 };
 
 /*
- * Starts the child. argv is as for execv(2): argv[0] is the name of the executable, which
- * spawn_find() finds, and NULL ends it. out_fd becomes the stdout of the child; -1 stands for
- * /dev/null. prepare, unless NULL, is called with ctx in the child before execv(2); if it returns
- * false, the child exits. Returns 0 or -errno. Call profd_child_wait() in both cases.
+ * Starts the child. argv is as for execv(3); argv[0] is the name of an executable without a path,
+ * for spawn_find(). out_fd becomes the stdout of the child; -1: /dev/null. prepare, if not NULL, is
+ * called with ctx in the child before execv(3); if prepare returns false, the child exits. Returns
+ * 0 or -errno. The caller calls profd_child_wait() in both cases.
  */
 must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 				 bool (*prepare)(const void *ctx), const void *ctx);
 
-/* Returns true if the child has exited or was never started. Does not wait. */
+/* Returns true if the child has exited, which reaps it, or was not started. Does not wait. */
 bool profd_child_has_exited(struct profd_child *p);
 
-/* Copies the log of the child so far to stderr. Call it before profd_child_wait(). */
+/* Copies the log that the child has written so far to stderr. Before profd_child_wait() only. */
 void profd_child_show_log(const struct profd_child *p);
 
 /*
- * Waits until the child exits, and closes the memfd. Returns the signal that killed the child,
- * or 0: its exit status is not reported, since it depends on what the child was to do. Always 0
- * after profd_child_has_exited() has returned true.
+ * Waits until the child exits, and closes the memfd. Returns the signal that killed the child, or 0
+ * if the child has exited with any status. Also returns 0 if the child was not started, or if
+ * profd_child_has_exited() has reaped it.
  */
 int profd_child_wait(struct profd_child *p);
 
 /*
- * A helper: one sentry-profd-ship or one sentry-profd-unwind, started in the same way as the
- * broker starts it, for a few messages. `send` starts a ship, file_reader.h an unwind. The calls
- * block until the helper answers.
+ * A helper: a sentry-profd-ship or sentry-profd-unwind for a few messages. It starts as a child of
+ * the broker does, and this process takes the broker's part. `send` starts a ship, file_reader.h an
+ * unwind. The functions block until the helper answers.
  */
 struct helper {
 	int32_t pid; /* 0: no process */
@@ -60,24 +59,24 @@ struct helper {
 };
 
 /*
- * Starts a sentry-profd-ship and waits until it is ready. files are n descriptors, one
- * for each bit that is set in mask (struct msg_init), lowest bit first; the caller
- * keeps them. If the caller is root, the helper runs under the account of ship. Returns
- * 0 or -errno. Call helper_kill() in both cases.
+ * Starts a sentry-profd-ship and waits until it is ready. mask is msg_init.files: files has a
+ * descriptor for each bit that is set in mask, lowest bit first, and n is their number. The caller
+ * keeps the descriptors. If sentry-profctl runs as root, the helper runs under the account of ship.
+ * Returns 0 or -errno. The caller calls helper_kill() in both cases.
  */
 must_check int helper_start_ship(struct helper *h, const int *files, size_t n, uint32_t mask);
 
 /*
- * Starts a sentry-profd-unwind in the same way; as root under the account of unwind. page_fd is
- * a page from page_new() for one uint32_t, in which unwind writes the number of the file that
- * it is reading (struct msg_init); the caller keeps it.
+ * Starts a sentry-profd-unwind in the same way, as root under the account of unwind. page_fd is
+ * the descriptor of a page from page_new() for one uint32_t. unwind writes the number of the file
+ * that it is reading to the page (struct msg_init). The caller keeps page_fd.
  */
 must_check int helper_start_unwind(struct helper *h, int page_fd);
 
 /*
- * Waits for the next message, which has to be of this type, and stores it in *m. Closes
- * the descriptors that came with it. Returns 0, -EPIPE if the helper has exited, -EPROTO
- * if the message is of another type or size, or -errno.
+ * Waits for the next message, which has to be of this type, and stores the message in *m. Closes
+ * the descriptors of the message. Returns 0; -EPIPE if the helper has exited; -EPROTO if the
+ * message is of another type or size; or another -errno of the socket.
  */
 must_check int helper_receive(const struct helper *h, enum msg_type type, struct ipc_message *m);
 
@@ -87,8 +86,8 @@ void helper_kill(struct helper *h);
 /*
  * Returns the directory for temporary files of sentry-profctl, such as the socket of a private
  * daemon and the page that `view` opens: $XDG_RUNTIME_DIR (in memory, removed at logout), else
- * $TMPDIR, else "/tmp". A variable counts if it is an absolute path that the user may write to.
- * The string is static or of the environment; the caller does not free it.
+ * $TMPDIR, else "/tmp". A variable counts only if it is an absolute path to which the user may
+ * write. The caller does not free the string.
  */
 const char *spawn_temporary_directory(void);
 

@@ -1,8 +1,8 @@
 /*
- * The table of `sentry-profctl status`, and the lines above it that say what is wrong, made of the
- * JSON that the daemon sends.
+ * Prints the table of targets of `sentry-profctl status`, with lines above it that say what is
+ * wrong at the daemon. The input is the status, a JSON object that the daemon sends.
  *
- * The daemon may be of another version: a missing value is shown as "-", unknown keys are
+ * The daemon may be of another version: a missing value is shown as "-", and unknown keys are
  * ignored.
  */
 #ifndef DAEMON_CTL_COMMON_STATUS_TABLE_H
@@ -15,16 +15,16 @@
 #include "lib/base/util.h"
 
 /*
- * Writes the table to out. Columns are as wide as their longest text. width: columns of the
- * terminal, 0 if out is not one; if a row is longer, its last error gets a line of its own.
- * Returns 0, -EPROTO if json is not a status, or -ENOMEM.
+ * Writes the lines of status_table_faults() and the table to out. json, of size bytes, is the whole
+ * status. width is the width of the terminal in characters; 0: out is no terminal. If a row of the
+ * table is wider, the last error of its target gets a line of its own. Returns 0, -EPROTO if json
+ * is not a status, or -ENOMEM.
  */
 must_check int status_table_print(const char *json, size_t size, size_t width, FILE *out);
 
 /*
- * Writes a line for each thing that is wrong at the daemon: its degraded states, servers that
- * refuse or limit it, files that it does not read, and lacks of CPU time. daemon: the member of
- * this name of the status. status_table_print() writes these lines, too.
+ * Writes a line for each fault of the daemon: degraded states, servers that refuse or limit it,
+ * files that it does not read, and lacks of CPU time. daemon is the member "daemon" of the status.
  */
 void status_table_faults(const json_t *daemon, FILE *out);
 

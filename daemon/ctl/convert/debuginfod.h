@@ -1,8 +1,8 @@
 /*
- * Fetches separate debug files from debuginfod servers by libdebuginfod, which keeps them
- * in a cache of the user. Used by the symbolizer if $DEBUGINFOD_URLS is set.
+ * Fetches separate debug files from the debuginfod servers in $DEBUGINFOD_URLS. Used by the
+ * symbolizer. libdebuginfod does the work, and keeps the files in a cache of the user.
  *
- * The library is loaded (dlopen) at the first use, since it loads libcurl.
+ * The library is loaded by dlopen(3) at the first use, since it loads libcurl, too.
  */
 #ifndef DAEMON_CTL_CONVERT_DEBUGINFOD_H
 #define DAEMON_CTL_CONVERT_DEBUGINFOD_H
@@ -17,8 +17,8 @@ struct debuginfod {
 	void *client;
 	bool is_off;	   /* an error was reported; no server is asked again */
 	bool has_progress; /* the terminal shows a progress line */
-	bool is_timed_out;
-	/* The file that is being fetched: */
+	bool is_timed_out; /* the last fetch */
+	/* Of the file that is being fetched: */
 	const char *build_id;
 	uint64_t timeout_ns;
 	uint64_t progress_ns; /* when the last bytes arrived (clock_mono_ns) */
@@ -29,11 +29,14 @@ struct debuginfod {
 void debuginfod_end(struct debuginfod *d);
 
 /*
- * Fetches the debug file of a build-id (hex digits). *d is zeros before the first call. On
- * a terminal, a line on stderr shows the progress. The fetch fails if no byte arrives for
- * 30 s, or $DEBUGINFOD_TIMEOUT seconds. Returns 0 with a descriptor; -ENOENT if no server
- * has the file; -ENOSYS if no server is asked; or another -errno. After an error other than
- * -ENOENT a warning is printed and further calls return -ENOSYS.
+ * Fetches the debug file of a build-id (hex digits). *d is zeros before the first call. If stderr
+ * is a terminal, a line shows the progress. The fetch fails if no byte arrives for
+ * $DEBUGINFOD_TIMEOUT seconds, by default 30 s.
+ *
+ * Returns 0 with a descriptor, which the caller owns; -ENOENT if no server has the file; -ENOSYS if
+ * $DEBUGINFOD_URLS is not set, the library is missing, or an earlier call failed; or another
+ * -errno. The first error other than -ENOENT is printed as a warning; from then on all calls return
+ * -ENOSYS.
  */
 must_check int debuginfod_find(struct debuginfod *d, const char *build_id, int *ret_fd);
 

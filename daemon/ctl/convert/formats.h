@@ -1,7 +1,8 @@
 /*
- * The functions that write the formats of daemon/common/output_format.h. A new format is a row
- * in the table of formats.c, a function of the type format_write, and a row in
- * daemon/common/output_format.c, which has its name and the suffix of its files.
+ * The output formats of `convert` and `record`: for each format of daemon/common/output_format.h
+ * the function that writes it. To add a format, write a function of the type format_write, and add
+ * a row to the table in formats.c and a row to the table in daemon/common/output_format.c, which
+ * has the name of the format and the suffix of its files.
  */
 #ifndef DAEMON_CTL_CONVERT_FORMATS_H
 #define DAEMON_CTL_CONVERT_FORMATS_H
@@ -10,16 +11,16 @@
 
 #include "proto/export/export.h"
 
-/* proto/export/export.h describes parameters and errors. */
+/* Writes a merged profile; proto/export/export.h describes parameters and errors. */
 typedef int format_write(const struct merge *m, const struct export_options *o, FILE *out);
 
 struct format {
-	/* The options that the merge needs: see struct merge_options. */
+	/* The members of struct merge_options that the merge needs for this format. */
 	bool by_function, is_ordered, keep_extra;
 	format_write *write;
 };
 
-/* Return the format of this name, or of the suffix of this path; NULL: none. */
+/* Return the format with this name, or with the suffix that path has; NULL: there is none. */
 const struct format *format_by_name(const char *name);
 const struct format *format_by_suffix(const char *path);
 

@@ -1,7 +1,9 @@
 /*
- * What `convert` and `compare` have in common: the options that select a part of the
- * profiles (--filter, --from, --until, --state), the merge of the files, and writing the
- * output file.
+ * The steps that `convert` and `compare` share: read the options that select a part of the profiles
+ * (--filter, --from, --until, --state), merge the files, and write the output file.
+ *
+ * The order of calls for one output: selection_set() for each option, selection_init(),
+ * selection_read(), selection_finish(), selection_write().
  */
 #ifndef DAEMON_CTL_CONVERT_SELECTION_H
 #define DAEMON_CTL_CONVERT_SELECTION_H
@@ -13,7 +15,7 @@
 #include "daemon/ctl/convert/symbolizer.h"
 #include "proto/export/merge.h"
 
-/* What getopt_long(3) returns for the options. */
+/* The values that getopt_long(3) returns for these options. */
 enum {
 	SELECTION_FILTER = OPTION_LONG,
 	SELECTION_FROM,
@@ -32,8 +34,8 @@ enum {
 /* clang-format on */
 
 /*
- * Stores the value of one of these options in o, which keeps a pointer to value. Returns
- * false after a line on stderr that begins with the name of the command.
+ * Stores the value of one of these options, a SELECTION_*, in o. The value has to outlive o. If the
+ * value is not valid, prints a line on stderr that begins with command, and returns false.
  */
 bool selection_set(struct merge_options *o, const char *command, int option, const char *value);
 
@@ -42,41 +44,48 @@ bool selection_fault(const char *command, const char *option, const char *value,
 		     const char *problem);
 
 /*
- * Reads the value of --names, short or full. Returns false after a line on stderr that begins with
- * the name of the command.
+ * Reads the value of --names, "short" or "full". If it is neither, prints a line on stderr that
+ * begins with command, and returns false.
  */
 bool selection_names(const char *command, const char *value, bool *ret_full);
 
 /*
- * Initialises an empty merge. Sets the demangler and the hash seed in o, then copies *o to m: set
- * all other options before. The patterns of filters are not copied and have to outlive m.
+ * Initialises an empty merge. Sets the demangler and the hash seed in o, then copies *o to m. So
+ * the caller sets all other options before. The patterns of filters are not copied and have to
+ * outlive m. The caller frees m by merge_fini().
  */
 void selection_init(struct merge *m, struct merge_options *o);
 
 /*
- * Adds the chunks of n files or directories to m. s adds names to their frames; NULL: the
- * frames stay as they are. Returns 0, -ENODATA if there is no chunk, or another -errno;
- * each error after a line on stderr.
+ * Adds the chunks of n files or directories to m. s adds names to the frames of the chunks; NULL:
+ * the frames stay as they are. Returns 0; or, after a line on stderr, -ENODATA if the files have no
+ * chunk, or another -errno.
  */
 must_check int selection_read(struct merge *m, struct symbolizer *s, char *const *paths, size_t n);
 
-/* The same for a payload in memory, without a symbolizer. name is for messages. */
+/*
+ * Adds the chunks of one file, whose content is in memory, without a symbolizer. name is for
+ * messages. Returns 0, also if there is no chunk, or -errno after a line on stderr.
+ */
 must_check int selection_read_payload(struct merge *m, const char *name, const char *bytes,
 				      size_t size);
 
-/* Finishes m and warns on stderr of what its chunks lack. Returns 0 or -ENOMEM. */
+/*
+ * Finishes m (merge_finish()): no chunk may be added afterwards. Warns on stderr of what the chunks
+ * lack. Returns 0, or -ENOMEM after a line on stderr.
+ */
 must_check int selection_finish(struct merge *m);
 
 /*
- * A callback that writes a whole output and flushes it. Returns 0 or -errno. It returns -ENOENT
- * only after a line on stderr of its own: the thread of --thread does not exist.
+ * A callback that writes a whole output and flushes it. Returns 0 or -errno. -ENOENT means that the
+ * thread of --thread does not exist; only for this error the callback itself prints a line.
  */
 typedef int selection_writer(void *ctx, FILE *out);
 
 /*
- * Opens the file at path, or takes standard output if path is "-", and calls write with it.
- * Removes a regular file that could not be written completely. Returns 0, or the error of write
- * or of the file after a line on stderr; for -ENOENT of write that is the line of write.
+ * Calls write with the file at path, which it creates or truncates; "-": with standard output. If
+ * writing fails, removes the file, if it is a regular one. Returns 0, or the error of write or of
+ * the file, after one line on stderr.
  */
 must_check int selection_write(const char *path, selection_writer *write, void *ctx);
 

@@ -4,8 +4,8 @@
  * this machine (debug_files.h) and debuginfod servers (debuginfod.h). A
  * sentry-profd-unwind reads these files in its sandbox (file_reader.h).
  *
- * A file is used only if its build-id is that of the image in the chunk. For each image
- * without names one line on stderr gives the reason.
+ * A file is used only if its build-id or debug_id is that of the image (the mapped ELF file) in the
+ * chunk. For each image without names one line on stderr gives the reason.
  */
 #ifndef DAEMON_CTL_CONVERT_SYMBOLIZER_H
 #define DAEMON_CTL_CONVERT_SYMBOLIZER_H
@@ -20,11 +20,13 @@ struct symbolizer *symbolizer_new(void);
 void symbolizer_free(struct symbolizer *s); /* accepts NULL */
 
 /*
- * Makes *ret: the chunk c with new frames and stacks. Functions that were inlined into a
- * frame become frames of their own before it, with its address. Names that c has are kept;
- * "libc.so.6+0x2724a" (file and offset) does not count as a name. *ret shares the other
- * lists with c and the strings with s; call symbolizer_release(ret) before c is released.
- * Returns 0 or -errno.
+ * Makes *ret: the chunk c with new frames and stacks. Functions that were inlined into a frame
+ * become frames of their own before this frame, with the same address. A frame of c that has a name
+ * keeps it; "libc.so.6+0x2724a" (file and offset) does not count as a name.
+ *
+ * *ret points to the other lists of c and to strings of c and s: the caller calls
+ * symbolizer_release(ret) before it frees c or s. Returns 0 or -errno; after an error there is
+ * nothing to release.
  */
 must_check int symbolizer_chunk(struct symbolizer *s, const struct import_chunk *c,
 				struct import_chunk *ret);

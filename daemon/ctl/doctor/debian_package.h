@@ -1,10 +1,10 @@
 /*
- * Finds the Debian packages that own files, by dpkg-query(1), and names the packages with their
- * debug files. `doctor` names these packages for files that are stripped.
+ * Finds the Debian package that owns a file, by dpkg-query(1), and the name of the package that has
+ * its debug files. `doctor` recommends the latter for files that are stripped.
  *
- * The files are those of this process's root; the caller knows that a profiled process has the same
- * root. Paths may be hostile: they are arguments of dpkg-query after "--", and a path with a
- * character that is special in dpkg-query's patterns is left out.
+ * Paths are those of this process's root directory: the caller first makes sure that the profiled
+ * process has the same root. Paths may be hostile. So dpkg-query gets them as arguments after "--",
+ * and a path with a character that is special in dpkg-query's patterns is left out.
  */
 #ifndef DAEMON_CTL_DOCTOR_DEBIAN_PACKAGE_H
 #define DAEMON_CTL_DOCTOR_DEBIAN_PACKAGE_H
@@ -16,7 +16,7 @@
 
 #define DEBIAN_PACKAGE_QUERY "/usr/bin/dpkg-query"
 
-/* dpkg-query takes tens of milliseconds. On a disk that hangs it may take for ever. */
+/* The usual time limit. dpkg-query takes tens of milliseconds; on a disk that hangs, for ever. */
 #define DEBIAN_PACKAGE_LIMIT_NS (5 * NS_PER_SEC)
 
 /* Names of packages have at most some 80 bytes; a longer one is cut. */
@@ -28,14 +28,17 @@ struct debian_file {
 };
 
 /*
- * Sets the packages of n files. program is DEBIAN_PACKAGE_QUERY, except in tests. After limit_ns
- * the program is killed; packages that it has not printed by then, and all packages if it cannot be
- * started, stay unknown.
+ * Sets the member package of n files. program is DEBIAN_PACKAGE_QUERY, except in tests. After
+ * limit_ns the program is killed. A package that the program has not printed by then is unknown; so
+ * are all packages if the program cannot be started.
  */
 void debian_package_find(const char *program, uint64_t limit_ns, struct debian_file *files,
 			 size_t n);
 
-/* Writes the name of the package with the debug files of package: libc6-dbg, or NAME-dbgsym. */
+/*
+ * Writes the name of the package that has the debug files of package: libc6-dbg for libc6,
+ * NAME-dbgsym for each other NAME.
+ */
 void debian_package_debug(const char *package, char ret[DEBIAN_PACKAGE_NAME_SIZE]);
 
 #endif

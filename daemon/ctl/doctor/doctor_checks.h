@@ -1,7 +1,7 @@
 /*
- * The checks of `sentry-profctl doctor`, one function each, and what they share. doctor.c
- * calls them in the order of this header: doctor_daemon() stores what the others need to
- * know of the daemon.
+ * The checks of `sentry-profctl doctor`, one function each, and their common state. doctor.c calls
+ * the functions in the order of this header: doctor_daemon() comes first, because it stores facts
+ * about the daemon in struct doctor, which the others read. Each check prints its findings.
  */
 #ifndef DAEMON_CTL_DOCTOR_DOCTOR_CHECKS_H
 #define DAEMON_CTL_DOCTOR_DOCTOR_CHECKS_H
@@ -21,24 +21,30 @@ struct doctor {
 	int32_t pid;		  /* the process to check; 0: not given */
 	enum finding_grade worst; /* the gravest finding so far */
 
-	/* What doctor_daemon() has found. */
-	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or not in it */
-	int32_t capture_pid; /* the process that traces; 0: not known */
+	/* The members below are set by doctor_daemon(). */
+	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or in another namespace */
+	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */
 	/*
-	 * The capabilities that the daemon has or may pass on. The daemon reports them, and which
-	 * of them it lacks, only to users who may operate it; for others has_capabilities is false.
+	 * The capabilities that the daemon has or may pass on, valid if has_capabilities. The
+	 * daemon reports them only to users who may operate it.
 	 */
 	bool has_capabilities;
 	capability_set capabilities;
-	/* The daemon sends its own findings here, for doctor_delivery(); -1: not asked. */
+	/*
+	 * A socket on which the daemon sends its own findings; doctor_delivery() reads and closes
+	 * it. -1: the daemon was not asked.
+	 */
 	int findings_fd;
 };
 
-/* Prints a finding; the arguments after subject are as for printf(3). */
+/* Prints a finding, and updates d->worst. The arguments after subject are as for printf(3). */
 #define doctor_say(d, finding, subject, ...) \
 	finding_write(stdout, &(d)->worst, finding, subject, __VA_ARGS__)
 
-/* Asks the running daemon for its status, and to check its configuration and servers. */
+/*
+ * Asks the running daemon for its status, and to check its configuration and servers. If no daemon
+ * answers, prints a finding.
+ */
 void doctor_daemon(struct doctor *d);
 
 /* Prints the versions of sentry-profctl, sentry-profd-unwind and libdw. */
@@ -54,20 +60,20 @@ void doctor_host(struct doctor *d);
 void doctor_delivery(struct doctor *d);
 
 /*
- * Checks whether process d->pid can be profiled. Returns false if its files need not be
- * checked: it does not exist or is not a 64-bit program.
+ * Checks whether process d->pid, not 0, can be profiled. Returns false if doctor_files() is of no
+ * use, because the process does not exist or is not a 64-bit program.
  */
 bool doctor_target(struct doctor *d);
 
 /*
- * Checks the files with code that process d->pid has mapped: unwind information, names,
- * debug files, build-id; and code that is in no file. Calls doctor_reporter() first.
+ * Checks the files with code that process d->pid has mapped: unwind information, names, debug
+ * files and build-id. Also checks code that is in no file. Calls doctor_reporter() itself.
  */
 void doctor_files(struct doctor *d);
 
 /*
- * Prints which crash reporter process d->pid has, if one is visible, and what happens at a crash.
- * maps: its mappings with code.
+ * Prints which crash reporter process d->pid has, if one is visible, and what happens at a crash of
+ * the process. maps has the mappings of the process that contain code.
  */
 void doctor_reporter(struct doctor *d, const struct maps *maps);
 

@@ -1,16 +1,17 @@
 /*
- * The times that `sentry-profctl top` shows of a process, as three lists of sums: the functions,
- * the threads, and a chosen list: the functions of one thread or the callers of one function. Each
- * chunk of a recording (daemon/ctl/common/recording.h) is added to all three as it arrives.
+ * Sums up the times that `sentry-profctl top` shows of a process. The caller adds each chunk of a
+ * recording (daemon/ctl/common/recording.h) as it arrives. There are three lists: the functions,
+ * the threads, and the chosen list, which has the functions of one thread or the callers of one
+ * function.
  *
- * The chosen list begins anew with each choice. It has the last chunk, which the model keeps for
- * this, and the chunks after it; so a choice needs no sums of all threads, functions and callers.
+ * top_model_choose() empties the chosen list. From then on the list has the times of the last chunk
+ * added before the choice, and of all later chunks; earlier chunks are not kept.
  *
- * Two functions with the same name and module are one, as in proto/export/merge.h.
+ * Two functions with the same name and module are one row, as in proto/export/merge.h.
  *
- * Memory is bounded: if a list has more than TOP_ROWS_MAX rows before a chunk is added, the list
- * keeps only half as many: those with the most time. The last row that the user sees, "(others)",
- * has the time that no other row has.
+ * Memory is bounded: if a list has more than TOP_ROWS_MAX rows when a chunk is added, the rows with
+ * the least time are dropped, until TOP_ROWS_MAX / 2 are left. A last row, "(others)", has the time
+ * that no other row has.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H
@@ -27,17 +28,20 @@
 /* More than a user reads; about 5 MB in total. */
 #define TOP_ROWS_MAX 8192u
 
-/* The key of "(others)" and "(root)", which are neither a function nor a thread. */
+/* The key of the rows "(others)" and "(root)", which are neither a function nor a thread. */
 #define TOP_NO_KEY 0u
 
 /*
- * The time of stacks: of those with a function, or of all stacks of a thread. A stack in which a
- * function occurs several times (recursion) counts once for each value.
+ * The times of a function, caller or thread, summed over stacks. A stack in which a function occurs
+ * several times (recursion) counts only once.
  */
 struct top_time {
-	/* Running time of the stacks with the function as the leaf, and with it anywhere. */
+	/* Running time of the stacks whose leaf is the function, and of those that contain it. */
 	uint64_t self_ns, total_ns;
-	/* Of the stacks with the function as the leaf; in TOP_CALLERS, with it anywhere. */
+	/*
+	 * Ready and waiting time of the stacks whose leaf is the function; in a list of
+	 * TOP_CALLERS, of the stacks that contain the chosen function.
+	 */
 	uint64_t ready_ns, waiting_ns;
 };
 
@@ -46,7 +50,7 @@ struct top_row {
 	uint64_t key; /* a hash of the function's name and module, or of the thread's id */
 	const char *name;
 	const char *detail;	  /* the module of a function; the id of a thread */
-	struct top_time now, all; /* in the last chunk, and in all chunks of the list */
+	struct top_time now, all; /* in the last chunk, and in all chunks that the list has */
 	uint64_t stamp;		  /* top_sums.n_stacks when a stack was last added to the row */
 	char *text;		  /* the memory of name and detail, which the list owns */
 };
@@ -55,8 +59,8 @@ enum top_kind {
 	TOP_FUNCTIONS,
 	TOP_THREADS, /* self_ns and total_ns of a thread are its running time */
 	/*
-	 * Each row has the time of the chosen function when this caller called it. The row "(root)"
-	 * is for stacks that begin with the function.
+	 * Each row has the times of the chosen function in the calls by one caller. The row
+	 * "(root)" is for stacks whose root is the chosen function.
 	 */
 	TOP_CALLERS,
 };
@@ -75,31 +79,32 @@ struct top_model {
 	uint64_t hash_seed;
 	struct top_sums functions, threads, chosen;
 	struct merge last; /* the last chunk; zeros: none yet */
-	/* The keys of the choice; TOP_NO_KEY: all threads, and no function. */
+	/* The keys of the choice; TOP_NO_KEY: all threads, or no function. */
 	uint64_t chosen_thread, chosen_function;
-	bool is_chosen_counted; /* chosen has the last chunk */
+	bool is_chosen_counted; /* the last chunk has been added to chosen */
 
 	/* The duration of the last chunk, and of all chunks. */
 	uint64_t now_ns, all_ns;
 	size_t n_chunks;
-	/* The waiting time of some chunk may be ready time (import_chunk.hides_ready). */
+	/* Some chunk counts ready time as waiting time (import_chunk.hides_ready). */
 	bool hides_ready;
 };
 
-/* demangle is for struct merge_options; may be NULL. Does not allocate. */
+/* Initialises a model without chunks. demangle: as in struct merge_options, or NULL. */
 void top_model_init(struct top_model *m, merge_demangle *demangle, uint64_t hash_seed);
 /* Frees everything. Safe on a zero-initialised struct. */
 void top_model_fini(struct top_model *m);
 
 /*
- * Adds a chunk of the process, which becomes the last chunk. Returns 0 or -ENOMEM; after an
- * error only top_model_fini() may be called.
+ * Adds a chunk of the process to the lists; it becomes the last chunk. The caller keeps c. Returns
+ * 0 or -ENOMEM. After an error only top_model_fini() may be called.
  */
 must_check int top_model_add(struct top_model *m, const struct import_chunk *c);
 
 /*
- * Makes m->chosen the list of the callers of a function or, without one (TOP_NO_KEY), of the
- * functions; both in a thread or, for TOP_NO_KEY, in all threads.
+ * Chooses what m->chosen lists: the callers of the function with this key; if function is
+ * TOP_NO_KEY, the functions. Only stacks of the thread with this key count; if thread is
+ * TOP_NO_KEY, those of all threads. top_model_rows() adds the last chunk to the list.
  */
 void top_model_choose(struct top_model *m, uint64_t thread, uint64_t function);
 
@@ -121,9 +126,10 @@ struct top_rows {
 };
 
 /*
- * Writes the rows of sums, a member of m, that have time to *ret, the row with the most time first;
- * "(others)", if it has time, is the last row. Names are valid until the next top_model_add() or
- * top_model_choose(). *ret is zeros or an older list, whose memory the function uses again. Returns
+ * Writes the rows of sums to *ret, the row with the most time by order first. sums is
+ * &m->functions, &m->threads or &m->chosen. Leaves out rows without time. The last row is
+ * "(others)", if it has time. The texts of the rows are valid until the next top_model_add() or
+ * top_model_choose(). Before the first call *ret is zeros; a later call replaces its rows. Returns
  * 0 or -ENOMEM.
  */
 must_check int top_model_rows(struct top_model *m, const struct top_sums *sums,

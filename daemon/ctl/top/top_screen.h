@@ -1,12 +1,13 @@
 /*
- * The screen of `sentry-profctl top`, by ncurses: draws a struct top_view and reads keys. This
- * module does not know where the data come from.
+ * The screen of `sentry-profctl top`, by ncurses: draws a struct top_view and reads keys. A process
+ * has one screen, which top_screen_open() opens before all other calls.
  *
  * Names come from targets. Control characters, and characters that do not have a column of their
  * own on a terminal, are escaped.
  *
- * While the screen is open, stderr of the process is a memfd: top_screen_message() reads the memfd,
- * and top_screen_close() copies its content to the real stderr.
+ * While the screen is open, stderr of the process is a memfd, so that log lines do not disturb the
+ * screen. top_screen_message() returns the last line, and top_screen_close() copies all lines to
+ * the real stderr.
  */
 #ifndef DAEMON_CTL_TOP_TOP_SCREEN_H
 #define DAEMON_CTL_TOP_TOP_SCREEN_H
@@ -19,6 +20,7 @@
 #include "daemon/ctl/top/top_targets.h"
 #include "lib/base/util.h"
 
+/* The size of a text in bytes, with the NUL. */
 #define TOP_TEXT 512
 
 enum top_list {
@@ -30,14 +32,15 @@ enum top_list {
 
 struct top_view {
 	enum top_list list;
-	const struct top_rows *rows;	   /* of all lists but TOP_LIST_TARGETS */
-	const struct top_targets *targets; /* of TOP_LIST_TARGETS */
-	struct top_order order;
+	const struct top_rows *rows;	   /* drawn unless list is TOP_LIST_TARGETS */
+	const struct top_targets *targets; /* drawn if list is TOP_LIST_TARGETS */
+	struct top_order order;		   /* of rows */
 	enum top_target_order target_order;
-	uint64_t now_ns, all_ns; /* 100 % of the times of the rows */
+	uint64_t now_ns, all_ns; /* the times that are 100 % for top_row.now and top_row.all */
 	bool shows_ready;	 /* with columns of ready time */
-	size_t selected;
-	size_t first; /* the row at the top of the screen; set by top_screen_draw() */
+	size_t selected;	 /* the index of the selected row */
+	size_t first;		 /* the row at the top of the screen; set by top_screen_draw() */
+	/* The first two lines of the screen and the last one; message "": the keys are shown. */
 	char title[TOP_TEXT], subtitle[TOP_TEXT], message[TOP_TEXT];
 	bool is_paused, shows_help;
 };
@@ -51,7 +54,7 @@ must_check int top_screen_open(void);
 /* Restores the terminal and stderr. Does nothing if the screen is not open. */
 void top_screen_close(void);
 
-/* Draws the whole screen. Scrolls so that the selected row is visible. */
+/* Draws the whole screen. Changes v->first so that the selected row is visible. */
 void top_screen_draw(struct top_view *v);
 
 enum top_key {
@@ -67,15 +70,18 @@ enum top_key {
 	TOP_KEY_OTHER, /* any other key; also a change of the window size */
 };
 
-/* Returns the next key: an enum top_key or an ASCII character. Does not block. */
+/*
+ * Returns the next key: an enum top_key, or an ASCII character below 0x80; TOP_KEY_NONE if no key
+ * was pressed. k and j, as in vi, are TOP_KEY_UP and TOP_KEY_DOWN. Does not block.
+ */
 int top_screen_key(void);
 
 /* Returns how many rows of a list fit on the screen. */
 size_t top_screen_rows(void);
 
 /*
- * Copies the last line that the process has written to stderr since the previous call, without the
- * name of the program. Returns false if there is no such line.
+ * Copies the last line that the process has written to stderr, without the name of the program.
+ * Returns false if nothing was written since the previous call.
  */
 bool top_screen_message(char ret[TOP_TEXT]);
 

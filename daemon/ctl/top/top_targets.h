@@ -1,7 +1,7 @@
 /*
- * The list of all targets of the daemon, for `sentry-profctl top` without a process: what
- * profiling costs each target. Rates are computed from two answers to PROTOCOL_STATUS
- * (daemon/broker/report/status.c).
+ * The list of all targets of the daemon, with what profiling costs each target, for `sentry-profctl
+ * top` without an argument. The caller asks the daemon for its status again and again; rates are
+ * computed from two answers.
  */
 #ifndef DAEMON_CTL_TOP_TOP_TARGETS_H
 #define DAEMON_CTL_TOP_TOP_TARGETS_H
@@ -12,24 +12,22 @@
 
 #include "lib/base/util.h"
 
+/* The size of a text in bytes, with the NUL. */
 #define TOP_TARGET_TEXT 64
 
 struct top_target {
 	int32_t pid;
 	char name[TOP_TARGET_TEXT];  /* of the configuration section; truncated, with a NUL */
 	char state[TOP_TARGET_TEXT]; /* as in the status, for example "profiling" */
-	/*
-	 * If false, the user may not see the figures of this process, and all members but rate_hz
-	 * are 0.
-	 */
+	/* If false, the user may not see the figures: all members below but rate_hz are 0. */
 	bool has_figures;
 	uint32_t rate_hz, threads;
 	/*
-	 * Totals of all runs of the profiler on the process. missed: samples that could not be
-	 * taken. bytes: of chunks that were passed on to be sent or written.
+	 * Totals of all runs of the profiler on the process. missed counts the samples that could
+	 * not be taken. bytes is the size of the chunks that were passed on to be sent or written.
 	 */
 	uint64_t samples, missed, bytes;
-	double pause_us; /* 99th percentile of the time for which a thread was stopped */
+	double pause_us; /* 99th percentile of the times for which a sample stopped a thread */
 	/*
 	 * Averages between the previous answer and this one; 0 if the previous answer had no such
 	 * pid.
@@ -51,10 +49,10 @@ enum top_target_order {
 };
 
 /*
- * Replaces the list by the list in json, an answer to PROTOCOL_STATUS that arrived at now_ns
- * (clock_mono_ns()), and sorts the list. *t is zeros before the first call; the function does not
- * keep json. Returns 0, -EPROTO if json is not a status, or -ENOMEM; after an error *t is
- * unchanged.
+ * Replaces the list by the targets in json, an answer to PROTOCOL_STATUS (the daemon's status) of
+ * size bytes that arrived at now_ns (clock_mono_ns()). Sorts the list. *t is zeros before the first
+ * call. The function does not keep json. Returns 0, -EPROTO if json is not a status, or -ENOMEM;
+ * after an error *t is unchanged.
  */
 must_check int top_targets_take(struct top_targets *t, const char *json, size_t size,
 				uint64_t now_ns, enum top_target_order order);
