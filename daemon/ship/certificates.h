@@ -1,9 +1,9 @@
 /*
- * Certificates and keys in PEM that ship uses for TLS: the authorities of ca_certs, and the
- * client certificate and its key. They are read at the start and at each reload.
+ * Certificates and keys in PEM that ship uses for TLS: the authorities that may sign the server's
+ * certificate, and ship's own certificate with its key. ship reads the files at its start and at
+ * each reload of the configuration.
  *
- * The broker opens the files with its own rights and passes descriptors, because ship has no
- * rights to open them.
+ * The broker opens the files and passes descriptors, because ship has no rights to open them.
  */
 #ifndef DAEMON_SHIP_CERTIFICATES_H
 #define DAEMON_SHIP_CERTIFICATES_H
@@ -12,29 +12,29 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
-/* The bytes of the files; empty where the configuration names none. */
+/* The bytes of the files. A buffer is empty if the configuration does not have its key. */
 struct certificates {
-	struct buf authorities;
-	struct buf client;
-	struct buf key; /* empty: the key is in client */
+	struct buf authorities; /* the file of ca_certs */
+	struct buf client;	/* the file of client_cert */
+	struct buf key;		/* the file of client_key; empty: the key is in client */
 };
 
 /*
- * Reads the files that came with MSG_INIT or MSG_CERTIFICATES. fds: the descriptors of the files,
- * indexed by enum init_file (daemon/msg/msg.h); -1: the configuration names no such file. The
- * descriptors stay the caller's. Returns 0, or -errno after a log line that names the key of the
- * configuration. Call certificates_fini() in either case.
+ * Reads the files that came with MSG_INIT or MSG_CERTIFICATES into an uninitialised c. fds: their
+ * descriptors by enum init_file (daemon/msg/msg.h), which stay the caller's; -1: the configuration
+ * names no such file. Returns 0; -E2BIG if a file is too large (MSG_*_BYTES_MAX); -ENOMEM; or an
+ * error of pread(2). Logs an error. The caller calls certificates_fini() also after an error.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
- * Returns the configuration key of a file without a complete PEM block, as during a renewal; NULL
- * if all files are good.
+ * Returns NULL if each file has a complete PEM block of its kind. Otherwise returns the
+ * configuration key of the first file without one, for example because it is just being written.
  */
 const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */
 void certificates_fini(struct certificates *c);
 
-/* Sets the certificates in the options. They point into c. */
+/* Sets the certificates and the key that c has in the options, which then point into c. */
 void certificates_set_options(const struct certificates *c, struct transport_options *ret);
 
 #endif

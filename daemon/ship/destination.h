@@ -1,15 +1,19 @@
 /*
- * The server that a ship sends to, and the state of this server as far as ship knows it: rate
- * limits, a denial, the backoff after a failure, the difference of the clocks, and the client
- * reports that are due. outbox.c reads this state before each request and passes each answer to
- * destination_handle_answer().
+ * The server that a ship sends to, and what ship knows about it: rate limits, denial, backoff,
+ * clock difference, and the client reports that are due. outbox.c reads this state before each
+ * request and passes each answer to destination_handle_answer().
  *
- * A ship has one destination: a Sentry server, a Spotlight, or none. Spotlight is Sentry's
- * viewer on the developer's own machine; its dsn is a URL without a key
- * (dsn_parse_url). For a Spotlight rate limits are ignored, and the backoff is 1 s to 60 s without
- * jitter; outbox.c sends an envelope to it twice at most.
+ * - Denial: the server refuses the DSN with status 401 or 403. Only probes are sent to it: requests
+ *   without an envelope that show whether the server accepts the DSN again.
+ * - Backoff: the time to wait after a failed request before the next one.
+ * - Client report: Sentry's message with the numbers of envelopes that were lost.
  *
- * Times are by clock_boot_ns(), unless the name says otherwise. Errors are logged, once each.
+ * A ship has one destination: a Sentry server, a Spotlight, or none. Spotlight is Sentry's viewer
+ * on the developer's own machine. Its dsn is a URL without a key (dsn_parse_url). It has no rate
+ * limits and no denial, and its backoff is 1 s to 60 s, without jitter.
+ *
+ * Times in ns are by clock_boot_ns(). The log has a line when the server stops answering, and one
+ * when it answers again.
  */
 #ifndef DAEMON_SHIP_DESTINATION_H
 #define DAEMON_SHIP_DESTINATION_H
@@ -27,38 +31,35 @@
 enum outcome {
 	OUTCOME_NO_ANSWER,    /* send it again */
 	OUTCOME_ACCEPTED,     /* 2xx */
-	OUTCOME_RATE_LIMITED, /* 429: the server may have it; never sent again */
+	OUTCOME_RATE_LIMITED, /* 429: never sent again, since the server may have kept it */
 	OUTCOME_DENIED,	      /* 401 or 403: send it again once a probe is accepted */
 	OUTCOME_REFUSED,      /* any other status: never sent again */
 };
 
-/* Bytes of the reason for which there is no answer; libcurl's texts have up to 256. */
+/* Size of destination.silence, in bytes with the NUL. libcurl's texts have up to 256. */
 #define DESTINATION_REASON_MAX 300
 
 struct destination {
 	struct dsn dsn;
 	bool has_dsn; /* false: nothing is sent */
-	/* Settings of MSG_DSN. */
-	bool retry_5xx;	 /* the statuses 502 to 504 count as no answer */
+	/* Settings of MSG_DSN. The caller sets them before destination_set_dsn(). */
+	bool retry_5xx;	 /* the HTTP statuses 502 to 504 count as no answer */
 	bool no_reports; /* no client reports are sent */
 	bool is_spotlight;
 	enum compression compression;
-	enum envelope_kind kind; /* of the envelopes that the daemon makes now */
+	enum envelope_kind kind; /* the kind of envelope that the daemon makes at present */
 	/* State of the server. */
 	struct rate_limit limits;
 	int64_t request_start_s; /* Unix time at which the last request began */
-	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
+	int64_t clock_ahead_s;	 /* the server's clock minus this machine's; 0: about equal */
 	struct retry retry;
-	/* Why it did not answer the last time, as logged; "": it answered. */
+	/* Why the server did not answer the last request, as logged; "": it answered. */
 	char silence[DESTINATION_REASON_MAX];
-	int silence_status; /* the HTTP status that counts as no answer, or 0 */
-	/*
-	 * 401 or 403: the server refuses the DSN, so that nothing but probes is sent to it; 0: it
-	 * does not. The text is what it says about that.
-	 */
+	int silence_status; /* HTTP status with which silence was logged; 0: no status came */
+	/* 401 or 403 during a denial; 0: no denial. The text is the server's, without the key. */
 	int denial;
 	char denial_text[MSG_TEXT_MAX];
-	/* A probe ended the denial, and no envelope has been answered since. */
+	/* A probe has ended the denial, and the server has answered no envelope since. */
 	bool on_trial;
 	struct reports reports;
 	struct reports_item item; /* the last report that destination_report() has made */
@@ -68,42 +69,48 @@ struct destination {
 void destination_init(struct destination *d);
 
 /*
- * Sets the server; dsn NULL: no server. All log lines name the server from now on. Resets rate
- * limits, backoff and clock difference; losses that were not reported yet stay.
- * limited_until_ns: the end of a rate limit on envelopes of d->kind, and denial: the status of a
- * denial, which an earlier ship has reported to the broker; 0: none.
+ * Sets the server, and copies dsn; dsn NULL: no server. All log lines name the server from now on.
+ * Resets the rate limits, the backoff and the clock difference. Losses that no report has yet stay.
+ *
+ * The last two arguments are what an earlier ship has reported to the broker about this server.
+ * limited_until_ns: the end of the rate limit on envelopes of d->kind. denial: the status of the
+ * denial. 0: none.
  */
 void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns,
 			 int denial);
 
-/* Records the time at which a request begins. */
+/* Records that a request begins now. Call it before each request: it serves clock_ahead_s. */
 void destination_note_request(struct destination *d);
 
 /*
- * Evaluates the answer to a request, or its absence: updates rate limits, backoff, clock
- * difference, denial and the report that the request carried, and logs changes. Returns what the
- * answer means for the envelope. is_extra: the request had no envelope (enum outbox_extra).
+ * Evaluates the answer to a request. a->status 0: the server did not answer. Updates rate limits,
+ * backoff, clock difference, denial and the report that the request carried; logs changes. Returns
+ * what the answer means for the envelope. is_extra: the request had no envelope (a report or a
+ * probe).
  *
- * During a denial the caller sends nothing but probes, and any answer but 401 and 403 ends it. If
- * the next envelope is denied all the same, it counts as refused, and the backoff goes on where it
- * was: a firewall may refuse the content of this envelope, which must not hold back all others.
+ * A denial lasts until the server answers with another status than 401 and 403. If the server then
+ * denies the next envelope, OUTCOME_REFUSED is returned and the backoff continues from its last
+ * length. Reason: a firewall may refuse the content of this one envelope, and it would hold back
+ * all others.
  */
 enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a,
 				       bool is_extra);
 
 /*
- * Makes the client report for the next request. due_ns: reports_with_envelope_ns(&d->reports), for
- * a request with an envelope; or 0, after reports_any(&d->reports) has returned true: a report now.
- * Returns NULL if due_ns is in the future, reports are off, or memory is short. The report is valid
- * until the next call. Then call destination_handle_answer() with the answer, or reports_failed()
- * if no request is sent.
+ * Makes the client report that the next request carries. due_ns: when a report may be sent. For a
+ * request with an envelope it is reports_with_envelope_ns(&d->reports). For a request with only the
+ * report it is 0: now; call the function only if reports_any(&d->reports) returns true.
+ *
+ * Returns NULL if due_ns is in the future, no_reports is set, or memory is short. The report
+ * belongs to d and is valid until the next call. After the request call
+ * destination_handle_answer(). If no request is sent, call reports_failed(&d->reports).
  */
 const struct reports_item *destination_report(struct destination *d, uint64_t due_ns);
 
-/* Returns the end of the server's rate limit on envelopes of this kind; 0: none. */
+/* Returns the end of the server's rate limit on envelopes of this kind; 0: no limit. */
 uint64_t destination_limit_ns(const struct destination *d, enum envelope_kind kind);
 
-/* Returns whether the backoff after a failure lasts beyond time_ns. */
+/* Returns whether the backoff lasts beyond time_ns. */
 static inline bool destination_backs_off(const struct destination *d, uint64_t time_ns)
 {
 	return retry_is_waiting(&d->retry, time_ns);

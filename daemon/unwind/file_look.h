@@ -1,8 +1,8 @@
 /*
- * MSG_FILE_LOOK: inspects an ELF file: whether it has LeakSanitizer, and which unwind
- * information, symbols and debug information it has. The broker (daemon/broker/children/
- * leak_check.h) and `sentry-profctl doctor` send the file as a descriptor, so that they do not
- * parse a foreign file outside of the sandbox.
+ * Inspects an ELF file for a MSG_FILE_LOOK: which unwind information, symbols and debug information
+ * it has, and whether it has LeakSanitizer. The broker (daemon/broker/children/leak_check.h) and
+ * `sentry-profctl doctor` send the file as a descriptor. Reason: only the sandboxed unwind process
+ * parses foreign files.
  */
 #ifndef DAEMON_UNWIND_FILE_LOOK_H
 #define DAEMON_UNWIND_FILE_LOOK_H
@@ -14,8 +14,10 @@
 struct msg_file_look;
 
 /*
- * Inspects fd, which stays the caller's, and answers m with MSG_FILE_SEEN. Meanwhile *reading, in
- * the page of MSG_INIT, is m->number; afterwards 0. Returns 0 or -errno.
+ * Inspects fd, which stays the caller's, and answers m with MSG_FILE_SEEN. A file that is damaged
+ * or not ELF is no error: the answer says so. *reading is m->number during the inspection, then 0;
+ * it is in the page of request_map_reading_page(), and tells the broker at which file this process
+ * died. Returns 0, or an error of ipc_send().
  */
 must_check int file_look(int fd, const struct msg_file_look *m, uint32_t *reading);
 

@@ -1,19 +1,19 @@
 /*
- * A series: the chunks of a target that one reader gets, one after another. A chunk is
- * the profile of up to 60 s.
+ * A series: the chunks of one target for one reader, one after another. A chunk is the profile of
+ * up to 60 s.
  *
- * The reader is either the target's session or a recording. The session exists as long
- * as the target is profiled; its chunks go to Sentry, to files, and to Spotlight, Sentry's
- * local viewer. A recording begins and ends by request of a user, to whom its chunks go
+ * The reader is either the target's session or a recording. The session exists as long as the
+ * target is profiled; its chunks go to Sentry, to files, and to Spotlight, Sentry's local viewer. A
+ * recording begins and ends by request of a user, to whom its chunks go
  * (daemon/broker/control/recordings.h). A target has one session and up to MSG_RECORDINGS_MAX
- * recordings at a time. Each of them has a series, and every ring record of the target
- * (lib/capture/sample.h) is added to every series (daemon/unwind/stream.c).
+ * recordings at a time. Each of them has a series. daemon/unwind/stream.c adds every record of the
+ * target (lib/capture/sample.h) to every series.
  *
- * A series joins an aggregate, which has the open chunk, with the numbers that the
- * target's threads have in its chunks (daemon/unwind/thread_keys.h).
+ * A series consists of an aggregate (lib/aggregate/aggregate.h), which has the open chunk, and of
+ * the keys under which the aggregate knows the threads (daemon/unwind/thread_keys.h).
  *
- * Functions return 0 or -ENOMEM unless their comment says otherwise. Times are those of
- * records: CLOCK_MONOTONIC, in ns.
+ * Functions return 0 or -ENOMEM unless their comment says otherwise. Times are those of records:
+ * CLOCK_MONOTONIC, in ns.
  */
 #ifndef DAEMON_UNWIND_SERIES_H
 #define DAEMON_UNWIND_SERIES_H
@@ -38,61 +38,62 @@ struct series {
 	struct aggregate *aggregate;
 	uint64_t began_ns; /* beginning of a recording; 0 for a session */
 	/*
-	 * When the first chunk ends. It may be shorter than the others (first_chunk_us), so
-	 * that hosts that start together do not send at the same moments. 0 before the first
-	 * tick, UINT64_MAX once the chunk was due.
+	 * When the first chunk is due; 0 before the first tick, UINT64_MAX afterwards. The first
+	 * chunk may be shorter than the others (first_chunk_us), so that hosts that start together
+	 * do not send at the same moments.
 	 */
 	uint64_t first_end_ns;
 };
 
 /*
- * Opens the series of a session, whose target runs the program p. table: as in struct
- * aggregate_options.
+ * Opens the series of a session, whose target runs the program p. Copies open; p's address space
+ * must stay valid until series_exec() sets another program. Call series_fini() also after an error.
+ * table: as in struct aggregate_options. Returns 0; -ENOMEM; or -EINVAL if open->chunk_us is 0 or above 60 s.
  */
 must_check int series_open(struct series *c, const struct msg_session_open *open,
 			   const struct program *p, struct functions *table);
 /*
- * Opens the series of a recording, which begins at time_ns. from is the session's series: the
- * recording begins with its threads and their stacks. The caller frees *ret with
- * series_free().
+ * Opens the series of a recording, which begins at time_ns with the threads and the stacks of from,
+ * the session's series. from must have an open chunk. The caller frees *ret with series_free().
+ * Returns 0; -ENOMEM; or -EINVAL if the length of the recording's chunks is 0 or above 60 s.
  */
 must_check int series_open_recording(const struct series *from,
 				     const struct msg_recording_open *recording, uint64_t time_ns,
 				     struct series **ret);
-/* Frees everything that c points to. Safe on a zero-initialised struct. */
+/* Frees everything that c owns. Safe on a zero-initialised struct. */
 void series_fini(struct series *c);
 void series_free(struct series *c); /* also frees c; accepts NULL */
 
 /*
- * Sets the program that the target runs from now on. If the target has executed another
- * program, first call series_exit_all(), series_close() and series_next(), which end the chunk
- * of the old program.
+ * Sets the program that the target runs from now on. After an exec, first call series_exit_all(),
+ * series_close() and series_next(), which end the chunk of the old program.
  */
 void series_exec(struct series *c, const struct program *p);
 
 /*
- * Adds a RECORD_THREAD. The thread may get the number of a thread that has ended
- * (daemon/unwind/thread_keys.h); that thread's time then ends at time_ns.
+ * Adds a RECORD_THREAD. The thread may continue the key of a thread that has ended
+ * (thread_keys_assign()). The key that it had before then exits at time_ns.
  */
 must_check int series_thread(struct series *c, const struct record_thread *record,
 			     uint64_t time_ns);
 
 /*
- * Adds a RECORD_SAMPLE with its unwound stack. Without a stack (NULL) the sample
- * counts as missed. A thread that had no RECORD_THREAD gets a number.
+ * Adds a RECORD_SAMPLE with its unwound stack, at sample->time_ns. Without a stack (NULL) the
+ * sample counts as missed. A thread that had no RECORD_THREAD gets a key. time_ns is the time of
+ * the newest record.
  */
 must_check int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t time_ns,
 			     const struct unwind_stack *stack);
 
-/* Adds a RECORD_MISSED. */
+/* Adds a RECORD_MISSED. Ignores a thread without a key. */
 must_check int series_missed(struct series *c, const struct record *record);
 
-/* Adds a RECORD_EXIT. */
+/* Adds a RECORD_EXIT. Ignores a thread without a key. */
 must_check int series_exit(struct series *c, const struct record *record);
 
 /*
- * Adds a RECORD_RUNNING, RECORD_READY or RECORD_WAITING. In a profile of CPU time (cpu_only) the
- * thread has no stack after one of the last two.
+ * Adds a RECORD_RUNNING, RECORD_READY or RECORD_WAITING. Ignores a thread without a key. In a
+ * profile of CPU time (open.cpu_only) the thread has no stack while it is ready or waiting.
  */
 must_check int series_state(struct series *c, const struct record *record);
 
@@ -100,16 +101,16 @@ must_check int series_state(struct series *c, const struct record *record);
 must_check int series_exit_all(struct series *c, uint64_t time_ns);
 
 /*
- * Adds a RECORD_TICK. Returns true if the caller has to close the chunk: it has reached its length
- * in time or bytes (aggregate_tick()).
+ * Adds a RECORD_TICK. Returns true if the chunk has reached its length in time or in bytes
+ * (aggregate_tick()): the caller closes it at record->settled_ns.
  */
 must_check bool series_tick(struct series *c, const struct record_tick *record);
 
 /*
- * series_close() closes the chunk at end_ns and returns its profile, which is valid until
- * series_next(). series_next() opens the next chunk. Call it after each series_close(), also
- * if that returned an error, before any other function of this module. series_close() also
- * returns the errors of aggregate_close().
+ * series_close() closes the chunk at end_ns, or at the beginning of the recording if that is later,
+ * and returns its profile, which is valid until series_next(). series_next() opens the next chunk.
+ * Call it after each series_close(), also after an error, before any other function but
+ * series_fini() and series_free().
  */
 must_check int series_close(struct series *c, uint64_t end_ns, struct profile *ret);
 must_check int series_next(struct series *c);

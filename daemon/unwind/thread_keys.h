@@ -1,14 +1,15 @@
 /*
- * Thread keys: the numbers under which a target's threads are in a chunk.
+ * Thread keys: the numbers by which an aggregate (lib/aggregate/aggregate.h) tells a target's
+ * threads apart. Each series (daemon/unwind/series.h) has one struct thread_keys.
  *
- * With thread_id_format = tid, a thread's key is its tid. With thread_id_format =
- * pthread, threads are shown by their thread pointer, and the keys are numbers of
- * this module: a thread that begins on the stack of a thread that has ended has the
- * same pointer and another tid. It continues the key of the ended thread, so that
- * a chunk never has two threads that are shown alike.
+ * With thread_id_format = tid in the configuration, a thread's key is its tid. With
+ * thread_id_format = pthread, threads are shown by their thread pointer (the value of
+ * pthread_self(3)), and the keys are numbers that this module counts up from 1. Reason: a new
+ * thread can get the memory of a thread that has ended, and then has the same pointer and another
+ * tid. It continues the key of the ended thread, so that a chunk never has two threads with the
+ * same id.
  *
- * Each series (daemon/unwind/series.h) has one struct thread_keys. Functions that
- * allocate return 0 or -ENOMEM.
+ * Functions that allocate return 0 or -ENOMEM.
  */
 #ifndef DAEMON_UNWIND_THREAD_KEYS_H
 #define DAEMON_UNWIND_THREAD_KEYS_H
@@ -22,59 +23,60 @@
 
 struct thread_key {
 	uint32_t tid; /* 0: the thread has ended */
-	bool is_old;  /* the thread had ended before the open chunk began */
+	bool is_old;  /* the thread had ended when the open chunk began */
 	uint32_t key;
 	uint64_t pointer; /* the thread pointer; 0: unknown */
 };
 
 struct thread_keys {
-	bool shows_pointers;	 /* thread_id_format = pthread; else the list is empty */
+	bool shows_pointers;	 /* thread_id_format = pthread; false: the list stays empty */
 	struct thread_key *list; /* threads of the open chunk and of the chunk before */
 	size_t n, cap;
-	struct table by_tid, by_pointer; /* to index in list */
-	uint32_t last;			 /* the newest key */
+	struct table by_tid, by_pointer; /* from tid, and from thread pointer, to index in list */
+	uint32_t last;			 /* the newest key; 0: none */
 };
 
-/*
- * Initialises an empty list. Does not allocate. seed is for the hash tables. The caller calls
- * thread_keys_fini().
- */
+/* Initialises an empty list. Does not allocate. seed: random, for the hash tables. */
 void thread_keys_init(struct thread_keys *k, bool shows_pointers, uint64_t seed);
-void thread_keys_fini(struct thread_keys *k); /* k may be NULL */
+/* Frees the list; k is as after thread_keys_init(). k may be NULL. */
+void thread_keys_fini(struct thread_keys *k);
 
-/* Initialises k with the threads and keys of from. */
+/* Initialises k with a copy of from. Call thread_keys_fini() also after an error. */
 must_check int thread_keys_copy(struct thread_keys *k, const struct thread_keys *from);
 
 struct thread_key_change {
-	uint32_t key;	  /* the thread's key */
+	uint32_t key;	  /* the thread's key from now on */
 	uint32_t old_key; /* the key that the thread had until now and that ends; 0: none */
-	uint64_t id;	  /* the id to show for the thread; 0: show the key */
+	uint64_t id;	  /* the id to show for the thread; 0: show the key, which is the tid */
 };
 
 /*
- * Gives a live thread its key; pointer is its thread pointer. 0: the pointer is unknown, and
- * the thread is shown by its tid.
+ * Gives a live thread its key, or returns the key that it has. pointer: its thread pointer; 0: not
+ * known, and the thread is shown by its tid unless an earlier call had its pointer.
  *
- * A thread keeps its key in later calls, with one exception: if its pointer becomes known, and
- * another thread had that pointer, the other thread has ended, and this thread continues the
- * other thread's key. A key that this thread had before then ends (ret->old_key).
+ * The key changes in one case. If another thread has had this pointer, the other thread has ended,
+ * and this thread continues the other thread's key. If this thread had another key before, that key
+ * ends: it is in ret->old_key, and the caller ends its time.
  */
 must_check int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
 				  struct thread_key_change *ret);
 
 /*
- * Returns the key of a thread; 0 if the thread has no key, has ended, or another thread
- * continues its key. Without shows_pointers: the tid.
+ * Returns the key of a thread; 0 if the thread has no key, has ended, or another thread continues
+ * its key. Without shows_pointers it is always the tid.
  */
 uint32_t thread_keys_of(const struct thread_keys *k, uint32_t tid);
 
-/* Record that a thread, or every thread, has ended. Another thread may continue its key. */
+/*
+ * Record that a thread, or every thread, has ended. Its key is kept for a thread with the same
+ * pointer, until the end of the next chunk.
+ */
 void thread_keys_end(struct thread_keys *k, uint32_t tid);
 void thread_keys_end_all(struct thread_keys *k);
 
 /*
- * Begins the next chunk: removes the threads that had ended before the chunk began that is
- * over now. On -ENOMEM all threads are removed.
+ * Begins the next chunk. Removes the threads that had ended before the last chunk began. On -ENOMEM
+ * all threads are removed.
  */
 must_check int thread_keys_next(struct thread_keys *k);
 

@@ -1,9 +1,9 @@
 /*
- * Usage buffer: keeps the CPU and memory usage of a target (struct profile_measurement), which
- * the broker measures once a second, until the chunk of that time is closed.
+ * Usage buffer: keeps the CPU and memory usage of a target until the chunk of that time is closed.
+ * The broker measures it once a second (struct profile_measurement).
  *
- * Each session has one. Values are added as the broker sends them. When a chunk is closed,
- * its profile gets the values of its time.
+ * Each session has one buffer. stream.c adds each value when the broker sends it. When a chunk is
+ * closed, its profile gets the values of its time.
  */
 #ifndef DAEMON_UNWIND_USAGE_BUFFER_H
 #define DAEMON_UNWIND_USAGE_BUFFER_H
@@ -12,13 +12,14 @@
 
 #include "proto/profile.h"
 
-/* Values of two minutes: a chunk of a minute that is closed late, and the next chunk. */
+/* Values of two minutes: those of a chunk of a minute that is closed late, and of the next chunk.
+ */
 #define USAGE_BUFFER_MAX 128
 
 struct usage_buffer {
-	struct profile_measurement v[USAGE_BUFFER_MAX]; /* by time */
+	struct profile_measurement v[USAGE_BUFFER_MAX]; /* oldest first */
 	size_t n;
-	/* The first n_given values are in the profile that usage_buffer_give() got last. */
+	/* The last usage_buffer_give() has set the first n_given values in its profile. */
 	size_t n_given;
 };
 
@@ -26,15 +27,16 @@ struct usage_buffer {
 void usage_buffer_init(struct usage_buffer *b);
 
 /*
- * Adds a value. Drops it if the buffer is full, or if its time is not after that of the last
- * value. The values in the last profile become invalid.
+ * Adds a value. Drops it if the buffer is full, or if its time is not after that of the last value.
+ * The values that usage_buffer_give() has set in a profile become invalid.
  */
 void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);
 
 /*
- * Sets the profile's measurements to the values from the time of its first sample to that of its
- * last; none if it has no samples. The values belong to the buffer, and are valid until the next
- * call of a function of this module. Drops older values.
+ * Sets p->measurements to the values from the time of the profile's first sample to that of its
+ * last; to none if the profile has no samples. The samples must be sorted by time. The values
+ * belong to the buffer, and are valid until the next call of a function of this module. Drops older
+ * values.
  */
 void usage_buffer_give(struct usage_buffer *b, struct profile *p);
 

@@ -1,7 +1,7 @@
 /*
- * The aggregate of one target: adds up ticks and unwound stacks, and makes a profile
- * (proto/profile.h) of them each time that a chunk is closed. It also sums up the time
- * of the whole session by function, for the table that a user reads.
+ * The aggregate of one target: collects the ticks and unwound stacks of a chunk, and makes a
+ *profile (proto/profile.h) of them when the chunk is closed. It also sums up the time of the whole
+ *session by function, for the table that a user reads.
  *
  * Terms:
  * - A tick is a numbered sampling period of capture. The time of a tick is when the
@@ -12,6 +12,7 @@
  *   each other without a hole, except at a gap (see below).
  * - A session is the profiling of one target, from MSG_SESSION_OPEN to its end. A
  *   recording is a second profile of the same target that a user asked for.
+ * - Running is on a processor, ready is runnable without a processor, waiting is blocked.
  *
  * unwind has one aggregate for each session and one for each recording, and calls a
  * function here for every record of capture (lib/capture/sample.h). When
@@ -28,18 +29,18 @@
  * - a chunk begins with the current stacks of its threads, and ends with a copy of them
  *   at the first timestamp of the next chunk, so that no time is lost between two
  *   chunks.
- * A wait has two samples, at its first and at its last tick, and so has a time in which
- * the thread is ready. So a reader that counts samples has at most two for such a time of
- * any length: it cannot measure waiting or ready time.
+ * A waiting time has two samples, at its first and at its last tick, and so has a ready time. A
+ * reader that counts samples finds at most these two, however long the time is. So it cannot
+ * measure waiting or ready time.
  *
  * A gap is a time of more than 5 s without a tick: the daemon was stopped, or the machine
  * slept. What the threads did meanwhile is unknown. So the chunk ends at the last tick
  * before the gap, and the next one begins at the first tick after it. window.h has the
  * rules. They also keep every chunk shorter than the 66 s that the server accepts.
  *
- * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one
- * thread come in the order of time; a time before the thread's last record, or before
- * the open chunk, is moved forward to it.
+ * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one thread come
+ * in the order of time. A time before the thread's last record counts as the time of that record; a
+ * time before the open chunk counts as the beginning of the chunk.
  *
  * Example: writes the chunk of a thread that runs for a second, as a file has it.
  *
@@ -98,26 +99,26 @@ struct functions;
 struct aggregate_options {
 	uint64_t chunk_us;  /* a chunk's length; at most 60 s */
 	size_t chunk_bytes; /* a chunk is due when its payload has about this size */
-	/* CLOCK_REALTIME minus CLOCK_MONOTONIC, the same in all chunks of a session. */
+	/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the session's start; one value for all chunks. */
 	uint64_t wall_offset_us;
 	const char *main_path;	/* the executable, as the maps name it; may be "" */
 	const char *main_argv0; /* argv[0] of the process; may be "" */
 	uint64_t hash_seed;	/* random, for hash tables whose keys the target can choose */
-	bool demangle;		/* C++ and Rust names; false: names as in the symbol table */
+	bool demangle; /* show C++ and Rust names demangled; false: as in the symbol table */
 	/* Inlined functions are frames of their own; false: only payloads for files have them. */
 	bool inlined;
 	bool lines_for_files; /* only payloads for files have source files and lines */
-	/* A function without a symbol has a name made of its start (lookup_update()). */
+	/* A function without a symbol gets a name made of its start address (lookup_update()). */
 	bool name_by_start;
 	/*
 	 * All frames of a function become one frame of the chunk, with an address made of the
-	 * function's start (lookup_update()). The time of each function stays the same.
+	 * function's start (lookup_update()). No function's time changes.
 	 */
 	bool by_function;
 	/*
 	 * Patterns of files that belong to the application, and of files that do not
-	 * (struct in_app_rules); NULL and "": none. The strings stay the caller's and must
-	 * be valid as long as the aggregate.
+	 * (struct in_app_rules); NULL or "": none. The strings stay the caller's, and must be valid
+	 * as long as the aggregate.
 	 */
 	const char *in_app_include, *in_app_exclude;
 	/*
@@ -129,9 +130,9 @@ struct aggregate_options {
 
 /*
  * Creates an aggregate with an open chunk. Copies options, with the strings main_path
- * and main_argv0. space must stay valid until aggregate_free() or until
- * aggregate_exec() sets another one. Returns 0, -ENOMEM, or -EINVAL if chunk_us is 0 or
- * above 60 s.
+ * and main_argv0. space is the target's address space, in which frames are looked up. It must stay
+ * valid until aggregate_free() or until aggregate_exec() sets another one. Returns 0, -ENOMEM, or
+ * -EINVAL if chunk_us is 0 or above 60 s.
  */
 must_check int aggregate_new(const struct aggregate_options *options, struct unwind_space *space,
 			     struct aggregate **ret);
@@ -139,26 +140,29 @@ must_check int aggregate_new(const struct aggregate_options *options, struct unw
 void aggregate_free(struct aggregate *a);
 
 /*
- * Creates a second aggregate of the same target, for a recording, with chunks of its
- * own. Its first chunk begins at the newest tick that original has, with the stacks that the
- * threads have at this tick. From then on the caller adds each record to both aggregates. options
- * are those of aggregate_new(); wall_offset_us must be that of original. The space, main_path and
- * main_argv0 are those of original, too; options' own are not used. original must have an open
- * chunk: it must not be between aggregate_close() and aggregate_next(). Returns 0, -ENOMEM, or
- * -EINVAL as aggregate_new().
+ * Creates a second aggregate of the same target, for a recording. Its first chunk begins at the
+ * newest tick of original, with the stacks that the threads have there. From then on the caller
+ * adds each record to both aggregates.
+ *
+ * options are as in aggregate_new(), with two differences. wall_offset_us must be that of original.
+ * main_path and main_argv0 must be strings and are not used: these two and the space are taken from
+ * original. original must not be between aggregate_close() and aggregate_next(). Returns 0,
+ * -ENOMEM, or -EINVAL as aggregate_new().
  */
 must_check int aggregate_new_beside(const struct aggregate *original,
 				    const struct aggregate_options *options,
 				    struct aggregate **ret);
 
 /*
- * The following functions add a record of a thread. They return 0, or -ENOMEM: the
- * record is lost. A thread that has no record yet is added, without a name.
+ * The following functions add a record of a thread. They return 0, or -ENOMEM: the record is lost.
+ * tid may be any number that tells the target's threads apart. The first record of a thread adds
+ * the thread, without a name. "This tick" is the one that begins at time_ns.
  */
 
 /*
- * Sets the thread's name: comm, as the kernel has it, comm_size bytes, perhaps without
- * a NUL. is_main: the thread is the main thread (names_thread()).
+ * Sets the thread's name from comm, the kernel's name of the thread: comm_size bytes, perhaps
+ * without a NUL (names_thread()). is_main: the thread is the main thread. A thread that had exited
+ * is alive again.
  */
 must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main, const char *comm,
 				size_t comm_size);
@@ -169,7 +173,10 @@ must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
  */
 must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id);
 
-/* Sets the stack and the state that the thread has from this tick on. The stack is copied. */
+/*
+ * Sets the stack and the state that the thread has from this tick on. The stack is copied. A thread
+ * that had exited is alive again.
+ */
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 				const struct unwind_stack *stack, enum profile_state state);
 
@@ -188,31 +195,31 @@ must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time
 
 /*
  * Adds the exit of the thread, which was alive before this tick. The thread's stack lasts until
- * this tick, at which the thread gets its last sample.
+ * this tick, at which the thread gets its last sample. Ignores a thread that has exited already.
  */
 must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /*
- * Calls aggregate_exit() for all threads: after an exec, with a new capture process, or at the end.
+ * Calls aggregate_exit() for all threads: after an exec, after the end of capture, or at the end of
+ * the session. After -ENOMEM some threads have not exited.
  */
 must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
 
 /*
- * Adds a tick (RECORD_TICK). A thread without a record since the last tick goes on
- * as before. settled_ns is the settled tick. elapsed_ticks is record_tick.due: the
- * number of ticks since the last call, this one included (0 counts as 1); a running
- * thread gets a sample at each of them. Returns true if the chunk has reached its length in
- * time or in bytes: the caller calls aggregate_close().
+ * Adds a tick (RECORD_TICK). A thread without a record since the last tick keeps its stack and its
+ * state. settled_ns is the time of the settled tick. elapsed_ticks is record_tick.due: the number
+ * of ticks since the last call, this one included (0 counts as 1). A running thread gets a sample
+ * at each of them. Returns true if the chunk has reached its length in time or in bytes, or if a
+ * gap has come: the caller calls aggregate_close() at settled_ns.
  */
 must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
 			       uint64_t elapsed_ticks);
 
 /*
  * Closes the chunk at end_ns, the settled tick, where the next chunk begins (window_end()
- * says when another time is used). *ret is the profile. Its ids, platform, release,
- * environment and SDK are not set: the caller sets them. The profile belongs to the
- * aggregate and is valid until aggregate_next(). A chunk in which no thread had a stack
- * has a profile without samples.
+ * says when another time is used). *ret is the profile. The caller sets its ids, platform, release,
+ * environment and SDK. The profile belongs to the aggregate and is valid until aggregate_next(). If
+ * no thread had a stack, the profile has no samples.
  *
  * Names and images are looked up here, in the present maps of the space. Returns 0, or
  * -ENOMEM: the chunk is lost. In both cases the caller calls aggregate_next().
@@ -220,17 +227,16 @@ must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t s
 must_check int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret);
 
 /*
- * Opens the next chunk, with the stacks that the threads had at the end of the last
- * one, and with the samples later than that end. Called after aggregate_close(), also if
- * that failed. Returns 0, or -ENOMEM: the next chunk is open, but each thread has no
- * stack until its next sample.
+ * Opens the next chunk, with the stacks that the threads had at the end of the last chunk, and with
+ * the samples at and after that end. Call it after aggregate_close(), also if that failed. Returns
+ * 0, or -ENOMEM: the next chunk is open, but no thread has a stack until its next sample.
  */
 must_check int aggregate_next(struct aggregate *a);
 
 /*
- * Handles that the process has executed another program, with the address space space (valid as in
- * aggregate_new()). Copies main_path and main_argv0. The caller calls this function after
- * aggregate_exit_all(), aggregate_close() and aggregate_next().
+ * Sets the program of the target: its address space, which must be valid as in aggregate_new(), and
+ * copies of main_path and main_argv0. After an exec, first call aggregate_exit_all(),
+ * aggregate_close() and aggregate_next().
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0);

@@ -1,15 +1,16 @@
 /*
  * The cut between two chunks of a target: ends the open chunk at a time, and begins the
  * next chunk with the threads, the stacks and the later samples of the old one.
+ * lib/aggregate/aggregate.c uses it to close a chunk.
  *
  * Two consecutive chunks join without a hole: the old chunk ends with a copy of each
  * thread's stack at the first timestamp of the next chunk, and the next chunk begins with
- * the same stacks. Samples later than the end move to the next chunk. Only at a gap without ticks
- * does the next chunk begin later than the old one ends.
+ * the same stacks. Samples at or after the end move to the next chunk. Only at a gap without ticks
+ * (window.h) does the next chunk begin later than the old one ends.
  *
  * Order of calls: cut_end(); the caller reads the samples and stacks of the ended chunk;
- * cut_next(). A struct cut is zero before its first use, and after cut_next() or
- * cut_fini(). cut_fini() is for an aggregate that is freed between the two calls.
+ * cut_next(). If the aggregate is freed between the two, cut_fini() replaces cut_next(). A struct
+ * cut is initialised to zeros once; both functions zero it again.
  */
 #ifndef LIB_AGGREGATE_CUT_H
 #define LIB_AGGREGATE_CUT_H
@@ -17,7 +18,7 @@
 #include "lib/aggregate/open_chunk.h"
 
 struct cut {
-	/* cut_end() sets both times. They differ only at a gap without ticks. */
+	/* Set by cut_end(). The times are CLOCK_MONOTONIC, and differ only at a gap. */
 	uint64_t end_ns;	      /* end of the old chunk */
 	uint64_t next_ns;	      /* beginning of the next chunk */
 	struct profile_sample *ahead; /* samples that belong to the next chunk */
@@ -25,20 +26,20 @@ struct cut {
 };
 
 /*
- * Ends the chunk at end_ns, or at the earlier or later time that window_end() (window.h) chooses
- * instead. Sorts the samples of the chunk by time, then tid. Returns 0, or -ENOMEM: the
- * chunk is lost. In both cases the caller calls cut_next().
+ * Ends the chunk at end_ns, or at another time that window_end() (window.h) chooses. Sorts
+ * c->samples by time, then by tid. Returns 0, or -ENOMEM: the chunk is lost. In both cases the
+ * caller calls cut_next().
  */
 must_check int cut_end(struct cut *cut, struct open_chunk *c, uint64_t end_ns);
 
 /*
  * Begins the next chunk in c. Frees the threads that have exited, and the stacks that the
- * next chunk does not need. Returns 0, or -ENOMEM: the next chunk is open, but each thread
- * has no stack until its next sample.
+ * next chunk does not need. Returns 0, or -ENOMEM: the next chunk is open, but no thread has a
+ * stack until its next sample.
  */
 must_check int cut_next(struct cut *cut, struct open_chunk *c);
 
-/* Frees everything that cut points to. */
+/* Frees everything that cut points to, and zeroes cut. */
 void cut_fini(struct cut *cut);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Merges equal frames of a profile into one, and then equal stacks into one.
- * Used for aggregate_options.by_function, where all frames of a function have
- * the same address.
+ * Merges equal frames of a profile into one, and then equal stacks into one. aggregate.c uses it
+ * with aggregate_options.by_function, where all frames of a function have the same address.
  */
 #ifndef LIB_AGGREGATE_DEDUP_H
 #define LIB_AGGREGATE_DEDUP_H
@@ -11,7 +10,7 @@
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
-/* The merged frames and nodes. NULL before dedup_profile(). */
+/* The merged frames and nodes (struct profile_node, of which stacks consist). NULL at first. */
 struct dedup {
 	struct profile_frame *frames;
 	struct profile_node *nodes;
@@ -21,14 +20,14 @@ struct dedup {
 void dedup_fini(struct dedup *f);
 
 /*
- * Replaces the frames and nodes of p by merged ones, which belong to f, and sets the nodes
- * of samples, which are the samples of p, to the merged ones. Frames that differ only in
- * in_app are equal; the merged frame is in_app if all of them are. f is zero before.
- * The merged frames have no lines (profile.lines), since frames at several addresses become one.
- * Returns 0, or -ENOMEM: p and samples are unchanged.
+ * Replaces the frames and nodes of p by merged ones, which belong to f and are valid until
+ * dedup_fini(). f is zero before. samples is the array of p's samples, as one that can be written:
+ * their nodes become the merged ones. hash_seed: random. Returns 0, or -ENOMEM: p and samples are
+ * unchanged.
  *
- * Strings are compared by pointer, so the strings of p's frames must be interned
- * (lib/base/text.h).
+ * Frames that differ only in in_app are equal; the merged frame is in_app if all of them are.
+ * Strings are compared by pointer, so the strings of p's frames must be interned (lib/base/text.h).
+ * p->lines becomes NULL, since frames at several addresses become one.
  */
 must_check int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
 			     struct profile *p);

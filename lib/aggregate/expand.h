@@ -1,7 +1,7 @@
 /*
- * Makes inlined functions frames of their own: in the profile of a closed chunk, a frame
- * at whose address functions were inlined (lib/aggregate/lookup.h) becomes several
- * frames with the same address, in every stack that contains it.
+ * Makes inlined functions frames of their own. In the profile of a closed chunk, a frame at whose
+ * address functions were inlined (lib/aggregate/lookup.h) becomes several frames with the same
+ * address, in every stack that contains it. aggregate.c uses it with aggregate_options.inlined.
  */
 #ifndef LIB_AGGREGATE_EXPAND_H
 #define LIB_AGGREGATE_EXPAND_H
@@ -12,14 +12,13 @@
 #include "proto/profile.h"
 
 /*
- * Limit of the payload's bytes for stacks and frames after the expansion; a chunk that
- * would need more is not expanded. A chunk is due at 20 MB, and its strings take up to
- * LOOKUP_PAYLOAD_MAX: with this limit the payload stays below the 50 MB that the server
- * accepts.
+ * The most bytes of the payload (the chunk's JSON) for stacks and frames after the expansion. A
+ * chunk that would need more is not expanded. A chunk is due at 20 MB, and its strings take up to
+ * LOOKUP_PAYLOAD_MAX. With this limit the payload stays below the 50 MB that the server accepts.
  */
 #define EXPAND_PAYLOAD_MAX (12u * 1000 * 1000)
 
-/* The frames and nodes of the expanded profile. NULL before expand_inlined(). */
+/* The frames and nodes (struct profile_node) of the expanded profile. NULL at first. */
 struct expand {
 	struct profile_frame *frames;
 	struct profile_node *nodes;
@@ -29,12 +28,14 @@ struct expand {
 void expand_fini(struct expand *e);
 
 /*
- * Expands the profile p of a closed chunk. Called after lookup_finish() and before
- * dedup_profile(), when the frames of p are those of l, and its nodes are those of s. Replaces
- * both by arrays that belong to e, and sets the nodes of samples, which are the samples of
- * p, to the new ones; p has no lines then. Changes nothing if no function was inlined, or if the
- * payload would exceed EXPAND_PAYLOAD_MAX. e is zero before. Returns 0, or -ENOMEM: p and samples
- * are unchanged.
+ * Expands the profile p of a closed chunk, whose frames are those of l and whose nodes are those of
+ * s: call it after lookup_finish() and before dedup_profile(). Replaces the frames and nodes by
+ * arrays that belong to e and are valid until expand_fini(). e is zero before. samples is the array
+ * of p's samples, as one that can be written: their nodes become the new ones. p->lines becomes
+ * NULL.
+ *
+ * Returns 0, or -ENOMEM: p and samples are unchanged. They are also unchanged, with 0, if no
+ * function was inlined or if the payload would exceed EXPAND_PAYLOAD_MAX.
  */
 must_check int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks *s,
 			      struct profile_sample *samples, struct profile *p);

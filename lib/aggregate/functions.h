@@ -1,12 +1,11 @@
 /*
- * Sums of time by function over all processes of a run, and the table of them that
- * sentry-profd --pid prints at the end. A function is a name in a file: symbols whose
- * demangled names are equal are one function. All code of a file for which there is no name
- * counts as one function, "[libfoo.so]".
+ * Sums of time by function over all processes of a run, and the table of them that sentry-profd --pid
+ * prints at the end. A function is a name in a file: symbols of a file whose demangled names are
+ * equal are one function. All code of a file without a name is one function, "[libfoo.so]".
  *
- * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and those of the
- * open chunk in aggregate_update_table(). The sums and their names stay when the stacks of the
- * chunk are freed.
+ * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the times of
+ * the open chunk in aggregate_update_table(). sentry-profctl convert and compare use the module,
+ * too. The sums and names are copies: they stay when the stacks of the chunk are freed.
  */
 #ifndef LIB_AGGREGATE_FUNCTIONS_H
 #define LIB_AGGREGATE_FUNCTIONS_H
@@ -24,27 +23,27 @@
 #include "proto/profile.h"
 
 /*
- * If there are more functions or symbols than this, functions_add() keeps the FUNCTIONS_MAX / 2
- * functions with the most time, and sums up all others in one row. So the rows take
- * one or two megabytes between two chunks.
+ * If there are more functions or symbols than this, the next functions_add() first keeps only the
+ * FUNCTIONS_MAX / 2 functions with the most time, and sums up all others. So the rows
+ * take one or two megabytes between two chunks.
  */
 #define FUNCTIONS_MAX 4096
 
-/* The most columns of a short name in the table; names can have thousands of bytes. */
+/* The most columns of a short name in the table. Reason: names can have thousands of bytes. */
 #define FUNCTIONS_NAME_COLUMNS 160
 
 struct functions_row {
 	const char *name;    /* demangled */
-	const char *module;  /* the file's path; "": none */
+	const char *module;  /* the file's path; "": the code is in no file */
 	uint64_t self_ns;    /* running time in the function itself: it is the leaf */
 	uint64_t total_ns;   /* running time of stacks that contain the function */
-	uint64_t ready_ns;   /* time in the function itself, ready */
-	uint64_t waiting_ns; /* time in the function itself, waiting */
-	uint64_t stamp;	     /* number of the last stack that was added to total_ns: a stack with
-				recursion is added once */
+	uint64_t ready_ns;   /* time in the function itself, runnable without a processor */
+	uint64_t waiting_ns; /* time in the function itself, blocked */
+	uint64_t stamp;	     /* number of the last stack that was added to total_ns, so that a
+				recursive function gets the time of a stack once */
 };
 
-/* A symbol that has been demangled, and its row. */
+/* A symbol that has been demangled, and the index of its row. */
 struct functions_symbol {
 	const char *symbol, *module;
 	uint32_t row;
@@ -54,17 +53,17 @@ struct functions {
 	struct text text;
 	struct functions_row *rows;
 	size_t n, cap;
-	struct table by_name; /* hash of name and module to row */
+	struct table by_name; /* hash of name and module to index in rows */
 	struct functions_symbol *symbols;
 	size_t n_symbols, cap_symbols;
-	struct table by_symbol; /* hash of symbol and module to symbols */
+	struct table by_symbol; /* hash of symbol and module to index in symbols */
 	uint64_t n_stacks;	/* number of stacks added so far (functions_row.stamp) */
 	/* Sums and number of the functions whose rows were not kept. */
 	uint64_t others_self_ns, others_ready_ns, others_waiting_ns;
 	uint64_t n_others;
 	/* Of the same times; the caller adds them (programs_add()). */
 	struct programs programs;
-	/* Set by the caller: the waiting times may be ready times (import_chunk.hides_ready). */
+	/* The caller sets it if waiting times contain ready times (import_chunk.hides_ready). */
 	bool hides_ready;
 };
 
@@ -74,16 +73,17 @@ void functions_init(struct functions *f, uint64_t hash_seed);
 void functions_fini(struct functions *f);
 
 /*
- * Moves the times of the stacks s into the table, so that they are 0 in s afterwards. frames
- * has the names of the frames of s, by index: lookup.frames, after lookup_update() and
- * before lookup_finish(). Returns 0, or -ENOMEM: times that were not moved stay in s.
+ * Moves the times of the stacks s into the table: afterwards they are 0 in s. frames has the names
+ * of the frames of s, by index: it is lookup.frames, after lookup_update() and before
+ * lookup_finish(). Strings are copied. Returns 0, or -ENOMEM: times that were not moved stay in s.
  */
 must_check int functions_add(struct functions *f, struct stacks *s,
 			     const struct profile_frame *frames);
 
 /*
- * The same, where functions were inlined into those of the frames: lines has those of each frame,
- * as indices of inlined, which has n_inlined elements. They have rows of their own.
+ * As functions_add(), with a row for each inlined function, too. lines has an element for each
+ * frame, with the range of its inlined functions in inlined, which has n_inlined elements. If
+ * functions are inlined at the leaf, the innermost of them gets the time of the leaf.
  */
 must_check int functions_add_inlined(struct functions *f, struct stacks *s,
 				     const struct profile_frame *frames,
@@ -96,17 +96,19 @@ must_check int functions_add_inlined(struct functions *f, struct stacks *s,
  * functions, three quarters of the rows show those with the most self time, and one quarter
  * those with the most ready and waiting time. The rows are sorted by self time, then ready,
  * waiting and total time, largest first. The column of ready times is left out if their sum
- * would be shown as 0.00 s. If half of the running time is in code without a file, or in the
- * interpreter of a language, a line below says so. Without full_names C++ and Rust names are
- * short (functions_label()). Returns 0, -ENOMEM or -EIO.
+ * would be shown as 0.00 s. A line below the table says so if at least half of the running time is
+ * in code without a file and a name, or in the interpreter of a language. Without full_names C++
+ * and Rust names are short (functions_label()). Returns 0; -ENOMEM; or -EIO if writing to out
+ * fails.
  */
 must_check int functions_write(const struct functions *f, size_t max_rows, bool full_names,
 			       FILE *out);
 
 /*
- * Writes a name that a target chose, in a form that is safe for a terminal: as escape_write()
- * does, and a byte that is not UTF-8 becomes \xNN, too. After max_columns the rest of the name is
- * replaced by "...". Returns the number of columns written, counting one for each character.
+ * Writes a name that a target chose, in a form that is safe for a terminal: as escape_write() does,
+ * and a byte that is not UTF-8 becomes \xNN, too. After at least max_columns "..." replaces the
+ * rest of the name. Returns the number of columns written: one for each character of the output,
+ * with the dots. The caller checks out for errors (ferror(3)).
  */
 size_t functions_write_name(const char *s, size_t max_columns, FILE *out);
 
@@ -117,9 +119,10 @@ struct functions_label {
 };
 
 /*
- * Makes the labels of the n names of a table. With is_full each is the whole name. Otherwise it is
- * the short one (lib/base/short_names.h), which belongs to text, in FUNCTIONS_NAME_COLUMNS; or
- * whole if another label would have the same columns. Returns 0 or -ENOMEM.
+ * Makes the labels of the n names of a table, in ret. With is_full a label is the name itself,
+ * which stays the caller's. Otherwise it is the short name (lib/base/short_names.h), which belongs
+ * to text, cut to FUNCTIONS_NAME_COLUMNS. It is not cut if another label would then look the same.
+ * Returns 0 or -ENOMEM.
  */
 must_check int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
 			       struct functions_label *ret);

@@ -1,6 +1,6 @@
 /*
- * Names that a profile shows: of threads, from their comm, and of files, from
- * their paths.
+ * Makes the names that a profile shows: those of threads from their comm (proc(5), the kernel's
+ * name of a thread), and those of files from their paths.
  */
 #ifndef LIB_AGGREGATE_NAMES_H
 #define LIB_AGGREGATE_NAMES_H
@@ -14,12 +14,12 @@
 #include "proto/profile.h"
 
 /*
- * Size of the longest symbol or path that is kept whole, in bytes with the NUL: PATH_MAX.
- * A longer one is cut off at this size. Few mangled C++ names are longer.
+ * Size of a buffer for a symbol or a path, in bytes with the NUL: PATH_MAX. A longer one is cut
+ * off. Few mangled C++ names are longer.
  */
 #define NAME_SIZE 4096
 
-/* Size of the longest thread name: a comm in which each byte became U+FFFD, with the NUL. */
+/* Size of a buffer for a thread name: each byte of a comm may become U+FFFD, of 3 bytes. */
 #define THREAD_NAME_SIZE (3 * COMM_SIZE + 1)
 
 /*
@@ -28,23 +28,22 @@
  * name of the main thread (is_main) is "main" as long as its comm is the name of the
  * executable, and not a name that the program has set.
  *
- * The kernel makes the comm from the path that was executed. The path may be a symbolic
- * link, so the comm is compared both with the file name of main_path, the executable, and
- * with the file name in main_argv0. Only the first word of main_argv0 is compared, because
- * a program may have written a title there ("redis-server *:6379"). main_path and
- * main_argv0 may be "".
+ * The kernel makes the comm from the path that was executed, which may be a symbolic link. So the
+ * comm is compared with two file names: that of main_path, the path of the executable, and that in
+ * main_argv0, the argv[0] of the process. Only the first word of main_argv0 is compared, because a
+ * program may have written a title there ("redis-server *:6379"). Both may be "".
  */
 void names_thread(const char *comm, size_t comm_size, bool is_main, const char *main_path,
 		  const char *main_argv0, char out[THREAD_NAME_SIZE]);
 
 /*
- * Makes the names of the n threads unique: if several threads have the same name, the id
- * that the payload shows (id, or tid if id is 0) is appended to each, "worker (4711)". An
- * empty name stays empty. New names belong to text. Returns 0 or -ENOMEM.
+ * Makes the names of the n threads unique. If several threads have the same name, the id that the
+ * profile shows (profile_thread.id, or tid if that is 0) is appended to each: "worker (4711)".
+ * Empty names stay empty. New names belong to text. Returns 0 or -ENOMEM.
  */
 must_check int names_tell_apart(struct profile_thread *threads, size_t n, struct text *text);
 
-/* Returns the part of path after the last slash, or path if that part is empty. */
+/* Returns the part of path after the last slash; path itself if that part is empty. */
 const char *names_base(const char *path);
 
 #endif

@@ -23,12 +23,11 @@
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
-/* A stack of the open chunk. */
+/* A stack of the open chunk. depth and stack_id are valid unless node is PROFILE_NONE. */
 struct seen_stack {
-	uint32_t node;
-	/* Valid unless node is PROFILE_NONE: the stack's number of frames, and unwind_stack.id. */
-	size_t depth;
-	uint64_t stack_id;
+	uint32_t node;	   /* index in stacks.nodes; PROFILE_NONE: no stack */
+	size_t depth;	   /* number of frames */
+	uint64_t stack_id; /* unwind_stack.id */
 };
 
 struct thread {
@@ -37,28 +36,25 @@ struct thread {
 	char name[THREAD_NAME_SIZE];
 
 	/* The thread's present state. */
-	struct seen_stack stack; /* node is PROFILE_NONE: not known, or the thread has exited */
+	struct seen_stack stack; /* PROFILE_NONE: not known, or the thread has exited */
 	enum profile_state state;
-	uint64_t since_ns; /* the thread's time is charged to its stacks up to here */
+	uint64_t since_ns; /* the thread's time is charged up to here (open_chunk_charge()) */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
-	/*
-	 * The stack of the last sample at which the thread was running. node is PROFILE_NONE: there
-	 * is no such sample yet.
-	 */
+	/* The stack of the thread's last sample that was running; PROFILE_NONE: no such sample. */
 	struct seen_stack ran;
 
 	/* The thread's samples in the open chunk. */
 	uint32_t last; /* index of the newest sample in samples; PROFILE_NONE: no sample */
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
-	/* The tick before the exit, if the thread has no sample there; else 0. */
+	/* The tick before the exit, if the thread has no sample there, or one for files; else 0. */
 	uint64_t before_us;
 
 	/* Set by cut_end(). */
-	uint32_t carry; /* the thread's stack at the end of the chunk */
+	uint32_t carry; /* node of the thread's stack at the end of the chunk */
 	enum profile_state carry_state;
-	bool ahead; /* the thread has samples later than the end */
+	bool ahead; /* the thread has samples at or after the end of the chunk */
 	/*
 	 * The thread has exited by the end of the chunk, or its stack is unknown there: the next
 	 * chunk does not begin with a stack of the thread.
@@ -78,11 +74,11 @@ struct open_chunk {
 	struct profile_sample *samples; /* in the order of records; by time after cut_end() */
 	size_t n_samples, cap_samples;
 	size_t sample_bytes; /* size of the samples in a payload, estimated */
-	/* open_chunk_bytes() and stacks.n_nodes when the chunk began. */
+	/* Values of open_chunk_bytes() and stacks.n_nodes at the beginning of the chunk. */
 	size_t first_bytes, first_nodes;
 };
 
-/* Initialises an empty chunk of at most chunk_us. Does not allocate. */
+/* Initialises an empty chunk of the length chunk_us. hash_seed: random. Does not allocate. */
 void open_chunk_init(struct open_chunk *c, uint64_t chunk_us, uint64_t wall_offset_us,
 		     uint64_t hash_seed);
 /* Frees everything that c points to. */
@@ -104,46 +100,47 @@ must_check int open_chunk_thread(struct open_chunk *c, uint32_t tid, struct thre
 struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
 
 /*
- * Removes the threads that have exited, except those with samples later than
- * the end of the last chunk.
+ * Removes the threads that have exited, except those with samples at or after the end of the last
+ * chunk (thread.ahead).
  */
 must_check int open_chunk_drop_exited(struct open_chunk *c);
 
 /*
- * Adds a sample at the end of samples, without the checks of open_chunk_emit(), and does
- * not change t->last. For a sample that is earlier than the thread's last one; otherwise
- * use open_chunk_emit().
+ * Adds a sample that is earlier than the thread's last one: appends it to samples, without the
+ * rules of open_chunk_emit(), and does not change t->last. For all other samples use
+ * open_chunk_emit().
  */
 must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
 				 uint32_t node, enum profile_state state);
 
 /*
- * Adds a sample of the thread and sets t->last. node is the stack; PROFILE_NONE: an empty
- * stack. state is ignored for an empty stack. If
- * the last sample of the thread is at time_us or later, the new stack replaces its stack,
- * because a thread has one sample at a time; the sample is then no longer only for files. An empty
- * stack is left out if the thread has no sample in the chunk yet.
+ * Adds a sample of the thread and sets t->last. node is the stack; PROFILE_NONE: an empty stack,
+ * whose state is PROFILE_RUNNING. Two cases add no sample:
+ * - The thread's last sample is at time_us or later. Then that sample gets the new stack and state,
+ *   because a thread has only one sample at a time. Its is_for_files becomes false.
+ * - The stack is empty, and the thread has no sample in the chunk yet.
  */
 must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us,
 			       uint32_t node, enum profile_state state);
 
 /*
- * Called when the thread's present state, or its stack, ends at time_ns. Adds the samples
- * that the thread still lacks: if it is running, one at each tick before time_ns; if it is
- * ready or waiting, the last one in this state, at the tick before time_ns.
+ * Called when the thread's present state, or its stack, ends at time_ns. Adds the samples that the
+ * thread still lacks. If it is running, these are one at each tick after its last sample and before
+ * time_ns. If it is ready or waiting, it is the last one in this state, at the tick before time_ns.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
 /*
- * Handles that the thread changes from ready to waiting, or back, at time_ns, and keeps its stack.
- * Adds the samples of the change, which are only for files (struct profile_sample).
+ * Called when the thread changes from ready to waiting, or back, at time_ns, and keeps its stack.
+ * Adds the samples of the change, which are only for files (profile_sample.is_for_files). The
+ * caller sets t->state.
  */
 must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,
 				       enum profile_state state);
 
 /*
- * Adds the time from t->since_ns to time_ns to the thread's stack (stacks_charge()), and
- * sets t->since_ns.
+ * Adds the time from t->since_ns to time_ns, without the part in a gap, to the time of the thread's
+ * stack in its state (stacks_charge()). Sets t->since_ns to time_ns, if that is later.
  */
 void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 

@@ -1,7 +1,8 @@
 /*
- * The stacks of one chunk, as a trie: each node is a frame and the node of its caller. A
- * frame is an address, together with whether it is a leaf; each such pair exists once.
- * Each stack also has the sums of the time that threads spent in it, by state.
+ * The stacks of one chunk, as a trie. A node is a frame together with its parent, the node of the
+ * frame's caller. So a node stands for a whole stack: its frame is the innermost one, and its
+ * parents are the callers. Each stack also has the sums of the time that threads spent in it, by
+ * state.
  *
  * The open chunk adds the stack of every sample here. When the chunk is closed, the nodes
  * become those of the profile (struct profile_node), unchanged. Names are looked up by
@@ -23,63 +24,60 @@
 #include "proto/profile.h"
 
 /*
- * A leaf and a caller with the same address are two frames, because their names are looked
- * up at different addresses: that of a leaf at addr, that of a caller at addr - 1, inside
- * the call instruction.
+ * A frame. No two frames have the same addr and is_leaf. A leaf and a caller with the same address
+ * are two frames, because their names are looked up at different addresses: that of a leaf at addr,
+ * that of a caller at addr - 1, inside the call instruction.
  */
 struct stacks_frame {
 	uint64_t addr;
-	bool is_leaf;
+	bool is_leaf;	/* unwind_frame.is_leaf: the name is that at addr, not at addr - 1 */
 	bool near_root; /* in some stack the frame is the root, or next to the root */
 };
 
-/* A node that is a thread's whole stack, and the time that threads spent there. */
+/* A node that was a thread's whole stack in a sample, and the time that threads spent there. */
 struct stacks_time {
 	uint32_t node;
-	uint64_t ns[PROFILE_STATES]; /* by enum profile_state */
+	uint64_t ns[PROFILE_STATES]; /* ns by enum profile_state */
 };
 
 struct stacks {
 	struct stacks_frame *frames;
 	size_t n_frames, cap_frames;
-	struct table leaves, callers; /* address to frame */
+	struct table leaves, callers; /* address to index in frames */
 
 	struct profile_node *nodes;
-	uint32_t *time_of; /* by node: index in times; PROFILE_NONE: not a whole stack */
+	uint32_t *time_of; /* by node: index in times; PROFILE_NONE: it was no whole stack */
 	size_t n_nodes, cap_nodes, cap_time_of;
-	struct table children; /* parent << 32 | frame to node */
+	struct table children; /* parent << 32 | frame to index in nodes */
 
 	struct stacks_time *times;
 	size_t n_times, cap_times;
 
-	/* Upper bound of the payload's bytes for frames (without strings) and stacks. */
+	/* Upper bound of the bytes for frames (without strings) and stacks in the chunk's JSON. */
 	size_t payload_bytes;
 };
 
 /* Initialises an empty trie. Does not allocate. */
 void stacks_init(struct stacks *s, uint64_t hash_seed);
-/* Frees everything and empties the trie. s may be NULL. */
+/* Frees the memory; s is as after stacks_init(). s may be NULL. */
 void stacks_fini(struct stacks *s);
 
 /*
- * Adds a stack. frames has n frames, leaf first. base is the node of the caller of the
- * last one; PROFILE_NONE: the last one is the root. The whole stack has at most
- * UNWIND_FRAMES_MAX frames. A frame at address 0 (a call through a null pointer) is left
- * out, because the formats have no such frame. *ret_node is the stack's node, or
- * PROFILE_NONE if the stack has no frame. On -ENOMEM the nodes that were added so far stay,
- * unused.
+ * Adds a stack. frames has its n innermost frames, leaf first. base is the node of the other
+ * frames, of which the first is the caller of the last of the n; PROFILE_NONE: there are no others.
+ * The whole stack has at most UNWIND_FRAMES_MAX frames. A frame at address 0 (a call through a null
+ * pointer) is left out, because the formats have no such frame. *ret_node is the stack's node, or
+ * PROFILE_NONE if the stack has no frame. On -ENOMEM the nodes that were added so far stay, unused.
  */
 must_check int stacks_add(struct stacks *s, uint32_t base, const struct unwind_frame *frames,
 			  size_t n, uint32_t *ret_node);
 
-/*
- * Returns the node of the n-th caller of node; n 0: node. node must have at least n callers.
- */
+/* Returns the node of the n-th caller of node, which must have as many; node itself if n is 0. */
 uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n);
 
 /*
- * Adds a copy of the stack node of another trie, from, without its times. *ret_node is as
- * in stacks_add(). node may be PROFILE_NONE: then *ret_node is, too.
+ * Adds a copy of a stack of another trie: from is that trie, node the stack's node in it. The times
+ * are not copied. *ret_node is the node in s; PROFILE_NONE if node is PROFILE_NONE.
  */
 must_check int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,
 			   uint32_t *ret_node);

@@ -1,7 +1,7 @@
 /*
- * The window of time that a chunk covers: where it begins, which ticks are known, when the
- * chunk is due, and where it ends. lib/aggregate/open_chunk.h has one window for the open
- * chunk. All times are those of ticks: CLOCK_MONOTONIC, in ns.
+ * The window of time that a chunk covers: when it begins, which ticks are known, when the chunk is
+ * due, and when it ends. The open chunk (lib/aggregate/open_chunk.h) has a window, which the next
+ * chunk takes over. All times are those of ticks: CLOCK_MONOTONIC, in ns.
  *
  * The settled tick is the last tick up to which all samples have come. It lags behind the
  * newest tick while a thread takes long to stop for its sample.
@@ -23,34 +23,34 @@
 #define WINDOW_MAX_US (60 * UINT64_C(1000000))
 
 /*
- * A longer time without a tick is a gap. A shorter time is part of the chunk, and may come
- * at its end, so this is less than the difference between the longest chunk and 66 s.
+ * A longer time without a tick is a gap. A shorter time is part of the chunk, which it can make
+ * longer. So this is less than the difference between the longest chunk and 66 s.
  */
 #define WINDOW_GAP_NS (5 * NS_PER_SEC)
 
 /*
- * The most by which the end of a chunk lags behind the newest tick. A thread in
- * uninterruptible sleep does not stop, and holds the settled tick back, until its sleep
- * ends. After this time the chunk is closed without the thread's sample. The sample is
- * added at the beginning of the chunk that is open when the sample comes.
+ * The most by which the end of a chunk lags behind the newest tick. A thread in uninterruptible
+ * sleep does not stop until its sleep ends, and so holds the settled tick back. After this time the
+ * chunk is closed without the thread's sample. When the sample comes, it is added at the beginning
+ * of the chunk that is open then.
  */
 #define WINDOW_LAG_NS (5 * NS_PER_SEC)
 
 /*
- * The number of ticks that are remembered, 10 s at 101 Hz, to find the tick before a late
- * sample. If the sample comes later still, the thread's previous run or wait has no sample
- * at its last tick. No time is lost by that, because a sample lasts until the next one.
+ * The number of ticks that are known: the last 10 s at 101 Hz. They are needed to find the tick
+ * before a late sample. If a sample comes later still, the thread's previous run or wait has no
+ * sample at its last tick. No time is lost by that, because a sample lasts until the next one.
  */
 #define WINDOW_TICKS 1024
 
 struct window {
 	uint64_t chunk_ns;		 /* the length that a chunk should have */
-	bool started;			 /* false until window_note(): the times are 0 */
+	bool started;			 /* false until window_note(): the times below are 0 */
 	uint64_t start_ns;		 /* beginning of the chunk */
-	uint64_t newest_ns;		 /* the newest time of a record */
+	uint64_t newest_ns;		 /* the latest time of a record */
 	uint64_t settled_ns;		 /* the settled tick */
 	uint64_t gap_from_ns, gap_to_ns; /* 0, 0: no gap */
-	uint64_t ticks[WINDOW_TICKS];	 /* a circular buffer of the last ticks */
+	uint64_t ticks[WINDOW_TICKS];	 /* times of the last ticks, a circular buffer */
 	uint64_t n_ticks;		 /* ticks added so far, also those not in the buffer */
 };
 
@@ -58,26 +58,26 @@ struct window {
 void window_init(struct window *p, uint64_t chunk_ns);
 
 /*
- * Called with the time of each record. The first call starts the window at time_ns. Later
- * calls advance newest_ns, and find gaps.
+ * Call it with the time of each record of a thread. The first call starts the window at time_ns.
+ * Later calls advance newest_ns, and find gaps.
  */
 void window_note(struct window *p, uint64_t time_ns);
 
 /*
- * Adds a tick, which is also noted as by window_note(). settled_ns is the settled tick.
- * elapsed_ticks is the number of ticks since the last call, this one included (0 counts as
- * 1). The ticks that capture skipped are added at equal distances, except in a gap. A tick
- * that is not later than the last one is not added.
+ * Adds a tick, and notes its time as window_note() does. settled_ns is the time of the settled
+ * tick. elapsed_ticks is the number of ticks since the last call, this one included (0 counts as
+ * 1). If it is above 1, capture has skipped ticks: these are added at equal distances, except in a
+ * gap. A tick that is not later than the last one is not added.
  */
 void window_tick(struct window *p, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks);
 
-/* Returns the last known tick before time_ns, or 0. */
+/* Returns the time of the last known tick before time_ns; 0: none is known. */
 uint64_t window_tick_before(const struct window *p, uint64_t time_ns);
 
 /*
- * Returns the first known tick later than after_ns and earlier than before_ns, or 0. The
- * search goes back from the newest tick, so its time grows with the number of ticks later
- * than after_ns.
+ * Returns the time of the first known tick between after_ns and before_ns, both excluded; 0: none.
+ * The search goes back from the newest tick, so its cost grows with the number of ticks later than
+ * after_ns.
  */
 uint64_t window_tick_after(const struct window *p, uint64_t after_ns, uint64_t before_ns);
 
@@ -91,8 +91,8 @@ uint64_t window_between(const struct window *p, uint64_t from_ns, uint64_t to_ns
 uint64_t window_closable(const struct window *p);
 
 /*
- * Returns true if the chunk can be closed at its length (chunk_ns), or if a gap has come
- * after its beginning.
+ * Returns true if window_closable() has reached the length of the chunk (chunk_ns), or the end of a
+ * gap.
  */
 bool window_due(const struct window *p);
 

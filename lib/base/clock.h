@@ -1,7 +1,7 @@
 /*
- * Reads the kernel's clocks. Only daemon/ calls the functions that read a clock: code in lib/ and
- * proto/ takes times as arguments, or a clock_fn where it needs a time in the middle of an
- * operation.
+ * Reads the kernel's clocks. Only code in daemon/ calls the functions that read a clock. Code in
+ * lib/ and proto/ takes times as arguments, or takes a function pointer, such as clock_fn, if it
+ * needs a time in the middle of an operation. So tests can choose the times.
  */
 #ifndef LIB_BASE_CLOCK_H
 #define LIB_BASE_CLOCK_H
@@ -16,11 +16,12 @@
 /* Returns nanoseconds of a clock that never goes back. */
 typedef uint64_t (*clock_fn)(void);
 
+/* Returns the time of the clock, which must exist, in ns. The functions below call it. */
 static inline uint64_t clock_read_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	/* Fails for an unknown id or a bad address only. */
+	/* clock_gettime(2) fails only for an unknown id or a bad address. */
 	(void)clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
@@ -37,21 +38,22 @@ static inline uint64_t clock_boot_ns(void)
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
-/* CLOCK_PROCESS_CPUTIME_ID: processor time of the calling process. */
+/* CLOCK_PROCESS_CPUTIME_ID: processor time of the calling process, all its threads. */
 static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* The clock CPUCLOCK_SCHED of another process: see clock_getres(2). */
+/* Returns the id of the clock of a process's processor time, as clock_getcpuclockid(3) makes it. */
 static inline clockid_t clock_of_process(int32_t pid)
 {
 	return (clockid_t)(~(uint32_t)pid << 3 | 2);
 }
 
 /*
- * Reads the processor time in ns of a process, ended threads included. A running thread's time is
- * as of the scheduler's last update. Returns 0 or -errno.
+ * Reads the processor time of a process in ns, ended threads included. The time of a thread that
+ * runs may lack what it used since the scheduler's last update. Returns 0, or the error of
+ * clock_gettime(2): there is no such process.
  */
 typedef int (*clock_process_fn)(int32_t pid, uint64_t *ret);
 
@@ -65,13 +67,14 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 	return 0;
 }
 
-/* A hundred years: longer durations stand for no limit. */
+/* A hundred years, in seconds. clock_duration_ns() refuses longer durations. */
 #define CLOCK_DURATION_MAX_S INT64_C(3155760000)
 
 /*
- * Converts a duration that another process has set, seconds and fractions in units of unit_ns, to
- * ns. Returns false, and writes nothing, if the kernel would refuse the duration or it is longer
- * than CLOCK_DURATION_MAX_S. So the sum of a clock and the result does not overflow.
+ * Converts a duration of another process, such as a struct timespec or timeval, to ns. unit_ns is
+ * the unit of fractions: 1, or NS_PER_US. Returns false, and writes nothing, if a part is negative,
+ * if the fractions make a second or more, or if seconds exceeds CLOCK_DURATION_MAX_S. So the sum of
+ * a clock's time and the result does not overflow.
  */
 static inline bool clock_duration_ns(int64_t seconds, int64_t fractions, uint64_t unit_ns,
 				     uint64_t *ret)
@@ -83,7 +86,7 @@ static inline bool clock_duration_ns(int64_t seconds, int64_t fractions, uint64_
 	return true;
 }
 
-/* Context switches of the calling process: it waited, or was preempted. */
+/* Context switches of the calling process so far: because it waited, or was preempted. */
 struct clock_switches {
 	uint64_t waited;
 	uint64_t preempted;
@@ -94,7 +97,7 @@ static inline void clock_switches(struct clock_switches *ret)
 {
 	struct rusage usage;
 
-	/* Fails for a bad address only. */
+	/* getrusage(2) fails only for a bad address. */
 	(void)getrusage(RUSAGE_SELF, &usage);
 	*ret = (struct clock_switches){
 		.waited = (uint64_t)usage.ru_nvcsw,

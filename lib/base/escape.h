@@ -1,9 +1,11 @@
 /*
- * Makes text from a target, a file or a server safe for a terminal: the characters of
- * utf8_is_unsafe(), which a terminal would obey, or which would show the text in another order,
- * become \xNN below U+0100, else \u{NNNN}, with the code point in hexadecimal: the two bytes of
- * U+0085 become \x85, the three of U+202E \u{202e}. Backslashes and invalid bytes stay as they are,
- * so the result cannot be converted back.
+ * Makes text from a target, a file or a server safe for a terminal. It escapes the characters of
+ * utf8_is_unsafe(): those that a terminal obeys, and those that change the order of the text.
+ *
+ * A character below U+0100 becomes \xNN, any other \u{NNNN}, with the code point in hexadecimal.
+ * For example, the two bytes of U+0085 become \x85, and the three bytes of U+202E become \u{202e}.
+ * Backslashes and bytes that are not UTF-8 stay as they are, so the result cannot be converted
+ * back.
  */
 #ifndef LIB_BASE_ESCAPE_H
 #define LIB_BASE_ESCAPE_H
@@ -11,13 +13,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The longest result for one character or one invalid byte. */
+/* The most bytes of the result for one character or one invalid byte. */
 #define ESCAPE_MAX 8
 
 /*
- * Converts the next character or invalid byte of *s, and moves *s behind it. *s must not be empty.
- * Writes no NUL. Returns the number of bytes written, which is larger than the number of bytes read
- * exactly if the character was escaped.
+ * Converts the next character or invalid byte of the string *s, and moves *s behind it. The string
+ * must not be empty. Writes no NUL. Returns the number of bytes written. If the character was
+ * escaped, this is larger than the number of bytes read; otherwise it is equal.
  */
 size_t escape_next(const char **s, char ret[ESCAPE_MAX]);
 

@@ -1,7 +1,7 @@
 /*
- * The identity of a file: device, inode, size and change time. It tells whether an image that was
- * read before is the file that is mapped now. A file that was written to has another identity,
- * because its change time differs.
+ * The identity of a file: device, inode, size and change time (ctime). unwind compares identities
+ * to find out whether a file that it has read before is the file that is mapped now. A file that
+ * was written to has another identity, because its change time differs.
  */
 #ifndef LIB_BASE_FILE_IDENTITY_H
 #define LIB_BASE_FILE_IDENTITY_H
@@ -15,8 +15,8 @@
 struct file_identity {
 	uint64_t device;
 	uint64_t inode;
-	uint64_t size;
-	uint64_t ctime_ns;
+	uint64_t size;	   /* bytes */
+	uint64_t ctime_ns; /* Unix time */
 };
 
 /* A file and the address at which a mapping of it begins. */

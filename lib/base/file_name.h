@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * Returns whether text is a plain name: at least one character, all of them printable ASCII other
- * than space and slash, the first one no dot, and a NUL within size bytes.
+ * Returns whether text is a plain name: a string that is not empty and has its NUL within size
+ * bytes. Its characters are printable ASCII without space and slash, and the first one is no dot.
  */
 bool file_name_is_plain(const char *text, size_t size);
 

@@ -1,10 +1,10 @@
 /*
- * Matches patterns of the configuration against paths and command lines. "?" matches one byte,
- * "*" any number of bytes. There are no brackets and no escapes. With slash_ends_star, "*" and
- * "?" do not match a slash, and "**" does.
+ * Matches patterns of the configuration against paths and command lines. "?" matches one byte, "*"
+ * any number of bytes, 0 included. All other characters match themselves. With slash_ends_star, "*"
+ * and "?" match no slash; "**" matches any number of bytes, slashes included.
  *
  * Time: O(pattern_n * n), or O(pattern_n * n * n) if the pattern has both "*" and "**".
- * fnmatch(3) is not used: on text that a process chose, its time doubles with each star.
+ * fnmatch(3) is not used, because on text that a process chose its time doubles with each star.
  */
 #ifndef LIB_BASE_GLOB_H
 #define LIB_BASE_GLOB_H
@@ -13,16 +13,17 @@
 #include <stddef.h>
 
 /*
- * Returns true if the pattern matches all n bytes of text. A NUL in text counts as a space, as
- * between the arguments of /proc/PID/cmdline, whose last NUL the caller leaves out.
+ * Returns true if the pattern of pattern_n bytes matches all n bytes of text. A NUL in text counts
+ * as a space, because NULs separate the arguments in /proc/PID/cmdline. The caller leaves out the
+ * last NUL of that file.
  */
 bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t n,
 		bool slash_ends_star);
 
 /*
- * Returns true if one of the patterns, which spaces or tabs separate, matches the path, with
- * slash_ends_star. A pattern without a slash is matched against the last component. Returns false
- * without patterns.
+ * Returns true if one of the patterns matches the path, with slash_ends_star. Spaces or tabs
+ * separate the patterns. A pattern without a slash is matched against the last component of the
+ * path. Returns false if there is no pattern.
  */
 bool glob_match_any(const char *patterns, const char *path);
 

@@ -2,8 +2,9 @@
  * An event loop over epoll(7): calls a function when a descriptor is readable, or when it is
  * writable. The broker and capture run on it.
  *
- * Level-triggered and single-threaded. The handlers of one round run in the kernel's order. A
- * handler may remove any source, its own included.
+ * A source is a descriptor with its handler. The loop is single-threaded and level-triggered: a
+ * handler is called in each round as long as its descriptor is ready. The handlers of one round run
+ * in the kernel's order. A handler may remove any source, its own included.
  */
 #ifndef LIB_BASE_LOOP_H
 #define LIB_BASE_LOOP_H
@@ -16,28 +17,30 @@ struct loop;
 struct loop_source;
 
 /*
- * Called when the descriptor is readable, closed by its peer, or in error. By reading it the
- * handler finds out which.
+ * A handler. Called when the descriptor is readable, closed by its peer, or in error. The handler
+ * finds out which by reading from the descriptor. ctx: as passed to loop_add().
  */
 typedef void (*loop_fn)(void *ctx);
 
-/* Returns 0 or -errno. */
+/* Creates an empty loop. Returns 0, -ENOMEM, or the error of epoll_create1(2). */
 must_check int loop_new(struct loop **ret);
 /*
- * Frees the loop. The caller has removed all sources, or they leak. Watched descriptors stay open.
- * l may be NULL.
+ * Frees the loop. Remove all sources first, or their memory leaks. Descriptors stay open. l may be
+ * NULL.
  */
 void loop_free(struct loop *l);
 
 /*
  * Watches fd, which stays the caller's; call loop_remove() before closing it. *ret_source is valid
- * until then. Returns 0 or -errno.
+ * until then. Returns 0; -ENOMEM; -EEXIST if the loop watches fd already; or another error of
+ * epoll_ctl(2).
  */
 must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 			struct loop_source **ret_source);
 /*
- * The same for a descriptor that is to be written: fn is called while it is writable, closed by its
- * peer, or in error. Remove the source as soon as there is nothing to write, or the loop spins.
+ * As loop_add(), for a descriptor that is to be written: fn is called while it is writable, closed
+ * by its peer, or in error. Remove the source as soon as there is nothing to write, or fn is called
+ * in each round.
  */
 must_check int loop_add_writer(struct loop *l, int fd, loop_fn fn, void *ctx,
 			       struct loop_source **ret_source);
@@ -45,12 +48,12 @@ must_check int loop_add_writer(struct loop *l, int fd, loop_fn fn, void *ctx,
 void loop_remove(struct loop *l, struct loop_source **source);
 
 /*
- * Stops watching the source until loop_resume(). For a handler that cannot read now, because the
- * process has no free descriptor for example: its descriptor stays readable, so the loop would
- * spin. A paused source can be removed.
+ * Stops watching the source until loop_resume() or loop_resume_source(). A handler calls it if it
+ * cannot read now, for example because the process has no free descriptor. Otherwise it would be
+ * called in each round, since its descriptor stays readable. A paused source can be removed.
  */
 void loop_pause(struct loop *l, struct loop_source *source);
-/* Watches all paused sources again. Call it about once a second. */
+/* Watches all paused sources again. The user of loop_pause() calls it about once a second. */
 void loop_resume(struct loop *l);
 /* Watches the source again, if it is paused. */
 void loop_resume_source(struct loop *l, struct loop_source *source);

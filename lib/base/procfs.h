@@ -1,6 +1,6 @@
 /*
- * Makes paths below /proc/PID (proc(5)), and parses the texts of stat and status. To read such a
- * file use small_file_read().
+ * Makes paths below /proc/PID (proc(5)), and parses the texts of the files stat and status there.
+ * To read such a file use small_file_read().
  */
 #ifndef LIB_BASE_PROCFS_H
 #define LIB_BASE_PROCFS_H
@@ -12,29 +12,31 @@
 
 /* Size of a buffer for the text of stat or status, which is usually much shorter. */
 #define PROCFS_TEXT_MAX 4096
-/* The same for a status that may have a thousand supplementary groups before what is read of it. */
+/* The same for status if a line after "Groups:" is read, which can list a thousand groups. */
 #define PROCFS_STATUS_MAX 16384
 
 /* The most pids of a process, one for each namespace: MAX_PID_NS_LEVEL of the kernel, and one. */
 #define PROCFS_NAMESPACES_MAX 33
 
-/* Has room for "map_files/" and two addresses, or for three numbers. */
+/* A path, with room for "map_files/" and two addresses, or for three numbers. */
 struct procfs_path {
 	char text[96];
 };
 
 /*
  * Returns "/proc/PID/" followed by the formatted text, for use within an expression:
- * open(procfs_path(pid, "maps").text, ...). The text is valid until the end of that expression.
+ * open(procfs_path(pid, "maps").text, ...). The text is valid until the end of that expression. A
+ * longer path is cut off.
  */
 struct procfs_path procfs_path(int64_t pid, const char *format, ...) printf_like(2, 3);
 
-/* Returns "/proc/self/fd/FD" in the same way. */
+/* Returns "/proc/self/fd/FD", to be used as the result of procfs_path(). */
 struct procfs_path procfs_own_fd(int fd);
 
 /*
- * Reads the target of the symbolic link at path, at most size - 1 bytes and a NUL; size is at least
- * 1. Returns 0, or the error of readlink(2) with ret set to "".
+ * Reads the target of the symbolic link at path. size is the size of ret, at least 2. A target of
+ * more than size - 1 bytes is cut off without an error. Returns 0, or the error of readlink(2) with
+ * ret set to "".
  */
 must_check int procfs_link(const char *path, char *ret, size_t size);
 
@@ -45,13 +47,14 @@ must_check int procfs_link(const char *path, char *ret, size_t size);
  */
 const char *procfs_stat_field(const char *text, int n);
 
-/* Returns that field as a number; 0 if it does not exist. */
+/* Returns field n of a text of stat as a decimal number; 0 if the field does not exist. */
 uint64_t procfs_stat_number(const char *text, int n);
 
 /*
- * Parses the numbers in the line of a text of status that begins with key. key starts with the
- * newline before the line, which a process's name cannot fake because the kernel escapes newlines
- * in names. Returns how many numbers there are, at most max.
+ * Parses the numbers in a line of a text of status. key is the beginning of the line, with the
+ * newline before it: "\nUid:". Reason for the newline: a process cannot fake it in its name, where
+ * the kernel escapes newlines. base is that of strtoull(3). Writes at most max numbers to ret, and
+ * returns how many; 0 if there is no such line.
  */
 size_t procfs_numbers(const char *text, const char *key, int base, uint64_t *ret, size_t max);
 

@@ -3,19 +3,20 @@
  * them. It is a memfd that the writer maps writable and the reader maps read-only; seals forbid
  * every other writer.
  *
- * Positions are not in the shared memory: each process keeps its own and sends it in a message. The
- * writer sends the head, the reader sends the tail as a credit, and the receiver checks both. So
- * the writer never reads what the reader could have changed.
+ * The head is the position up to which records have been written, the tail that up to which they
+ * have been read. Neither is in the shared memory: the writer sends the head in a message, and the
+ * reader sends the tail, which is called a credit. The receiver checks what it gets. So the writer
+ * never reads what the reader could have changed.
  *
  * Positions are byte counts that only grow; the offset in the memory is the position modulo the
- * size. A lap is one pass through the memory. A record never wraps. The writer writes a pad record,
- * which the reader skips, in three cases:
+ * size. A lap is one pass through the memory. A record is never split at the end of a lap. The
+ * writer writes a pad record, which the reader skips, in three cases:
  * - The rest of the lap is too short for the next record.
  * - The writer ends the lap early, because the reader has freed the start of the memory. So fewer
  *   pages are in use.
  * - After an early end, the next record would overwrite unread records of the previous lap. The pad
  *   jumps over them, to the unused memory behind the early end.
- * Pads count in positions. So the head may be up to two laps ahead of the tail.
+ * The bytes of pads count in positions. So the head may be up to two laps ahead of the tail.
  *
  * Trap for the reader: the writer may be hostile and can change the memory at any time. Read each
  * field once, and check it. The seals rule out SIGBUS. ring_next() returns -EPROTO for a record
@@ -48,14 +49,14 @@ struct ring_writer {
 	uint64_t head;	      /* end of the committed records */
 	uint64_t tail;	      /* read up to here, by the last credit */
 	uint64_t reserved;    /* position of the reserved record */
-	size_t reserved_size; /* 0: nothing is reserved */
+	size_t reserved_size; /* bytes; 0: nothing is reserved */
 	uint64_t behind; /* the largest backlog of the reader, in bytes, at a credit in this lap */
 	uint64_t pad;	 /* bytes of the pad record that ended the last lap; 0: none */
 };
 
 /*
- * Creates, maps and seals the memfd. size: a power of two, from one page to RING_SIZE_MAX. Once
- * w->fd has been sent to the reader, the caller may close it with close_fd(&w->fd). Returns 0,
+ * Creates, maps and seals the memfd. size: in bytes, a power of two from one page to RING_SIZE_MAX.
+ * Once w->fd has been sent to the reader, the caller may close it with close_fd(&w->fd). Returns 0,
  * -EINVAL for a wrong size, or the error of a system call.
  */
 must_check int ring_writer_init(struct ring_writer *w, size_t size);
@@ -63,17 +64,18 @@ must_check int ring_writer_init(struct ring_writer *w, size_t size);
 void ring_writer_fini(struct ring_writer *w);
 
 /*
- * Called after the reader has died. Replaces the shared memory by private memory, so that the
- * kernel can free the shared pages. Records can still be written, but no process reads them.
- * Call it without a reservation. If mmap(2) fails, the writer keeps the shared memory.
+ * Call it after the reader has died, and without a reservation. Replaces the shared memory by
+ * private memory, so that the kernel can free the shared pages. Records can still be written, but
+ * no process reads them. If mmap(2) fails, the writer keeps the shared memory.
  */
 void ring_writer_detach(struct ring_writer *w);
 
 /*
- * Reserves room for a record of at most size bytes, header included. *ret points into the ring. The
- * reader sees the record only after ring_commit() and a message with the new head. Only one
- * reservation at a time. Returns 0, -ENOBUFS if the ring is full, or -E2BIG if size exceeds half
- * of the ring.
+ * Reserves room for a record of at most size bytes, header included. *ret points to that room in
+ * the ring, where the caller writes the record behind its header. The reader sees the record only
+ * after ring_commit() and a message with the new head. Each reservation ends with ring_commit() or
+ * ring_abort() before the next one. Returns 0, -ENOBUFS if the ring is full, or -E2BIG if size
+ * exceeds half of the ring.
  */
 must_check int ring_reserve(struct ring_writer *w, size_t size, void **ret);
 
@@ -90,25 +92,25 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used);
 size_t ring_space(const struct ring_writer *w);
 
 /*
- * Returns the bytes of the records committed after position at, which is an earlier value of head,
- * in this lap or the previous one. A pad record that skips unread records counts; the pad at the
- * end of a lap does not.
+ * Returns the bytes of the records committed after position at, which is an earlier value of head
+ * in this lap or the previous one. A pad record that jumps over unread records counts; one that
+ * ends a lap does not.
  */
 uint64_t ring_bytes_since(const struct ring_writer *w, uint64_t at);
 
-/* Gives up the reservation. */
+/* Gives up the reservation. The room is free again. */
 void ring_abort(struct ring_writer *w);
 
-/* Sets the tail by a credit. Returns 0, or -EPROTO if it goes back or passes the head. */
+/* Sets the tail that came in a credit. Returns 0; -EPROTO if it goes back or passes the head. */
 must_check int ring_credit(struct ring_writer *w, uint64_t tail);
 
 struct ring_reader {
 	const uint8_t *base; /* NULL before init and after fini */
 	size_t size;
-	uint64_t head;
-	uint64_t tail;
+	uint64_t head;	  /* end of the committed records, by the last ring_advance() */
+	uint64_t tail;	  /* end of the released records: the value of a credit */
 	uint64_t read;	  /* bytes of released records, without pads */
-	uint64_t fetched; /* prefetched up to here */
+	uint64_t fetched; /* position up to which memory has been prefetched */
 };
 
 /*
@@ -119,18 +121,21 @@ must_check int ring_reader_init(struct ring_reader *r, int fd);
 /* Unmaps the memory. r may be NULL, or a finished reader. */
 void ring_reader_fini(struct ring_reader *r);
 
-/* Sets the head. Returns 0, or -EPROTO if it goes back or is more than two laps ahead of the tail.
+/*
+ * Sets the head that came in a message. Returns 0; -EPROTO if it goes back, is more than two laps
+ * ahead of the tail, or is no multiple of RING_ALIGN.
  */
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
 
 /*
- * Finds the next record. *ret points into the ring. *ret_size is its checked size: use it instead
- * of (*ret)->size, which the writer may change. Returns 1; 0 if there is no record before the head;
- * or -EPROTO if a size is invalid.
+ * Finds the next record. *ret points into the ring, and is valid until ring_release(). *ret_size is
+ * the checked size of the record: use it instead of (*ret)->size, which the writer may change.
+ * Without ring_release() the next call finds the same record. Returns 1; 0 if there is no record
+ * before the head; or -EPROTO if a size is invalid.
  */
 must_check int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret_size);
 
-/* Releases the record that ring_next() returned, of this size. */
+/* Releases the record of the last ring_next(). size: its *ret_size. */
 void ring_release(struct ring_reader *r, size_t size);
 
 #endif

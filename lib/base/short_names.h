@@ -1,12 +1,13 @@
 /*
- * Short names of functions, for readers: of a demangled C++ or Rust name the template arguments
- * become "<...>" and the parameters "(...)", and std::basic_string of char "std::string". What is
- * within brackets stays if it is not longer than the three dots. The type and the trait of Rust's
- * <TYPE as TRAIT>::f stay. Names of other languages have no such brackets and stay as they are.
+ * Makes short names of functions for tables. In a demangled C++ or Rust name the template arguments
+ * become "<...>", the parameters "(...)", and std::basic_string of char becomes "std::string". The
+ * content of brackets stays if it is not longer than the three dots. The type and the trait of
+ * Rust's <TYPE as TRAIT>::f stay. Names of other languages have no such brackets and stay as they
+ * are.
  *
- * Different names never get the same short name: if they would, the brackets in which they differ
+ * Different names never get the same short name. If they would, the brackets in which they differ
  * are shown, from left to right and from the outer to the inner ones, until the short names differ.
- * If brackets are not enough (a clone of a function, the old std::string), the names stay whole.
+ * If that is not enough (a clone of a function, the old std::string), the names stay whole.
  */
 #ifndef LIB_BASE_SHORT_NAMES_H
 #define LIB_BASE_SHORT_NAMES_H
@@ -16,12 +17,12 @@
 #include "lib/base/text.h"
 #include "lib/base/util.h"
 
-/* A longer name stays whole, in bytes with the NUL. Few demangled names are longer. */
+/* In bytes with the NUL: a longer name stays whole. Few demangled names are longer. */
 #define SHORT_NAMES_SIZE 4096
 
 /*
- * Makes the short names of the n names, in ret. Equal names get equal short names. Short names
- * belong to text, in which equal strings have one address. Returns 0 or -ENOMEM.
+ * Writes the short names of the n names to the n elements of ret. Equal names get equal short
+ * names. The short names belong to text (lib/base/text.h). Returns 0 or -ENOMEM.
  */
 must_check int short_names_make(const char *const *names, size_t n, struct text *text,
 				const char **ret);

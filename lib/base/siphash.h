@@ -1,7 +1,7 @@
 /*
  * SipHash-2-4 (Aumasson and Bernstein, 2012): a 64-bit hash with a secret key. An attacker without
- * the key can neither predict a hash nor find messages that collide. Used to hash data that a
- * target chose.
+ * the key can neither predict a hash nor find messages that collide. It is for data that a target
+ * chose.
  */
 #ifndef LIB_BASE_SIPHASH_H
 #define LIB_BASE_SIPHASH_H
@@ -11,7 +11,7 @@
 
 #define SIPHASH_KEY_SIZE 16
 
-/* Returns the hash of n bytes: the same on machines of either byte order. */
+/* Returns the hash of n bytes. It does not depend on the machine's byte order. */
 uint64_t siphash(const uint8_t key[SIPHASH_KEY_SIZE], const void *data, size_t n);
 
 #endif

@@ -24,7 +24,8 @@ void text_init(struct text *t, uint64_t hash_seed);
 void text_fini(struct text *t);
 
 /*
- * Returns the pool's copy of s in *ret, the same pointer for equal strings. Returns 0 or -ENOMEM.
+ * Sets *ret to the pool's copy of s, which is the same pointer for equal strings. Returns 0 or
+ * -ENOMEM.
  */
 must_check int text_intern(struct text *t, const char *s, const char **ret);
 
