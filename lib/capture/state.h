@@ -2,12 +2,14 @@
  * The state of a capture: the traced processes, the lists of their threads, and the ticks. Private
  * to lib/capture; users of the library include lib/capture/capture.h.
  *
- * struct traced_process and struct capture consist of parts. The comment at a part names a module,
- * which alone writes that part, unless a field's comment names another one. Parts without a name
- * are written by several modules. The header has no functions but short inline ones, so that the
- * modules need not include each other for state.
+ * struct traced_process and struct capture consist of parts. "schedule.h: ..." above a part says
+ * that only schedule.c writes it; a field's comment names any other module that writes the field.
+ * Several modules write a part without such a name. The functions here are short and inline, so
+ * that the modules need not include each other.
  *
- * A struct traced_process is what users of capture.h call a target.
+ * A struct traced_process is what users of capture.h call a target. A tick is a numbered sampling
+ * period. A look is the check of a thread at a tick, from its files in /proc. A scan reads the list
+ * of threads in /proc/PID/task. Times are ns by capture_options.now_ns, ticks are numbers.
  */
 #ifndef LIB_CAPTURE_STATE_H
 #define LIB_CAPTURE_STATE_H
@@ -23,16 +25,16 @@
 #include "lib/capture/thread.h"
 
 /*
- * The ticks of a process from the one after its previous look up to that of this look (schedule.h).
- * Ticks in between had no look because all threads slept, or because the tracer was late.
+ * The ticks of a process after its previous look, up to and including the tick of this look
+ * (schedule.h). The ticks before that one had no look: all threads slept, or the tracer was late.
  */
 struct tick_span {
 	uint64_t last, last_ns; /* the tick of this look: its number, the begin of its period */
 	uint64_t previous;	/* number of the tick of the look before */
-	uint64_t due;	    /* ticks of the process in the span, this one included; at least 1 */
-	uint64_t length_ns; /* from one of them to the next; 0 in the first span */
-	uint64_t left_out;  /* of them, those that were left out because all threads slept */
-	bool slept;	    /* all threads slept until the scheduled time of this look */
+	uint64_t due;		/* number of ticks in the span, the last one included; at least 1 */
+	uint64_t length_ns;	/* mean time from one of these ticks to the next; 0: first span */
+	uint64_t left_out;	/* number of ticks that were left out because all threads slept */
+	bool slept;		/* all threads slept until the scheduled time of this look */
 };
 
 /*
@@ -44,47 +46,47 @@ struct covered_ticks {
 	uint64_t tick;	  /* number of the first of them */
 	uint64_t time_ns; /* begin of the period of that first tick */
 	/*
-	 * Ticks that were left out before the first one: the thread counts as unchanged since the
-	 * last look.
+	 * Number of ticks that were left out before the first covered one. At these the thread
+	 * counts as unchanged since the last look.
 	 */
 	uint64_t before;
 };
 
 enum traced_phase {
-	TRACED_NEW,	    /* in its first scan, or about to be freed; not in the capture's list */
-	TRACED_AWAITS_EXEC, /* capture_await_exec, or the program has other rights: exec.h */
-	TRACED_SAMPLED,
-	TRACED_DETACHING, /* capture_remove */
-	TRACED_ENDED,	  /* no threads are left; RECORD_END is to be written */
+	TRACED_NEW,	    /* in its first scan, or about to be freed; not in capture.targets */
+	TRACED_AWAITS_EXEC, /* no samples until an exec: capture_await_exec, or exec.h (rights) */
+	TRACED_SAMPLED,	    /* sampled at its ticks */
+	TRACED_DETACHING,   /* capture_remove() was called, and capture still traces the process */
+	TRACED_ENDED,	    /* not sampled any more; freed after its RECORD_END: targets.h */
 };
 
 /* tick.h: the ticks of one process, and the tick under way. */
 struct traced_ticks {
 	struct tick_span span; /* up to the last look at the process */
 	uint64_t first_ns;     /* time of its first tick; 0: there was none */
-	uint64_t late_ns;   /* threads that are not looked at by this time wait for the next tick */
-	uint64_t n_visited; /* threads looked at in this tick */
-	bool checking;	    /* sleeping threads are still to be checked: have they run? */
+	uint64_t late_ns;      /* from this time on the other threads miss the tick (LOOK_NS) */
+	uint64_t n_visited;    /* number of threads whose turn in this tick has come */
+	bool checking;	       /* this tick still has to find out which sleeping threads have run */
 };
 
 /* schedule.h: when the process is looked at next. */
 struct traced_schedule {
 	size_t place; /* index in the capture's list of targets; targets.h */
-	/* Looked at at rate_ticks of every rate_of ticks. Set by capture_rate. */
+	/* The process has rate_ticks of every rate_of ticks. Set by capture_rate. */
 	uint32_t rate_ticks, rate_of;
-	uint64_t next_tick;  /* no look before this tick, while all threads sleep */
-	uint64_t slept_tick; /* the next look that was planned while all threads slept; a wake
-				leaves it */
+	uint64_t next_tick;  /* no look before this tick */
+	uint64_t slept_tick; /* the tick for which a look was planned while all threads slept; stays
+				if a thread wakes */
 	uint64_t awake_tick; /* the last tick at which a thread was awake */
 };
 
 /* sleepers.h: the threads, and what is known of those that sleep. */
 struct traced_threads {
-	struct thread *awake, *asleep;
-	uint64_t n, n_asleep;
-	/* The threads that the tick under way looks at next. tick.h sets next_awake, too. */
+	struct thread *awake, *asleep; /* lists by thread.next */
+	uint64_t n, n_asleep;	       /* number of all threads, and of the sleeping ones */
+	/* The threads whose turn in the tick under way is next. tick.h sets next_awake, too. */
 	struct thread *next_asleep, *next_awake;
-	uint64_t asleep_ns; /* run time of the sleeping threads when they fell asleep, in total */
+	uint64_t asleep_ns; /* sum of the run times that the sleeping threads fell asleep with */
 	/*
 	 * Run time of the threads that have ended: the process's CPU clock less the run times of
 	 * all threads. ended_now_ns is computed at the begin of a tick, and becomes ended_ns at its
@@ -93,45 +95,44 @@ struct traced_threads {
 	uint64_t ended_ns;
 	bool ended_known;
 	uint64_t ended_now_ns;
-	uint64_t n_passed; /* sleeping threads that have not run since the tick before */
+	uint64_t n_passed; /* number of sleeping threads that have not run since the tick before */
 	bool clock_read;   /* the process's CPU clock was read in this tick */
 	/* A timer on the process's CPU clock, which never expires (sleepers.c). */
 	timer_t timer;
 	bool has_timer;
 	bool timer_tried; /* timer_create(2) was called, even if it failed */
-	/* A thread has run since attach.h has counted the threads, so their number may have
-	 * changed. */
+	/* A thread has run since attach.h counted the threads: their number may have changed. */
 	bool stirred;
 };
 
 /* attach.h: a pass over the list of threads in /proc. */
 struct scan_pass {
 	DIR *dir;  /* NULL: no pass is under way */
-	int error; /* -errno: why a thread was refused */
-	uint64_t found, refused;
-	uint64_t left_out; /* dead threads, and threads of the kernel's own */
-	bool vanished;	   /* a listed thread died, or has another number now */
-	bool has_leader;
-	bool lacks; /* descriptors or memory ran out */
-	bool dying; /* the leader from which capture has detached is still listed */
+	int error; /* -errno: why the last refused thread was refused, or the list not read */
+	uint64_t found, refused; /* new threads in the table; those that could not be seized */
+	uint64_t left_out;	 /* dead threads, and threads of the kernel's own */
+	bool vanished;		 /* a listed thread died, or has another number now */
+	bool has_leader;	 /* the list has the leader */
+	bool lacks;		 /* descriptors or memory ran out */
+	bool dying;		 /* the leader from which capture has detached is still listed */
 };
 
 /* attach.h: threads that are not attached to yet. */
 struct traced_scan {
 	struct scan_pass pass;
 	/*
-	 * The last scan stopped early (an exec, its time limit, lack of descriptors or memory)
-	 * and goes on after so many ticks. 0: it was complete.
+	 * Ticks after which a scan goes on that stopped early (an exec, its time limit, lack of
+	 * descriptors or memory). 0: the last scan was complete.
 	 */
 	uint64_t held_up_ticks;
-	uint64_t tick;	     /* threads are counted at this tick; exec.h sets 0 */
-	uint64_t not_before; /* ns: a scan that was put off does not go on before this time */
-	uint64_t retry_tick; /* refused threads are tried again at this tick. */
+	uint64_t tick;	     /* the next count of the threads, or scan; exec.h sets 0: at once */
+	uint64_t not_before; /* ns: a scan that has reached its time limit waits until then */
+	uint64_t retry_tick; /* refused threads are tried again at this tick */
 	uint64_t n_refused, n_left_out; /* at the last scan; see scan_pass */
 	int refused_error;		/* -errno of the last refused thread */
 };
 
-/* The start of an auxiliary vector. Another program has another one. */
+/* The start of /proc/PID/auxv. If it has changed, the process has executed another program. */
 struct exec_auxv {
 	uint64_t words[64];
 	size_t size; /* bytes; 0: the leader is dead, or an exec has just begun */
@@ -143,7 +144,7 @@ struct traced_exec {
 	bool auxv_known;
 	/* An exec may have happened that no stop has reported. */
 	bool doubt;
-	uint32_t uid, files_uid; /* capture_set_user */
+	uint32_t uid, files_uid; /* parameters of capture_set_user */
 	bool user_known;	 /* capture_set_user was called */
 	bool leader_dies;	 /* capture has detached from the leader, which dies. */
 	bool held;		 /* stopped at its exec: no ticks. Written by held_exec.h */
@@ -157,7 +158,7 @@ struct traced_reader {
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
-	bool needs_reset;	    /* records were lost: the next tick writes all anew */
+	bool needs_reset;	    /* records were lost: the next tick announces all anew */
 	uint64_t names_tick;	    /* names are read again at this tick. Set by sleepers.h, too */
 	bool wants_thread_pointers; /* capture_want_thread_pointers */
 };
@@ -167,19 +168,19 @@ struct settling {
 	uint64_t since_ns; /* when the wait began; 0: no wait */
 	/* When the awaited threads last moved, and their total run time then. */
 	uint64_t moved_ns, moved_ran;
-	bool cut; /* system calls are not resumed any more */
+	bool cut; /* interrupted system calls are not resumed any more (restart/resume.h) */
 };
 
-/* waits.h: stops of blocked threads for their registers. */
+/* waits.h: counts the stops of blocked threads for their registers, to limit them. */
 struct traced_stops {
-	uint64_t since_ns;
-	unsigned int n; /* in the second from since_ns on */
+	uint64_t since_ns; /* begin of the second in which stops are counted */
+	unsigned int n;	   /* stops in that second */
 };
 
 /* crash.h: a thread is about to run its handler of a crash signal. */
 struct traced_crash {
-	struct capture_crash now; /* tid 0: there is none */
-	uint32_t ignored;	  /* capture_ignore_crashes */
+	struct capture_crash now; /* tid 0: no thread crashes */
+	uint32_t ignored;	  /* signals of capture_ignore_crashes: bit n - 1 for signal n */
 };
 
 /* Why a process in TRACED_ENDED is no longer a target. */
@@ -189,10 +190,10 @@ enum traced_end {
 	TRACED_END_CRASH,   /* capture has detached because of a crash. */
 };
 
-/* observe.h */
+/* observe.h: a process that is sampled without being traced. */
 struct traced_observed {
-	uint64_t drops_tick;   /* the rights were compared at this tick: it has no samples */
-	uint64_t watched_tick; /* the last tick at which a sample made capture call watch.h */
+	uint64_t drops_tick;   /* an exec happened in this tick: its samples are dropped */
+	uint64_t watched_tick; /* the last tick at which a sample caused watch_tick() */
 };
 
 struct traced_process {
@@ -207,7 +208,7 @@ struct traced_process {
 	int task_fd;	  /* /proc/PID/task */
 	int pagemap_fd;	  /* of the process's memory; -1: not available, or no thread yet */
 	bool exit_stop;	  /* the leader stops before it dies (PTRACE_O_TRACEEXIT): proc/fuse.h */
-	bool is_withheld; /* capture_withhold */
+	bool is_withheld; /* capture_withhold(): its ticks count as missed */
 
 	struct traced_ticks ticks;
 	struct traced_schedule schedule;
@@ -217,8 +218,8 @@ struct traced_process {
 	struct traced_reader reader;
 	struct process_balance balance;
 	/*
-	 * slow_memory.h: each slow read puts this time off. The memory is not read while the time
-	 * is more than 20 ms ahead. 0: no read was slow lately.
+	 * slow_memory.h: each slow read moves this time into the future. Capture does not read the
+	 * memory while the time is more than 20 ms ahead. 0: no read was slow lately.
 	 */
 	uint64_t slow_until_ns;
 	struct watch *watch;	  /* watch.h; NULL: no list */
@@ -249,10 +250,10 @@ struct thread_table {
 	size_t n_free;
 };
 
-/* slow_memory.h: the tracer's own context switches, while they are watched. */
+/* slow_memory.h: the tracer's own context switches, which are counted for a time. */
 struct switch_watch {
-	struct clock_switches switches;
-	uint64_t until_ns;
+	struct clock_switches switches; /* at the last reading */
+	uint64_t until_ns;		/* they are read until then */
 	bool on;
 };
 
@@ -271,21 +272,18 @@ struct realtime_threads {
 	int highest;
 };
 
-/* detach.h */
+/* detach.h: waits before the tracing thread can end, which detaches all tracees. */
 struct detaching {
 	size_t n;		/* targets in TRACED_DETACHING. Counted down by targets.h */
-	struct settling all;	/* at the end */
-	struct settling others; /* of the targets to which capture attaches again */
-	/*
-	 * Begin of the last pause of ticks, in which resumed calls of the targets that stay can
-	 * end.
-	 */
+	struct settling all;	/* capture_settle(): the wait for all targets */
+	struct settling others; /* the wait for the targets to which capture attaches again */
+	/* Begin of the last pause of ticks. In a pause, resumed calls of these others can end. */
 	uint64_t ticks_off_ns;
 	/* The tracing thread ends without a further wait (capture_detaches_at_once). */
 	bool at_once;
 };
 
-/* crash.h: when the tracer ended at once for crashes of a user's processes. */
+/* crash.h: when the tracing thread was ended because of crashes of this user's processes. */
 #define CRASH_USERS	 64
 #define CRASHES_A_MINUTE 10
 
@@ -295,12 +293,12 @@ struct crash_user {
 	size_t next;
 };
 
-/* crash.h: processes that were left in crashes lately. */
+/* crash.h: the last processes from which capture has detached because of a crash. */
 #define CRASH_LEFT 64
 
 struct left_process {
-	int32_t pid; /* 0: none */
-	uint64_t ns;
+	int32_t pid;   /* 0: none */
+	uint64_t ns;   /* time of the detaching */
 	bool is_child; /* a followed child, of whose crash the caller does not know yet */
 	struct capture_crash crash;
 };
@@ -312,9 +310,10 @@ struct executed_file {
 	struct file_identity identity;
 };
 
-/* A cache for the programs of a host: a file replaces the one that has its place. */
+/* Size of a cache, enough for the programs of a host. A new file replaces the one in its place. */
 #define TRUSTED_FILES 1024
 
+/* held_exec.h: a process that is held at the stop of its exec. */
 struct held_exec {
 	int32_t pid;
 	uint64_t since_ns;
@@ -330,8 +329,8 @@ struct observing {
 
 struct capture {
 	struct capture_options options;
-	struct tick tick;    /* the one under way, or the last */
-	uint64_t now_ns;     /* when the tracer began to work for it */
+	struct tick tick;    /* the tick under way, or the last one */
+	uint64_t now_ns;     /* when the tracer began to work for this tick */
 	uint64_t charged_ns; /* up to this time targets are charged for the tracer's work */
 
 	struct scheduled *targets; /* targets.h */
@@ -345,7 +344,7 @@ struct capture {
 	struct thread_table threads;
 	struct thread *pending; /* tracees.h: interrupted for a sample, not stopped yet */
 	size_t n_pending;
-	uint64_t timeout_ns; /* call_timeouts.h: no timeout of a resumed call is over before */
+	uint64_t timeout_ns; /* call_timeouts.h: no resumed call times out before this time */
 	struct switch_watch watch;
 	struct first_samples firsts;
 	struct realtime_threads realtime;
@@ -377,7 +376,7 @@ static inline struct traced_process *state_next(const struct capture *c,
 	for (struct traced_process *t = state_next((c), NULL); (t) != NULL; \
 	     (t) = state_next((c), (t)))
 
-/* Returns the number of threads that are known, of all targets. */
+/* Returns the number of threads of all targets. */
 static inline size_t state_threads(const struct capture *c)
 {
 	return c->threads.n_by_index - c->threads.n_free;
@@ -389,7 +388,7 @@ static inline bool state_is_cut(const struct traced_process *t)
 	return t->settling.cut || t->capture->detaching.all.cut;
 }
 
-/* Renews the heartbeat, for work that takes long but makes progress. */
+/* Renews the heartbeat (capture_options.beat). Call this in work that takes long. */
 static inline void state_beat(const struct traced_process *t)
 {
 	const struct capture_options *options = &t->capture->options;

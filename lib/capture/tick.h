@@ -1,4 +1,7 @@
-/* A tick of one process: decides which of its threads are looked at, and in which order. */
+/*
+ * Makes one tick of one process: decides which of its threads are looked at (look.h), and in which
+ * order. capture.c calls it for each process that is due.
+ */
 #ifndef LIB_CAPTURE_TICK_H
 #define LIB_CAPTURE_TICK_H
 
@@ -9,11 +12,11 @@
 #include "lib/capture/state.h"
 
 /*
- * Begins a tick. tick, time_ns: its number, and the begin of its period (tick.begin_ns). Returns
- * false if the process has no tick now, or if no thread has to be looked at: the tick is over.
- * Otherwise the caller calls tick_continue until that returns false. Each of these calls looks at
- * some threads; the caller may handle stops in between. Both functions add the time since
- * charged_ns (struct capture, state.h) to the counter cost_ns of the process, and set charged_ns to
+ * tick_begin() begins a tick. tick is its number, time_ns the begin of its period (tick.begin_ns).
+ * Returns false if the process has no tick now, or if the tick is over because no thread needs a
+ * look. If it returns true, the caller calls tick_continue() until that returns false. Each call
+ * looks at some threads, so that the caller can handle stops in between. In a tick both functions
+ * add the time since capture.charged_ns to the process's counter cost_ns, and set charged_ns to
  * now.
  */
 must_check bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns);

@@ -1,7 +1,8 @@
 /*
- * The table of all threads. A thread enters the table when capture has attached to it
- * (tracees_adopt), and leaves it when it is dead, or when its process executes another program. In
- * between it may have an interrupt under way (struct thread, due).
+ * The table of the threads of all targets, and the stops that capture expects of them. A thread
+ * enters the table when capture has attached to it (tracees_adopt). It leaves the table when it is
+ * dead, or when its process executes another program. th->due says whether capture has interrupted
+ * the thread and expects its stop. A sample is under way while th->due is DUE_SAMPLE.
  */
 #ifndef LIB_CAPTURE_TRACEES_H
 #define LIB_CAPTURE_TRACEES_H
@@ -12,70 +13,76 @@
 #include "lib/base/util.h"
 #include "lib/capture/state.h"
 
-/* Returns the thread of this number, or NULL. */
+/* Returns the thread with this tid, or NULL if it is not in the table. */
 struct thread *tracees_find(struct capture *c, uint32_t tid);
 
 /*
- * Return the options of ptrace(2) that all tracees have, and those of thread tid of a target: the
- * same, and PTRACE_O_TRACEEXIT if the thread is the leader and t->exit_stop is set.
+ * tracees_base_options() returns the PTRACE_O_* options that all tracees have. tracees_options()
+ * returns those of thread tid of a target: if it is the leader and t->exit_stop is set,
+ * PTRACE_O_TRACEEXIT in addition.
  */
 unsigned long tracees_base_options(const struct capture *c);
 unsigned long tracees_options(const struct traced_process *t, uint32_t tid);
 
-/* Returns true if the process has a thread of this number. Opens no file. */
+/* Returns true if the process has a thread with this tid, in the table or not. Opens no file. */
 bool tracees_exists(const struct traced_process *t, uint32_t tid);
 
 /*
- * Adds a thread that capture traces already, by PTRACE_SEIZE or because the kernel attached it.
- * Returns 0, -ESRCH if the process has no thread of this number, or the negative
- * errno of PROC_LACK (proc/proc.h). Opens files: not while a thread is stopped.
+ * Adds a thread that is not in the table. Without capture_options.perf, capture must trace it
+ * already. Opens files of /proc, so do not call it while a thread is stopped. Returns 0; -ESRCH if
+ * the process has no such thread; -ENOMEM; -EMFILE, also above CAPTURE_THREADS_MAX threads; or the
+ * negative errno of PROC_LACK (proc/proc.h).
  */
 must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
 
 /*
- * Frees a dead thread. RECORD_EXIT follows at the next tick. reason: why a sample under way is
- * missed.
+ * Removes a dead thread from the table and frees it. Its RECORD_EXIT is written at the next tick. A
+ * sample under way is counted as missed for this reason.
  */
 void tracees_remove(struct thread *th, enum missed_reason reason);
 
 /* Frees all threads of a process. Writes no record. */
 void tracees_forget_all(struct traced_process *t);
 
-/* Notes that the thread was interrupted for a sample of this tick, and reserves ring bytes. */
+/*
+ * Call this after interrupting a thread for a sample of this tick; time_ns: begin of its period.
+ * Sets due to DUE_SAMPLE, and reserves as many ring bytes as the thread's last sample had. The
+ * caller sets the other fields of th->pending. No sample may be under way.
+ */
 void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /*
- * Ends a sample under way: the stop that may still come gives no sample. Does nothing if no sample
- * is under way.
+ * Ends a sample under way without counting it: a stop that still comes gives no sample. Does
+ * nothing if no sample is under way.
  */
 void tracees_clear_pending(struct thread *th);
 
 /*
- * The thread was interrupted, but not for a sample: a stop is to come. If a sample is under way,
- * that stop is already known.
+ * Call this after interrupting a thread for another reason than a sample. Changes nothing if a stop
+ * is expected already, because that stop consumes this interrupt, too.
  */
 void tracees_expect_stop(struct thread *th);
 
 /*
- * Call this at each stop, which consumes an interrupt that is under way, and when the thread is
- * dead and stops no more: ends a sample under way. another: capture has interrupted the thread once
- * more.
+ * Call this at each stop of a thread, because a stop consumes the interrupt under way, and when the
+ * thread is dead. Ends a sample under way as tracees_clear_pending(), and expects no stop. another:
+ * capture has interrupted the thread again at this stop, so one more stop is expected.
  */
 void tracees_stop_came(struct thread *th, bool another);
 
-/*
- * Sets th->life, which only goes forward.
- */
+/* Sets th->life. Asserts that life is not an earlier state than the present one. */
 void tracees_set_life(struct thread *th, enum thread_life life);
 
-/* Asserts that the states of the thread's parts agree. */
+/* Asserts that the fields of the thread do not contradict each other. For use after each stop. */
 void tracees_assert(const struct thread *th);
 
-/* Calls tracees_clear_pending() for all threads of a process, and counts their samples as missed.
- */
+/* Ends the samples under way of all threads of a process, and counts them as missed. */
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);
 
-/* Clears the state of the old attachment. Call this when capture has seized the thread again. */
+/*
+ * Call this when capture has seized a thread again: no stop and no resumed system call of the old
+ * attachment is expected. A sample under way is counted as missed.
+ */
 void tracees_begin_again(struct thread *th);
 
 #endif

@@ -1,17 +1,19 @@
 /*
- * What capture knows of a thread's waits from its stops, and what it needs a stop for.
+ * Keeps what stops have shown of a thread's waits in system calls, and decides when a blocked
+ * thread is stopped for its registers. Used by look.c and stop.c.
  *
- * A blocked thread is sampled without a stop, from the files of /proc: sp, pc, and the number and
- * the arguments of its call. The registers of an earlier stop in the same call complete that.
+ * Capture samples a blocked thread without a stop, from its files in /proc, which show its place:
+ * sp, pc, and the number and arguments of its call. This module adds the other registers, if an
+ * earlier stop at the same place has shown them.
  *
- * Where a function without a frame has its return address in a register only (ARCH_LINK_REGISTER),
- * the stack of a thread that waits in such a function is unknown before the first stop there. The
- * unwinder then asks for the registers, and capture stops the thread: once in a wait, only in calls
- * that go on after a stop (syscall_always_goes_on), and at most WAITS_STOPS times a second in a
- * process.
+ * On processors with ARCH_LINK_REGISTER (aarch64), a function without a stack frame has its return
+ * address in a register only. If a thread waits in such a function, its stack cannot be unwound
+ * before a stop there. So unwind requests the registers, and capture stops the thread: once in a
+ * wait, only in calls that go on after a stop (syscall_always_goes_on), and at most WAITS_STOPS
+ * times a second in a process.
  *
- * Where the kernel has forgotten the interrupted call at the stop (ptrace/arch.h), the call's first
- * argument is known here if a look found the thread in this wait.
+ * There the registers at a stop also lack the first argument of an interrupted call
+ * (arch_knows_arguments). waits_find_argument() adds it if a look found the thread in this wait.
  */
 #ifndef LIB_CAPTURE_WAITS_H
 #define LIB_CAPTURE_WAITS_H
@@ -26,55 +28,55 @@
 #define WAITS_STOPS 10
 
 /*
- * Keeps the registers of a thread that was stopped in a blocked call, for later samples of the same
- * call. regs: by DWARF number. Returns false, and changes nothing, if the thread was not in such a
- * call.
+ * Keeps the registers of a stop that interrupted a waiting call, for later samples of the same
+ * place. raw: as read from the kernel; regs[ARCH_REGS]: by DWARF number. Returns false, and changes
+ * nothing, if the stop interrupted no waiting call.
  */
 bool waits_keep(struct thread *th, const struct arch_regs *raw, const uint64_t *regs);
 
 /*
- * Completes waits_keep() by the sample of the same stop. With ARCH_LINK_REGISTER the registers are
- * not used without this call.
+ * Call this after waits_keep() has returned true and the sample of that stop is copied: keeps the
+ * words at sp, for waits_check(). With ARCH_LINK_REGISTER the kept registers are not used before.
  */
 void waits_keep_words(struct thread *th, const struct record_sample *record);
 
 /*
- * Adds the kept registers to those of a thread that is blocked at this place, if it is the place of
- * that stop. Returns which registers were added (bit n: regs[n]).
+ * Writes the kept registers into regs[ARCH_REGS] if the thread is blocked at the place of that
+ * stop. Returns which registers were written (bit n: regs[n]); 0: none.
  */
 uint64_t waits_recall(const struct thread *th, const struct activity_place *place, uint64_t *regs);
 
 /*
- * Checks the words at sp in a sample that waits_recall() has completed, and takes the registers
- * out of the sample again if the words are not those of the stop. The stack pointers of two callers
- * of a function without a frame may be equal. The caller's frame begins with the address to which
- * it returns, or with other data of it.
+ * Removes the registers that waits_recall() has added from a sample whose words at sp are not those
+ * of the stop. Such a sample is from another caller of the waiting function: two callers may have
+ * the same sp, but their frames differ. Changes no sample without SAMPLE_REMEMBERED.
  */
 void waits_check(struct thread *th, struct record_sample *record);
 
 /*
- * Takes the unwinder's request: it lacks the registers of a thread that is blocked at this sp and
- * pc. They may be any numbers.
+ * Takes unwind's request for the registers of a thread that is blocked at this sp and pc. A hostile
+ * unwind process may send any numbers.
  */
 void waits_request(struct thread *th, uint64_t sp, uint64_t pc);
 
 /*
  * Returns true if the thread, which is blocked at this place, is to be stopped for its registers.
- * Then the caller interrupts it.
+ * Then the caller must interrupt it: the request and the limit count it as stopped.
  */
 bool waits_need_stop(struct thread *th, const struct activity_place *place);
 
 /*
- * Sets the first argument of the call that a stop has interrupted, where the registers do not have
- * it and the stop has ended a wait in which a look has found the thread.
+ * Sets the first argument of the interrupted call in raw, if the registers lack it and a look has
+ * found the thread in the wait that this stop interrupted. Otherwise changes nothing.
  */
 void waits_find_argument(const struct thread *th, struct arch_regs *raw);
 
 /*
- * Notes that the thread's call fails with EINTR because of a signal with a handler. Called where
- * the kernel has forgotten the call at the stop: when the handler has returned, the thread looks as
- * if a stop had ended that call. waits_has_failed() is true at that place until the thread is seen
- * there in a call again (waits_seen).
+ * These three keep capture from repairing a call that failed with EINTR because of a signal with a
+ * handler. After the handler has returned, the thread looks as if a stop had interrupted that call.
+ * - waits_failed() notes the place of the call. stop.c calls it at the signal's delivery.
+ * - waits_has_failed() returns true if raw is at the noted place.
+ * - waits_seen() ends that: a look has found the thread in a call at this place again.
  */
 void waits_failed(struct thread *th, const struct arch_regs *raw);
 bool waits_has_failed(const struct thread *th, const struct arch_regs *raw);

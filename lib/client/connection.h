@@ -1,10 +1,11 @@
 /*
- * The connection to the daemon: connects, reconnects, sends requests and receives answers. All
- * functions but connection_wait() return without waiting.
+ * The connection of libsentry_profd to the daemon: connects, reconnects, sends requests and
+ * receives answers (lib/client/protocol.h). All functions but connection_wait() return without
+ * waiting.
  *
- * A struct state * parameter means that the caller has entered the state (state_enter() of
- * lib/client/state.h), except for connection_check_if_due() and connection_wait(). The caller of
- * connection_set_path() and connection_dial() has entered the state, too.
+ * Only one thread of the process works on the connection at a time: the one that has entered the
+ * state (state_enter() of lib/client/state.h). Enter the state before every call, except of
+ * connection_forget_path(), connection_check_if_due() and connection_wait().
  */
 #ifndef LIB_CLIENT_CONNECTION_H
 #define LIB_CLIENT_CONNECTION_H
@@ -23,39 +24,44 @@ int connection_set_path(const char *path);
 void connection_forget_path(void);
 
 /*
- * Makes a connection to the daemon's socket, non-blocking and close-on-exec, which the caller owns.
- * Returns the descriptor, -ENOTCONN if no path is set, -EAGAIN if the daemon has many connections
- * to accept, or another -errno.
+ * Makes a further connection to the daemon's socket, beside that of the library. Returns its
+ * descriptor, non-blocking and close-on-exec, which the caller closes. Returns -ENOTCONN if no path
+ * is set, -EAGAIN if the daemon has many connections to accept, or another error of socket(2),
+ * fcntl(2) or connect(2).
  */
 int connection_dial(void);
 
 /*
- * Connects now, even if the next attempt is not due yet. Returns 0, also if connected already, or
- * -errno.
+ * Connects now, even if the next attempt is not due yet. Returns 0, also if connected already; an
+ * error of connection_dial() or fstat(2); or -ECONNREFUSED if PROTOCOL_HELLO could not be sent.
  */
 int connection_open(struct state *s);
 
 /*
- * Does what is due: connects, receives messages, sends the last start or stop, and announces
- * whether root spans are open. Can be passed to state_do_work().
+ * Does what is due on the connection: connects, receives messages, sends the last start or stop,
+ * and announces whether root spans are open. This is the work function of state_do_work() and
+ * state_leave().
  */
 void connection_work(struct state *s);
 
 /*
- * Runs connection_work() by state_do_work() if a check is due: the daemon may have started,
- * answered or ended. Makes no system call otherwise.
+ * If the time state.check_ns has come, calls state_do_work() with connection_work(), because the
+ * daemon may have started, answered or ended. Otherwise makes no system call.
  */
 void connection_check_if_due(struct state *s);
 
 /*
- * Requests the daemon's id of thread tid of this process (PROTOCOL_THREAD); if the id has been
- * requested before, receives the answers that have arrived. The id is then in state_thread_slot().
- * is_new: the thread calls this function for the first time; tid may have been the id of an earlier
- * thread, so the id is requested again.
+ * Gets the id that the daemon, in another pid namespace, sees for thread tid of this process
+ * (PROTOCOL_THREAD). The first call sends the request; later calls receive the answers that have
+ * arrived. After the answer the id is in state_thread_slot(). is_new: the thread makes its first
+ * call. Then the request is sent in any case, because tid may have belonged to an ended thread.
  */
 void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new);
 
-/* Waits until the socket is readable. Returns 0, -ETIMEDOUT after timeout_ms, or -ENOTCONN. */
+/*
+ * Waits until the socket is readable or closed by the daemon. Returns 0, also if a signal handler
+ * has run; -ETIMEDOUT after timeout_ms; or -ENOTCONN if there is no connection.
+ */
 int connection_wait(struct state *s, int timeout_ms);
 
 #endif

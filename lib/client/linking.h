@@ -3,9 +3,9 @@
 #define LIB_CLIENT_LINKING_H
 
 /*
- * Call it when a root span begins on the calling thread and the daemon's page is mapped. If the
- * daemon is in another pid namespace, requests the daemon's id of this thread, so that the id is
- * known when the span ends.
+ * Call this when a root span begins on the calling thread and state.has_page is set. If the daemon
+ * is in another pid namespace, requests the id that the daemon sees for this thread, so that the
+ * library has it when the span ends. Otherwise does nothing.
  */
 void linking_prepare(void);
 

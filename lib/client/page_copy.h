@@ -18,10 +18,10 @@ struct page_copy {
 };
 
 /*
- * Copies the page to *ret. Checks the connection first if that is due, because a program may call
- * nothing but functions that read the page. Returns false if there is no daemon, or if the daemon
- * wrote the page during all attempts to read it; then *ret is undefined. Several threads may call
- * it at the same time, in any state of the connection (state.h).
+ * Copies the page to *ret. Calls connection_check_if_due() first, because some programs call only
+ * functions that read the page. Returns false if no daemon is connected, memory cannot be
+ * allocated, or the daemon wrote the page during all attempts to read it; then *ret is undefined.
+ * Several threads may call it at the same time, and also the thread that has entered the state.
  */
 bool page_copy_read(struct page_copy *ret);
 

@@ -1,6 +1,7 @@
 /*
- * The protocol of the daemon's socket, a SOCK_SEQPACKET socket at PROTOCOL_SOCKET. Clients are
- * sentry-profctl, libsentry_profd and any other program that connects.
+ * The protocol of the daemon's control socket, a SOCK_SEQPACKET socket at PROTOCOL_SOCKET. Clients
+ * are sentry-profctl, programs with libsentry_profd, and any other program that connects. A target
+ * is a process that the daemon profiles; a section is a [target "NAME"] part of its configuration.
  *
  * Messages. A message is one datagram: a struct of this file in the host's byte order. The layout
  * is the same for 32-bit and 64-bit clients. The client first sends PROTOCOL_HELLO, then requests.
@@ -8,19 +9,19 @@
  * order of the requests. It sends nothing else; a process reads its own state from a shared page
  * (struct protocol_page).
  *
- * The answer to DETACH and RELEASE comes when the process has no tracer of the daemon any more, at
- * most 25 s later. Until then the daemon reads no other message of this connection, which keeps the
- * order. A client that has something else to send meanwhile opens a connection for the request, as
- * libsentry_profd does: that costs the daemon one descriptor, and an answer with a socket (as that
- * of RECORD) two.
+ * The daemon answers DETACH and RELEASE when it traces no thread of the process any more, at most
+ * 25 s later. Until then it reads no other message of this connection, which keeps the order. A
+ * client with other requests meanwhile sends DETACH or RELEASE on a connection of its own, as
+ * libsentry_profd does. Each connection costs the daemon one descriptor; an answer with a socket,
+ * such as that of RECORD, costs two.
  *
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
- * connect(2): a child that inherits a connection speaks for its parent. After an exec by that
- * process, the daemon denies requests about the client itself, and those of a client that is no
- * operator about other processes, unless the process has the credentials that it had when it
- * connected: Uid, Gid and CapPrm of /proc/PID/status, and the owner of that file. Operators are
- * root of the daemon's user and pid namespaces, the daemon's own user, and members of the group
- * sentry-profd.
+ * connect(2): a child that inherits a connection speaks for its parent. Operators are root of the
+ * daemon's user and pid namespaces, the daemon's own user, and members of the group sentry-profd.
+ * If the client has executed another program, and has other credentials than when it connected, the
+ * daemon denies its requests about itself. Unless it is an operator, the daemon then also denies
+ * its requests about other processes. Credentials are Uid, Gid and CapPrm of /proc/PID/status, and
+ * the owner of that file.
  *
  *     request                                        permitted to
  *     START, STOP, PROFILER_ID without pid and name  the client, about its own process
@@ -35,9 +36,9 @@
  * The configuration (user_attach) may forbid ATTACH, RECORD and WATCH to users who are no
  * operators, for processes that no section matches.
  *
- * A process that has changed its credentials, or that runs a file which its user may not read, is
- * for operators only; but a client may name its own pid in START, STOP, PROFILER_ID, DETACH and
- * RELEASE. STATUS and METRICS show the statistics of other users' processes only to
+ * Only operators have rights to a process that has changed its credentials, or that runs a file
+ * which its user may not read. But every client may name its own pid in START, STOP, PROFILER_ID,
+ * DETACH and RELEASE. STATUS and METRICS show the statistics of other users' processes only to
  * operators and to members of the group sentry-profd-view.
  *
  * Limits. The daemon closes the connection of a client that sends an invalid message, leaves
@@ -56,9 +57,11 @@
 
 #include <stdint.h>
 
-/* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5:
- * RELEASE, PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING; 6: the chunks of RECORD and
- * WATCH as bytes. Before version 5 the daemon answered DETACH before it had detached.
+/*
+ * Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5: RELEASE,
+ * PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING; 6: the chunks of RECORD and WATCH come
+ * as bytes (struct protocol_recorded). Before version 5 the daemon answered DETACH before it had
+ * detached.
  */
 #define PROTOCOL_VERSION	6
 #define PROTOCOL_RECORD_VERSION 6 /* RECORD and WATCH in an earlier one are refused */
@@ -216,8 +219,8 @@ struct protocol_answer {
 	uint32_t state; /* enum protocol_state */
 	uint32_t fd_bytes;
 	/*
-	 * START and STOP of a name: number of processes that changed. DETACH and RELEASE: the
-	 * process that traces it now, which does not belong to the daemon; 0: none.
+	 * START and STOP of a name: number of processes that were started or stopped. DETACH and
+	 * RELEASE: pid of a tracer of the process that does not belong to the daemon; 0: none.
 	 */
 	uint32_t count;
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
@@ -238,16 +241,18 @@ struct protocol_answer {
  * begins a chunk. If the chunk before it was not complete, that chunk is lost, and `lost` counts
  * it.
  *
- * The daemon does not wait for the client. It discards chunks, and counts them as lost, if the
- * client has not read the recording for 5 s, if the chunks and the unread messages of one user's
- * recordings have more than PROTOCOL_CHUNK_MAX bytes, if eight chunks of a recording wait, or if a
- * recording exceeds 4 MB a second by more than it has saved in a minute.
+ * The daemon does not wait for the client. It discards chunks, and counts them as lost, if
+ * - the client has not read the recording for 5 s;
+ * - the chunks and the unread messages of one user's recordings have more than PROTOCOL_CHUNK_MAX
+ *   bytes;
+ * - eight chunks of the recording wait; or
+ * - the recording has exceeded its rate, 4 MB a second; up to a minute's unused rate is saved.
  *
- * The recording lasts until RECORD_END, until the connection that requested it is closed, until the
- * process ends, or until the client has closed the socket of the recording, which the daemon
- * notices at the next chunk. The daemon then sends the last chunk and a final message, whose end is
- * neither PROTOCOL_RECORD_GOES_ON nor PROTOCOL_RECORD_NOTE, and whose bytes are a text for the user
- * (no NUL): the reason, or "".
+ * The recording ends by RECORD_END, when the connection that requested it is closed, when the
+ * process ends, or when the client has closed the socket of the recording, which the daemon notices
+ * at the next chunk. The daemon then sends the last chunk and a final message. Its `end` is neither
+ * PROTOCOL_RECORD_GOES_ON nor PROTOCOL_RECORD_NOTE; its bytes are a text for the user (no NUL): the
+ * reason, or "".
  */
 enum protocol_record_end {
 	PROTOCOL_RECORD_GOES_ON,    /* the message has a piece of a chunk */

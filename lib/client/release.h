@@ -1,6 +1,6 @@
 /*
- * Requests that the daemon releases this process (PROTOCOL_RELEASE of lib/client/protocol.h), and
- * waits for the answer.
+ * Requests that the daemon releases this process, which means that it detaches and stays away for a
+ * time (PROTOCOL_RELEASE of lib/client/protocol.h), and waits for the answer.
  */
 #ifndef LIB_CLIENT_RELEASE_H
 #define LIB_CLIENT_RELEASE_H
@@ -8,8 +8,10 @@
 #include <stdint.h>
 
 /*
- * Sends the request on fd, a connection of connection_dial() that has sent nothing yet, and waits
- * for the answer. fd stays the caller's. Waits without any lock. Returns as sentry_profd_release().
+ * Sends the request on fd, a connection of connection_dial() on which nothing was sent yet, and
+ * waits up to 30 s for the answer. The caller closes fd. The caller must not have entered the state
+ * (state.h), so that other threads can use the library meanwhile. seconds and the result are those
+ * of sentry_profd_release().
  */
 int release_request(int fd, uint32_t seconds);
 

@@ -22,10 +22,10 @@
  * - All functions are thread-safe. All may be called in a signal handler, except
  *   sentry_profd_release(), sentry_profd_thread_id(), sentry_profd_thread_name(),
  *   sentry_profd_trace_data() and sentry_profd_span_data().
- * - While a root span is open, beginning and ending further spans and asking for
- *   the profiler's or the thread's id only read and write memory. Exceptions: a
- *   thread's first call, and one check every few seconds while the daemon does
- *   not respond.
+ * - While a root span is open, the functions that begin and end further spans,
+ *   and those that return the profiler's or the thread's id, make no system call.
+ *   Exceptions: a thread's first call, and one check every few seconds while the
+ *   daemon does not respond.
  * - A child of fork(2) starts without open spans, and connects in its first call
  *   if its parent had called sentry_profd_connect(). Ending a span of the parent
  *   in the child has no effect. After exec(2) the new program must call
@@ -67,10 +67,11 @@ SENTRY_PROFD_API int sentry_profd_connect(const char *path);
 SENTRY_PROFD_API void sentry_profd_disconnect(void);
 
 /*
- * Waits for the daemon's first answer on the connection. Call it once at program
- * start if the transaction of the first root span must be linked. Returns 0;
- * -ETIMEDOUT after timeout_ms milliseconds (0 or less: does not wait);
- * immediately -ENOTCONN if there is no connection; or -ENOMEM.
+ * Waits for the daemon's first answer on the connection, at most timeout_ms
+ * milliseconds (0 or less: does not wait). Call it once at program start, after
+ * sentry_profd_connect(), if the transaction of the first root span must be
+ * linked. Returns 0 if the daemon has answered, -ETIMEDOUT, -ENOTCONN at once if
+ * there is no connection, or -ENOMEM.
  */
 SENTRY_PROFD_API int sentry_profd_wait(int timeout_ms);
 
@@ -120,11 +121,12 @@ SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
  * a debugger). Works whatever the section and the lifecycle of this process are.
  *
  * seconds: how long the daemon stays away, from the return of this function on;
- * 0: 30 s; at most a day. Then, and when no other process traces a thread any
- * more, the daemon attaches again, with a new profiler id. Meanwhile root spans
+ * 0: 30 s; at most a day. After that time, and once no other process traces a
+ * thread, the daemon attaches again, with a new profiler id. Meanwhile root spans
  * may begin and end; transactions have no profile. A further call can only
- * prolong the time. A daemon that finds this process only meanwhile, in the
- * first second of its life (min_age_seconds), attaches to it.
+ * prolong the time. Exception: the daemon may discover this process only after
+ * the call, made in the process's first second (min_age_seconds). Then it
+ * attaches.
  *
  * Blocks: usually for some tenths of a second, for 25 s if a system call of this
  * process cannot be interrupted, for 30 s at most. It uses a connection of its

@@ -1,13 +1,13 @@
 /*
- * The library's state: one struct state for each process. It is in memory that the kernel clears in
- * a child of fork(2) (MADV_WIPEONFORK), so the child starts with all zeros: not connected, no open
- * spans. The daemon's page (lib/client/protocol.h) is mapped behind the state. Without a
- * connection, zeros are mapped there, so that the page can always be read.
+ * The state of libsentry_profd: one struct state for each process. It is in memory that the kernel
+ * clears in a child of fork(2) (MADV_WIPEONFORK), so the child starts with all zeros: not
+ * connected, no open spans. The daemon's page (struct protocol_page) is mapped behind the state.
+ * Without a connection, zeros are mapped there, so that the page can always be read.
  *
  * No thread waits for another. Counters are atomic. Only one thread at a time works on the socket:
- * the thread that has entered the state. If another thread, or a signal handler that interrupts
- * this thread, calls state_do_work(), that call only sets is_due and returns; the thread that has
- * entered the state then calls its own work function again. So all callers pass the same function.
+ * it enters the state, works, and leaves the state. A call of state_do_work() by another thread, or
+ * by a signal handler, meanwhile only sets is_due. Because of is_due, the thread that has entered
+ * the state calls its own work function once more. So all callers pass the same function.
  */
 #ifndef LIB_CLIENT_STATE_H
 #define LIB_CLIENT_STATE_H
@@ -41,25 +41,24 @@ struct state {
 	/* Accessed atomically by all threads. */
 
 	/*
-	 * The number of this process among its ancestors that used the library: greater in a child
-	 * of fork(2) than in its parent. 0: not set yet, because the state is new or fork(2) has
-	 * cleared it.
+	 * Distinguishes a process from its parent: state_get() sets a greater number in a child of
+	 * fork(2). 0: not set yet, because the state is new or fork(2) has cleared it.
 	 */
 	uint32_t generation;
 	uint32_t spans;	     /* open sampled root spans */
 	uint32_t is_traced;  /* a root span has begun, sampled or not */
 	uint32_t command;    /* enum command: the last start or stop that the program requested */
 	uint32_t n_commands; /* starts and stops that the program has requested */
-	/* Starts and stops that were sent on this connection. The daemon counts those that it has
-	 * carried out in the page's field handled. */
+	/* Number of starts and stops that were sent on this connection. protocol_page.handled is
+	 * the number of those that the daemon has carried out. */
 	uint32_t n_sent;
 	uint32_t has_page; /* the daemon's page is mapped */
 	/* is_due: work was requested. is_busy: a thread has entered the state. */
 	uint32_t is_due, is_busy;
 	uint64_t check_ns; /* when to check the connection again, by state_now_ns() */
 	/*
-	 * For each slot: the thread's id here << 32 | the daemon's id of the thread; 0: not known
-	 * yet.
+	 * For each slot: a thread's id in this pid namespace << 32 | its id in the daemon's, which
+	 * is 0 until the daemon has answered. 0: the slot is free.
 	 */
 	uint64_t threads[STATE_THREADS_MAX];
 
@@ -75,18 +74,19 @@ struct state {
 	uint64_t wait_ns;   /* the current wait between attempts */
 };
 
-/* Returns the state of this process. Returns NULL if memory cannot be allocated. */
+/* Returns the state of this process, and makes it if needed; NULL: memory cannot be allocated. */
 struct state *state_get(void);
 
 /*
- * Returns the daemon's page. It can be read at any time; its contents are valid only while has_page
- * is set. In a child of fork(2) it is the parent's page until state_map_page().
+ * Returns the daemon's page. Call it only after state_get() has returned a state. The page can be
+ * read at any time; its contents are valid only while has_page is set. In a child of fork(2) it is
+ * the parent's page until state_map_page().
  */
 struct protocol_page *state_page(void);
 
 /*
- * Maps the memfd fd as the daemon's page, or zeros if fd is -1. fd stays the caller's. The caller
- * must have entered the state. Returns 0 or -errno.
+ * Maps the memfd fd as the daemon's page, or zeros if fd is -1. The caller closes fd, and must have
+ * entered the state. Returns 0 or the error of mmap(2).
  */
 int state_map_page(int fd);
 
@@ -97,28 +97,29 @@ int state_map_page(int fd);
 uint64_t state_now_ns(void);
 
 /*
- * Calls work(s). If another thread has entered the state, that thread calls its work again instead,
- * possibly after this function has returned. Keeps errno, and is not a cancellation point.
+ * Enters the state, calls work(s) and leaves the state. If another thread has entered the state,
+ * that thread makes the call instead, possibly after this function has returned. Keeps errno, and
+ * is not a cancellation point.
  */
 void state_do_work(struct state *s, void (*work)(struct state *s));
 
 /*
- * For a caller that uses the state without state_do_work(): state_enter() returns true if no other
- * thread has entered the state. The caller must then call state_leave(), which calls work(s) if
- * state_do_work() has been called meanwhile.
+ * For a caller that works on the socket itself. state_enter() enters the state and returns true, or
+ * returns false, without waiting, if a thread has entered it. After true the caller must call
+ * state_leave(), which calls work(s) if state_do_work() has been called meanwhile.
  */
 bool state_enter(struct state *s);
 void state_leave(struct state *s, void (*work)(struct state *s));
 
-/* Returns the slot of thread tid in s->threads; the slot can have the ids of another thread. */
+/* Returns the slot of thread tid in s->threads. Compare the upper half: threads share slots. */
 static inline uint64_t *state_thread_slot(struct state *s, uint32_t tid)
 {
 	return &s->threads[tid % STATE_THREADS_MAX];
 }
 
 /*
- * Sets the descriptor that a child of fork(2) closes, since it would keep the parent's connection
- * open; -1: none.
+ * Sets the descriptor that each child of fork(2) closes at its begin; -1: none. It is the socket,
+ * since a child that has it open keeps the connection of an ended parent open.
  */
 void state_close_on_fork(int fd);
 

@@ -1,6 +1,6 @@
 /*
- * The compressions of a request's body. They are in a header of their own because daemon/config
- * names them, and must not include compressor.h, which needs zlib and zstd.
+ * The compressions of a request's body: see compressor.h. They are in a header of their own because
+ * daemon/config names them, and must not include compressor.h, which needs zlib and zstd.
  */
 #ifndef LIB_SHIP_COMPRESSION_H
 #define LIB_SHIP_COMPRESSION_H

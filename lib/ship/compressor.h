@@ -1,6 +1,7 @@
 /*
- * Compresses a body that comes in pieces into a buffer, by gzip (lib/ship/gzip.h) or by zstd. Only
- * ship uses this module. sentry-profctl uses lib/ship/gzip.h alone, because it does not link zstd.
+ * Compresses the body of a request, which comes in pieces, into a buffer, by gzip (lib/ship/gzip.h)
+ * or by zstd. Only ship uses this module. sentry-profctl uses gzip.h alone, since it does not link
+ * zstd.
  */
 #ifndef LIB_SHIP_COMPRESSOR_H
 #define LIB_SHIP_COMPRESSOR_H
@@ -25,8 +26,9 @@ must_check int compressor_init(struct compressor *c, enum compression how, struc
 void compressor_fini(struct compressor *c);
 
 /*
- * compressor_add() compresses the next n bytes; compressor_finish() ends the stream. Return 0,
- * -ENOMEM, or an error of buf_add().
+ * compressor_add() compresses the next n bytes. compressor_finish() ends the stream; call it once,
+ * after the last bytes. Both return 0; -ENOMEM; or -E2BIG if *out would exceed its limit
+ * (buf_init). After an error *out has a part of the result.
  */
 must_check int compressor_add(struct compressor *c, const void *bytes, size_t n);
 must_check int compressor_finish(struct compressor *c);

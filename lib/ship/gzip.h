@@ -25,8 +25,11 @@ struct gzip {
 must_check int gzip_init(struct gzip *g, struct buf *out);
 void gzip_fini(struct gzip *g);
 
-/* gzip_add() compresses the next n bytes; gzip_finish() ends the stream. Return 0 or an error of
- * buf_add(). */
+/*
+ * gzip_add() compresses the next n bytes. gzip_finish() ends the stream; call it once, after the
+ * last bytes. Both return 0; -ENOMEM; or -E2BIG if *out would exceed its limit (buf_init). After an
+ * error *out has a part of the result.
+ */
 must_check int gzip_add(struct gzip *g, const void *bytes, size_t n);
 must_check int gzip_finish(struct gzip *g);
 
@@ -49,9 +52,9 @@ must_check int gunzip_init(struct gunzip *g, int fd);
 void gunzip_fini(struct gunzip *g);
 
 /*
- * Decompresses the next bytes, at most size. *ret_n is 0 at the end of the stream, whose checksum
- * is correct then. Returns 0; -EBADMSG if the file is not exactly one complete stream; -ENOMEM; or
- * the error of pread(2).
+ * Decompresses the next bytes, at most size. *ret_n is their number, which is less than size only
+ * at the end of the stream, and 0 after it. At the end the checksum was correct. Returns 0;
+ * -EBADMSG if the file is not exactly one complete gzip stream; -ENOMEM; or the error of pread(2).
  */
 must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size, size_t *ret_n);
 

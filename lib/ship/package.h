@@ -1,15 +1,17 @@
 /*
- * Makes a whole envelope around payloads that unwind has made: writes it to a file, or compresses
- * it for a request or for the spool. The items of an envelope are one of these:
+ * Makes a whole envelope, Sentry's unit of upload, around payloads that unwind has made: writes it
+ * to a file, or compresses it for a request or for the spool (spool.h). The items of an envelope
+ * are one of these:
  *
  *     a profile chunk
  *     a transaction, and the chunk that it refers to (for Spotlight)
  *     a transaction, and its V1 profile: Sentry's former format, one profile for one transaction
  *     none, if the request is only for a client report
  *
- * An envelope for a request can have a client report in addition.
+ * An envelope for a request can have a client report in addition (reports.h).
  *
- * Payloads are files that are copied piece by piece and never parsed.
+ * Payloads are files that are copied piece by piece and never parsed. sent_at_us is the Unix time
+ * of the request in microseconds, or ENVELOPE_NOT_SENT: then the envelope has no sent_at.
  */
 #ifndef LIB_SHIP_PACKAGE_H
 #define LIB_SHIP_PACKAGE_H
@@ -60,8 +62,8 @@ static inline enum envelope_kind package_kind(const struct package *p)
 #define PACKAGE_UNPACKED_MAX (52u << 20)
 
 /*
- * Writes the envelope to fd, uncompressed and without sent_at. Returns 0; -EIO if the payload is
- * shorter than payload_size; -EINVAL if the platform is not UTF-8; -ENOMEM; or the error of
+ * Writes the envelope to fd, uncompressed and without sent_at. Returns 0; -EIO if a payload file is
+ * shorter than its size in p; -EINVAL if the platform is not UTF-8; -ENOMEM; or the error of
  * pread(2) or write(2). After an error fd has a part of the envelope.
  */
 must_check int package_write(const struct package *p, int fd);
@@ -75,11 +77,12 @@ must_check int package_compress(const struct package *p, int64_t sent_at_us,
 				const struct reports_item *report, struct buf *ret);
 
 /*
- * Reads an envelope from fd, a file that package_compress() made with gzip and ENVELOPE_NOT_SENT
- * as sent_at_us, adds sent_at and the report (unless that is NULL), and appends it, compressed by
- * how, to *ret. Returns 0; -E2BIG if *ret would exceed its limit; -EFBIG if the file decompresses
- * to more than PACKAGE_UNPACKED_MAX; -EBADMSG if the file is no envelope; -ENOMEM; or the error of
- * pread(2). After an error *ret has a part of the envelope.
+ * Makes the body of a request from an envelope of the spool. fd is a file that package_compress()
+ * made with COMPRESSION_GZIP and ENVELOPE_NOT_SENT. Adds sent_at and the report (unless that is
+ * NULL), and appends the envelope, compressed by how, to *ret. Returns 0; -E2BIG if *ret would
+ * exceed its limit; -EFBIG if the file decompresses to more than PACKAGE_UNPACKED_MAX; -EBADMSG if
+ * the file is no envelope; -ENOMEM; or the error of pread(2). After an error *ret has a part of the
+ * envelope.
  */
 must_check int package_stamp(int fd, enum compression how, int64_t sent_at_us,
 			     const struct reports_item *report, struct buf *ret);

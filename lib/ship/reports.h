@@ -1,10 +1,10 @@
 /*
- * Counts lost envelopes until a client report (proto/client_report.h) about them has arrived at the
- * server. A report goes with the next envelope once 30 s have passed since the last report, or
- * alone after 60 s. If it does not arrive its counts go into the next one.
+ * Counts lost envelopes until a client report (proto/client_report.h) has told the server of them.
+ * Once 30 s have passed since the last report, a report can go with the next envelope; after 60 s
+ * it can be sent alone. If a report does not arrive, its counts go into the next one.
  *
- * Only one report is in flight. Times are of the caller's clock, which should go on while the
- * machine sleeps.
+ * Only one report is in flight. now_ns is by the caller's clock, which should go on while the
+ * machine sleeps; unix_s is the Unix time in seconds.
  */
 #ifndef LIB_SHIP_REPORTS_H
 #define LIB_SHIP_REPORTS_H
@@ -24,7 +24,7 @@ struct reports_item {
 	size_t len;
 };
 
-/* Makes an item of counts; unix_s: its time. Returns 0 or -ENOMEM. */
+/* Makes the item of a client report with these counts and this time. Returns 0 or -ENOMEM. */
 must_check int reports_make(const struct client_report *r, int64_t unix_s,
 			    struct reports_item *ret);
 
@@ -41,21 +41,25 @@ void reports_init(struct reports *r, uint64_t now_ns);
 void reports_count(struct reports *r, enum envelope_kind kind, enum client_report_reason reason,
 		   uint64_t n);
 
-/* Return when a report may go with an envelope, or alone; UINT64_MAX: nothing to report. */
+/*
+ * Return the time from which on a report may go with an envelope, or alone; UINT64_MAX if
+ * reports_any() is false.
+ */
 uint64_t reports_with_envelope_ns(const struct reports *r);
 uint64_t reports_alone_ns(const struct reports *r);
 
-/* Returns whether there are counts to report, due or not, and no report is in flight. */
+/* Returns true if there are counts to report, whenever that is due, and no report is in flight. */
 bool reports_any(const struct reports *r);
 
 /*
- * Makes a report of all counts, which is in flight until reports_arrived() or reports_failed().
- * Call it only if reports_any(). Returns 0, or -ENOMEM: then nothing changes.
+ * Makes the item of a report of all counts. The caller sends it, and then calls reports_arrived()
+ * or reports_failed(); until then the report is in flight. Call this only if reports_any() is true.
+ * Returns 0, or -ENOMEM: then the counts are unchanged.
  */
 must_check int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s,
 			    struct reports_item *ret);
 
-/* End the flight of the report: drop its counts, or keep them for the next one. */
+/* End the flight of the report: drop its counts, or keep them for the next report. */
 void reports_arrived(struct reports *r);
 void reports_failed(struct reports *r);
 

@@ -8,9 +8,9 @@
  * most RETRY_MAX_NS, or RETRY_DENIED_MAX_NS for a server that refuses the key ("full jitter").
  *
  * Pause: the mean interval between the waiting envelopes shows how often this host makes one.
- * Envelopes of the spool are sent RETRY_DRAIN_TIMES as often, beside the new ones: those of an hour
- * within 15 minutes, those of a day within six hours. So a server that comes back sees a small
- * multiple of its usual load, and no envelope expires because of the pauses.
+ * Envelopes of the spool (spool.h) are sent RETRY_DRAIN_TIMES as often as that, beside the new
+ * ones: those of an hour within 15 minutes, those of a day within six hours. So a server that comes
+ * back sees a small multiple of its usual load, and no envelope expires because of the pauses.
  *
  * Times are nanoseconds of the caller's clock. random: 64 random bits (random_number).
  */
@@ -24,7 +24,7 @@
 
 #define RETRY_FIRST_NS (1 * NS_PER_SEC)
 #define RETRY_MAX_NS   (300 * NS_PER_SEC)
-/* A person has to do something before such a server takes the key. */
+/* For a server that refuses the key: it accepts no key before a person has done something. */
 #define RETRY_DENIED_MAX_NS (3600 * NS_PER_SEC)
 
 /* All zeros: nothing has failed. */
@@ -33,14 +33,17 @@ struct retry {
 	uint64_t until_ns; /* time of the next try */
 };
 
-/* Counts a failure and chooses the time of the next try; longest_ns: of the wait. */
+/*
+ * Counts a failure and chooses the time of the next try. longest_ns is the limit of the wait:
+ * RETRY_MAX_NS, or RETRY_DENIED_MAX_NS.
+ */
 void retry_failed(struct retry *r, uint64_t now_ns, uint64_t longest_ns, uint64_t random);
 /*
  * As retry_failed() but without jitter, for a server that no other host uses: the n-th failure is
  * followed by a wait of RETRY_FIRST_NS * 2^(n-1), at most longest_ns.
  */
 void retry_failed_without_jitter(struct retry *r, uint64_t now_ns, uint64_t longest_ns);
-/* Resets the count of failures. */
+/* Resets the count of failures: the next request need not wait. */
 void retry_succeeded(struct retry *r);
 
 /* Returns whether the time of the next try is still ahead. */

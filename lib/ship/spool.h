@@ -1,6 +1,7 @@
 /*
- * The spool: envelopes on disk that wait for a server that does not answer. ship adds an
- * envelope when the server cannot be reached, and opens and removes the oldest one when it can.
+ * The spool: envelopes on disk that wait for a server that does not answer. ship adds an envelope
+ * while the server cannot be reached. When the server answers again, ship opens the oldest one,
+ * sends it and removes it.
  *
  * The spool is a directory with one file for each envelope, compressed by gzip and without
  * sent_at (ENVELOPE_NOT_SENT). A file is named
@@ -84,23 +85,25 @@ enum spool_event {
 };
 
 /*
- * Called for each event. name: the file's name before the event; valid during the call. error:
- * a positive errno, the reason, for SPOOL_SET_ASIDE and SPOOL_IGNORED.
+ * Called for each event, from within a function of this module. name: the file's name before the
+ * event; valid during the call. error: for SPOOL_SET_ASIDE and SPOOL_IGNORED the reason, a positive
+ * errno; else 0.
  */
 typedef void (*spool_event_fn)(void *ctx, enum spool_event event, const char *name, int error);
 
 struct spool_options {
 	int dir_fd; /* the caller's; must stay open until spool_free() */
 	struct spool_limits limits;
-	spool_event_fn event;
-	void *ctx;
+	spool_event_fn event; /* not NULL */
+	void *ctx;	      /* passed to event */
 };
 
 struct spool;
 
 /*
- * Opens a spool: renames or removes files with wrong names, reads the directory, and applies the
- * limits. now_ms: Unix time. Returns 0, -ENOMEM, or the error of reading the directory.
+ * Opens a spool: sets files with wrong names aside, removes unfinished files, reads the directory,
+ * and applies the limits. Copies *o. now_ms: Unix time. Returns 0, -ENOMEM, or the error of opening
+ * or reading the directory.
  */
 must_check int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms);
 /* Frees the spool and leaves the files on the disk. s may be NULL. */
@@ -108,17 +111,17 @@ void spool_free(struct spool *s);
 
 /*
  * Writes the bytes of an envelope, as package_compress() makes them, to a new file, after removing
- * the oldest envelopes if a limit requires that. After success the file is on the disk. After
- * an error there is no file. Returns 0; -E2BIG if the envelope alone exceeds the limits; -EEXIST
- * if the spool has an envelope of this id; -ENOMEM; or an error of open(2), write(2), fsync(2) or
- * rename(2).
+ * the oldest envelopes if a limit requires that. now_ms: Unix time. After success the file is on
+ * the disk. After an error there is no file. Returns 0; -E2BIG if the envelope does not fit even
+ * without other envelopes; -EEXIST if the spool has an envelope of this id; -ENOMEM; or an error of
+ * open(2), write(2), fsync(2), close(2) or rename(2).
  */
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
 
 /*
- * Finds out whether the disk can be written: writes a file of this size and removes it. Returns 0,
- * -ENOMEM, or an error of open(2), write(2) or fsync(2).
+ * Finds out whether the disk can be written: writes size zero bytes to a file and removes it.
+ * Returns 0, -ENOMEM, or an error of open(2), write(2), fsync(2) or close(2).
  */
 must_check int spool_try(const struct spool *s, size_t size);
 
@@ -136,15 +139,16 @@ size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms);
 const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPOOL_ID_BYTES]);
 
 /*
- * Opens the file of an envelope for reading. Returns 0; -EBADMSG if the file's type or size has
- * changed; or an error of openat(2). After an error of the file call spool_set_aside().
+ * Opens the file of an envelope for reading. The caller closes *ret_fd. Returns 0; -EBADMSG if the
+ * file's type or size has changed; or an error of openat(2). If the file itself is the reason for
+ * an error, the caller calls spool_set_aside().
  */
 must_check int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd);
 
 /*
- * Removes the envelope: its entry and its file, and synchronises the directory. An error of the
- * file is ignored: then spool_new() finds the file again at the next start, and the envelope can be
- * sent twice.
+ * Removes an envelope: its entry, which e points to, and its file; synchronises the directory. If
+ * the file cannot be removed, ignores that: spool_new() finds the file at the next start, and the
+ * envelope can be sent twice.
  */
 void spool_remove(struct spool *s, const struct spool_entry *e);
 

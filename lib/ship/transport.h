@@ -6,9 +6,9 @@
  * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module
  * returns the server's answer, or the reason why there was none.
  *
- * A status 2xx whose body begins with anything but a JSON object is no answer of a Sentry server,
- * but a page that a firewall or a login shows in its place. An empty body is good, and so is the
- * beginning of an object whose rest does not arrive: Relay answers {"id":"..."}, or {}.
+ * An answer with status 2xx counts as a Sentry server's if its body is empty or begins with a JSON
+ * object, even if the rest does not arrive: Sentry's Relay answers {"id":"..."}, or {}. Any other
+ * body is a page that a firewall or a login shows in the server's place (TRANSPORT_FAULT_PAGE).
  *
  * Certificate and host name are always verified. Redirects are not followed, because they would
  * send the key to another server. The only protocols are http and https. A request ends without an
@@ -75,15 +75,14 @@
 struct transport;
 
 struct transport_options {
-	/* NAME/VERSION, for User-Agent and X-Sentry-Auth; copied, and cut off after 64 bytes. */
+	/* NAME/VERSION of this program, for User-Agent and X-Sentry-Auth; cut after 64 bytes. */
 	const char *client;
 	/*
-	 * PEM certificates of authorities that are trusted in addition to the system's; copied by
-	 * transport_new(). NULL: none.
+	 * PEM certificates of authorities that are trusted in addition to the system's. NULL: none.
 	 */
 	const char *authorities;
 	size_t authorities_size;
-	/* Client certificate and its key, in PEM; copied. NULL: none. */
+	/* Client certificate and its key, in PEM. NULL: none. */
 	const char *client_cert;
 	size_t client_cert_size;
 	const char *client_key;
@@ -103,7 +102,7 @@ enum transport_fault {
 	TRANSPORT_FAULT_N
 };
 
-/* Longer than what a Sentry server says about an error. */
+/* Bytes of a body that the caller gets; longer than what a Sentry server says about an error. */
 #define TRANSPORT_BODY_MAX 4096
 
 /* The result of a request. Texts are valid until the next request or transport_free(). */
@@ -124,14 +123,15 @@ struct transport_answer {
 };
 
 /*
- * Initialises libcurl. Reads the system's authorities if the options add others. Copies all of *o.
- * Returns 0 or -ENOMEM. The caller calls transport_free().
+ * Makes a transport, and initialises libcurl. Reads the system's authorities if the options add
+ * others. Copies *o and all that it points to. Returns 0 or -ENOMEM. The caller calls
+ * transport_free().
  */
 must_check int transport_new(struct transport **ret, const struct transport_options *o);
 /*
- * Replaces all certificates by those of o, whose other members are ignored. The next request makes
- * a new connection. Must not be called while busy. Returns 0, or -ENOMEM: then the next request
- * may use some of the old and some of the new ones.
+ * Replaces authorities, client certificate and key by those of o, whose other members are ignored.
+ * The next request makes a new connection. Must not be called while transport_busy(). Returns 0, or
+ * -ENOMEM: then the next request may use some of the old and some of the new certificates.
  */
 must_check int transport_set_certificates(struct transport *t, const struct transport_options *o);
 /* Aborts the request in flight and frees everything. t may be NULL. */
@@ -139,17 +139,17 @@ void transport_free(struct transport *t);
 
 /*
  * Sets the server of the next requests, and the compression that their bodies have. *dsn is copied.
- * With a DSN without a key (dsn_parse_url) requests have no X-Sentry-Auth and use no proxy, because
- * that server is on this machine or near it; and any body of its answers is good. Must not be
- * called while busy. Returns 0, or -ENOMEM: then call it again before transport_post().
+ * A DSN without a key (dsn_parse_url) is a server on this machine or near it: requests have no
+ * X-Sentry-Auth and use no proxy, and an answer may have any body. Must not be called while
+ * transport_busy(). Returns 0, or -ENOMEM: then call it again before transport_post().
  */
 must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
 				    enum compression compression);
 
 /*
  * Starts a request with a body of type application/x-sentry-envelope. The body must not change
- * until transport_step() returns the answer. Must not be called while busy or before
- * transport_set_target(). Returns 0 or -ENOMEM.
+ * until transport_step() returns the answer, or transport_abort(). Must not be called while
+ * transport_busy(), or before transport_set_target(). Returns 0 or -ENOMEM.
  */
 must_check int transport_post(struct transport *t, const void *body, size_t size);
 
@@ -157,15 +157,15 @@ must_check int transport_post(struct transport *t, const void *body, size_t size
 bool transport_busy(const struct transport *t);
 
 /*
- * Waits, at most timeout_ms (-1: no limit), until fd is readable or closed by its peer, or until
- * transport_step() has something to do. fd -1: only for the latter. Returns 0, or -EIO if waiting
- * failed.
+ * Waits, at most timeout_ms (-1: an hour), until fd is readable or closed by its peer, or until
+ * transport_step() has something to do. fd -1: only for the latter. *ret_readable is true in the
+ * first case. Returns 0, also after timeout_ms, or -EIO if waiting failed.
  */
 must_check int transport_wait(struct transport *t, int fd, int timeout_ms, bool *ret_readable);
 
 /*
- * Continues the request as far as possible without waiting. Returns 1 and the answer if the request
- * has ended; 0 if not, or if no request is in flight.
+ * Continues the request as far as possible without waiting. Returns 1 and sets *ret if the request
+ * has ended; returns 0 if it goes on, or if no request is in flight.
  */
 int transport_step(struct transport *t, struct transport_answer *ret);
 

@@ -1,10 +1,11 @@
 /*
- * The processor whose stacks are unwound: its registers, and what the unwinder asks about
- * its machine code. It is the processor that this is compiled for. With UNWIND_FOR_AARCH64 it
+ * Describes the processor whose stacks lib/unwind unwinds: its registers, and questions about its
+ * machine code. It is the processor that this library is compiled for. With UNWIND_FOR_AARCH64 it
  * is aarch64 on any machine, so that the tests can unwind samples recorded there.
  *
- * cpu/cpu_x86_64.c or cpu/cpu_aarch64.c implements the functions. They are pure: code
- * is passed as bytes, n of which are valid.
+ * cpu/cpu_x86_64.c or cpu/cpu_aarch64.c implements the functions. They are pure and have no errors.
+ * code points to machine code of the target, of which n bytes may be read. A *_MAX constant is the
+ * number of bytes that is enough for the function after it; with fewer, the answer can be "no".
  */
 #ifndef LIB_UNWIND_CPU_H
 #define LIB_UNWIND_CPU_H
@@ -17,17 +18,18 @@
 #include "lib/capture/sample.h"
 
 /*
- * CPU_RELOCATION_*	relocations of GOT slots that name a function, or choose one at run time
+ * CPU_RELOCATION_*	relocations of GOT slots that name a function; IRELATIVE: choose one at
+ *			run time
  * CPU_PLT_*		stubs of a PLT: see cpu_plt_stub()
- * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA
+ * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA; 0: on the stack
  * CPU_SP, CPU_FP, CPU_PC	register numbers, by DWARF
  * CPU_RA		DWARF's return address column
  * CPU_N_REGS		number of registers in a sample
  * CPU_DWARF_REGS	number of registers that CFI has rules for: the first ones of a sample
  * CPU_CALLEE_SAVED	bit n: register n is callee-saved
  * CPU_SAVED_REGS	the callee-saved registers, beside CPU_FP, that struct rule has room for
- * CPU_PC_STEP		added to the pc that a signal interrupted (struct unwind_frame)
- * cpu_return_address()	the address in a word that a call stored
+ * CPU_PC_STEP		added to the pc of a frame that a signal interrupted (struct unwind_frame)
+ * cpu_return_address()	returns the address in a word that a call stored
  */
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
 
@@ -120,46 +122,48 @@ enum cpu_call {
 };
 
 /*
- * Finds the call instruction that ends at code[n], in the last CPU_CALL_MAX bytes at most. For a
- * direct call the target is the return address plus *ret_displacement. x86-64 cannot
- * be decoded backwards with certainty: the bytes may be the end of another instruction.
+ * Finds the call instruction whose last byte is code[n - 1], and which begins at most CPU_CALL_MAX
+ * bytes before. For CPU_CALL_DIRECT the called address is the return address plus
+ * *ret_displacement. On x86-64 the answer may be wrong: instructions cannot be decoded backwards
+ * with certainty, and the bytes may be the end of another instruction.
  */
 #define CPU_CALL_MAX 8
 enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement);
 
 /*
- * Sets *ret_size to the distance in bytes from the frame pointer down to the stack pointer
- * after the prologue of a function. code is the function's first n bytes; CPU_PROLOGUE_MAX are
- * enough. The result is a lower bound, since later code may push more. Returns false if the
- * function does not set up a frame pointer first.
+ * Sets *ret_size to the distance in bytes from the frame pointer down to the stack pointer after
+ * the prologue of the function that begins with code. The distance is a lower bound, since later
+ * code may push more. Returns false if the function does not begin by setting up a frame pointer.
  */
 #define CPU_PROLOGUE_MAX 48
 bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 
 /*
  * Returns true if the code may lower the stack pointer by an amount that is only known at run time
- * (a variable-length array, alignment). On x86-64 this may be wrongly true: bytes in the middle of
- * an instruction may look like such an instruction.
+ * (a variable-length array, alignment). On x86-64 it can return true by mistake: bytes in the
+ * middle of an instruction may look like such an instruction.
  */
 bool cpu_frame_varies(const uint8_t *code, size_t n);
 
 /*
- * Returns true if the function that begins with code has a jump to the address distance bytes after
- * its start. Functions that only jump to another function have at most CPU_TAIL_MAX bytes.
+ * Returns true if the function that begins with code has a jump to the address that is distance
+ * bytes after the function's start. Functions that only jump to another function have at most
+ * CPU_TAIL_MAX bytes.
  */
 #define CPU_TAIL_MAX 256
 bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
- * Returns true if code is a stub of a PLT, so that the return address still is where the call left
- * it. x86-64: false; x86_64_path.h handles its stubs.
+ * Returns true if code is a stub of a PLT (procedure linkage table, elf/plt.h). In a stub the
+ * return address still is where the call left it. x86-64: always false, since x86_64_path.h
+ * handles stubs.
  */
 bool cpu_is_stub(const uint8_t *code, size_t n);
 
 /*
- * Reads the stub of a PLT at vaddr, whose code is given. Sets *ret_slot to the address of the GOT
- * slot through which it jumps. Returns the size of the stub, an upper bound, or 0 if the code is no
- * stub.
+ * Reads the stub of a PLT at vaddr, whose code is given. Sets *ret_slot to the address (vaddr) of
+ * the GOT slot through which the stub jumps. Returns an upper bound of the stub's size in bytes, or
+ * 0 if the code is no stub.
  *
  * Stubs begin at multiples of CPU_PLT_ALIGN bytes from the start of their section, and have at
  * least CPU_PLT_STUB_MIN bytes: on x86-64 8 or 16, on aarch64 16, or 24 with branch target
@@ -168,29 +172,30 @@ bool cpu_is_stub(const uint8_t *code, size_t n);
 uint32_t cpu_plt_stub(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret_slot);
 
 /*
- * Returns true if code is a sequence of instructions without a jump, and without a change of the
- * stack pointer, up to a call that does not return: behind the call is hlt or ud2. aarch64: false.
+ * Returns true if code leads straight to a call that does not return: without a jump or a change of
+ * the stack pointer before the call, and with hlt or ud2 behind it. aarch64: always false.
  */
 #define CPU_NORETURN_MAX 24
 bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
- * Returns true if code is on the path that a new thread takes from the clone(2) or clone3(2) that
- * made it to the call of its function: the path takes the branches for a result of 0, clears the
- * frame pointer, and leads to an indirect call with exit(2) behind it. before are the bytes in
- * front of code; the instruction that clears the frame pointer may be among them.
+ * Returns true if code is on the path of a new thread, from its clone(2) or clone3(2) to the call
+ * of the thread's function. This path takes the branches for a result of 0, clears the frame
+ * pointer, and leads to an indirect call with exit(2) behind it. before points to the n_before
+ * bytes in front of code, CPU_THREAD_START_BEFORE at most; the instruction that clears the frame
+ * pointer may be among them. aarch64: always false.
  *
  * The parent takes another path behind clone(2). The child of a fork may take the same branches,
- * but continues on a copy of its parent's stack, so its code does not clear the frame pointer.
- * aarch64: false.
+ * but it goes on with a copy of its parent's stack, so its code does not clear the frame pointer.
  */
 #define CPU_THREAD_START_MAX	64
 #define CPU_THREAD_START_BEFORE 9 /* clone3 of glibc, at the call */
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /*
- * Returns true if a system call may have returned 0 at most 32 bytes of code before the pc. known
- * and r are as in struct frame_regs (rules/expr.h). aarch64: false.
+ * Returns true if a system call may have returned 0 to this frame at most 32 bytes of code before
+ * its pc. r has the frame's registers by DWARF number; bit i of known: r[i] is valid (struct
+ * frame_regs, rules/expr.h). aarch64: always false.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
@@ -202,8 +207,9 @@ bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 
 /*
- * Returns the offset of a register in struct rt_sigframe from the stack pointer in the
- * trampoline. On x86-64 the trampoline's return address has already been popped there.
+ * Returns the distance in bytes from the stack pointer in that trampoline up to the saved value of
+ * a register (by DWARF number) in struct rt_sigframe. On x86-64 this is after the return from the
+ * handler, which has popped the trampoline's address.
  */
 uint32_t cpu_sigframe_offset(unsigned int reg);
 

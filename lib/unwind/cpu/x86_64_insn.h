@@ -1,7 +1,7 @@
 /*
- * A decoder of x86-64 instructions for code without call frame information. For an instruction the
- * decoder gives the size, what the instruction adds to the stack pointer, whether it saves or loads
- * rbp, and where a relative jump leads.
+ * A decoder of x86-64 instructions, for the unwinding of code without call frame information
+ * (x86_64_path.h). For an instruction the decoder gives the size, what the instruction adds to the
+ * stack pointer, whether it saves or loads rbp, and where a relative jump leads.
  *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter
  * 2 (formats) and appendix A (opcode maps).
@@ -21,9 +21,8 @@ enum x86_64_kind {
 	X86_64_INSN_CALL,   /* relative or indirect */
 	X86_64_INSN_JUMP,   /* relative */
 	X86_64_INSN_BRANCH, /* relative, conditional */
-	X86_64_INSN_RET,    /* also a jump through n(%rip), which is taken for a tail call */
-	/* The next instruction is unknown: another indirect jump; int3, hlt, ud2. */
-	X86_64_INSN_END,
+	X86_64_INSN_RET,    /* also a jump through n(%rip), which counts as a tail call */
+	X86_64_INSN_END,    /* nothing known follows: any other indirect jump; int3, hlt, ud2 */
 };
 
 struct x86_64_insn {
@@ -34,11 +33,12 @@ struct x86_64_insn {
 	/* What the instruction adds to rsp; 0 for a call (rsp after it has returned) and a ret. */
 	int32_t sp;
 	bool sp_lost; /* it sets rsp to an unknown value */
-	/* In addition to sp_lost: the value is that of a register, or of a word on the stack. */
+	/* With sp_lost: rsp becomes the value of a register (copies_sp) ... */
 	bool copies_sp;
-	uint8_t sp_from; /* the register, by its number in instructions */
+	uint8_t sp_from; /* the register, by its number in instructions, not by DWARF's */
+	/* ... or of the word on the stack that is sp_at bytes above the old rsp (loads_sp). */
 	bool loads_sp;
-	int32_t sp_at; /* where the word is above the old rsp */
+	int32_t sp_at;
 	bool loads_fp; /* it loads rbp from fp_at bytes above the old rsp */
 	int32_t fp_at;
 	bool saves_fp; /* it pushes rbp */
@@ -55,12 +55,12 @@ bool x86_64_insn_read(const uint8_t *code, size_t n, struct x86_64_insn *ret);
 #define X86_64_REX_R 4u
 #define X86_64_REX_W 8u
 
-/* The parts of an instruction: prefixes, opcode, operands. */
+/* The parts of an instruction: prefixes, opcode, operands. Absent parts are 0. */
 struct x86_64_parts {
 	const uint8_t *code;
-	size_t n;  /* bytes that can be read */
-	size_t at; /* bytes that were read */
-	uint8_t rex;
+	size_t n;    /* bytes that can be read */
+	size_t at;   /* bytes that were read */
+	uint8_t rex; /* the REX prefix: X86_64_REX_* */
 	bool small;  /* prefix 66: operands of 16 bits */
 	uint8_t map; /* the opcode map: 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
 	bool vex;    /* VEX or EVEX: op has another meaning, but the same format */

@@ -1,10 +1,11 @@
 /*
- * Compiles the call frame information of an ELF file to rows, with libdw.
+ * Compiles the call frame information (CFI) of an ELF file with libdw. A row is an address range
+ * with the rule that finds the caller's registers there (rules/rows.h).
  *
- * Rows are compiled in parts, when an address in a part is looked up for the first
- * time: a stack goes through some twenty functions of a file with 150 MB of code, and
- * compiling the rows of the whole file would take a second. cfi_source.h says what
- * libdw reads.
+ * Rows are compiled in parts of CFI_PART_FDES functions, when an address in a part is looked up for
+ * the first time: a stack goes through some twenty functions of a file with 150 MB of code, and
+ * compiling the whole file would take a second. cfi_source.h says what libdw reads. Addresses
+ * (vaddr) are those of the ELF file. Not thread-safe.
  *
  * Source: DWARF 5, section 6.4; Linux Standard Base 5.0, 10.6 (.eh_frame,
  * .eh_frame_hdr and pointer encodings).
@@ -21,32 +22,31 @@
 /* The number of functions in one part. A part takes about 50 us to compile. */
 #define CFI_PART_FDES 16
 
-/* The call frame information of a file, which may be closed after cfi_open(). */
 struct cfi;
 
 /*
- * Reads .eh_frame and .debug_frame. base is the p_vaddr of the file's first
- * segment. If functions overlap, the one that starts last before an address
- * covers it. .debug_frame is used where .eh_frame has no rule. Malformed entries
- * are left out. If the file has no call frame information, *ret has no rows; that is
- * no error. Returns 0 or -ENOMEM.
+ * Reads .eh_frame and .debug_frame of f, which is not needed afterwards. base, the p_vaddr of the
+ * file's first segment, becomes the base of the rows (struct rows). If functions overlap, the one
+ * that starts last before an address covers it. .debug_frame is used where .eh_frame has no rule.
+ * Malformed entries are left out. A file without CFI is no error: *ret has no rows. Returns 0 or
+ * -ENOMEM. The caller calls cfi_free().
  */
 must_check int cfi_open(const struct elf_file *f, uint64_t base, struct cfi **ret);
-/* cfi_open() with parts of part_fdes functions (at least 1). */
+/* As cfi_open(), with parts of part_fdes functions (at least 1). */
 must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes,
 			      struct cfi **ret);
 void cfi_free(struct cfi *c); /* c may be NULL */
 
 /*
- * Returns the rows of the part that has vaddr, and compiles them if that was not
- * done. Never NULL; owned by c and valid until cfi_free(). The rows are empty if c
- * is NULL or memory cannot be allocated. Functions whose rows would exceed the limit of work
- * on the file have no rows.
+ * Returns the rows of the part in which vaddr is, and compiles them at the first call. Never
+ * returns NULL. c owns the rows; they are valid until cfi_free(). They are empty if c is NULL or
+ * memory cannot be allocated. Functions whose rows would exceed the limit of work on the file have
+ * no rows.
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 
 /*
- * Returns the first address above vaddr at which an entry (FDE) of c begins, UINT64_MAX if there is
+ * Returns the first address above vaddr at which a function with CFI begins; UINT64_MAX if there is
  * none or c is NULL. Compiles nothing.
  */
 uint64_t cfi_next_start(const struct cfi *c, uint64_t vaddr);

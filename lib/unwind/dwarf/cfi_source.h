@@ -1,18 +1,19 @@
 /*
- * One section of call frame information: a sorted list of its functions, and
- * each function as a small ELF file that libdw can read.
+ * One section of call frame information (.eh_frame or .debug_frame): a sorted list of its
+ * functions, and each function as a small ELF file that libdw can read. Used by cfi.c. The entry of
+ * a function is its FDE; the CIE that the FDE refers to has what several functions share.
  *
  * libdw 0.188 is slow and unreliable at finding a function in a whole section:
- * - It uses the search table of .eh_frame_hdr only if that section's header is
- *   before that of .eh_frame. lld and gold write them the other way round, and
- *   .debug_frame has no table.
+ * - It uses the search table in .eh_frame_hdr only if the section header of
+ *   .eh_frame_hdr is before that of .eh_frame. lld and gold write them the other
+ *   way round, and .debug_frame has no table.
  * - Without a table it reads all entries up to the one that is needed into a
  *   tree. libLLVM-14 has 95,000. libdw stops at the first invalid entry.
  * - If functions overlap, libdw returns the one that an earlier lookup has found.
  *
- * So this module searches the linker's table. libdw gets a file made in memory
- * with the entry (FDE) of one function and its CIE, at their real addresses.
- * This module checks the FDE and the CIE first.
+ * So this module lists functions by the linker's table (.eh_frame_hdr). libdw gets
+ * a file made in memory with the FDE of one function and its CIE, at their real
+ * addresses. This module checks the FDE and the CIE first.
  */
 #ifndef LIB_UNWIND_DWARF_CFI_SOURCE_H
 #define LIB_UNWIND_DWARF_CFI_SOURCE_H
@@ -40,17 +41,17 @@ struct cfi_entry {
 struct cfi_source {
 	uint8_t *bytes; /* the section */
 	size_t size;
-	uint64_t vaddr;
+	uint64_t vaddr;		   /* of the section */
 	bool is_eh;		   /* .eh_frame; false: .debug_frame */
 	struct cfi_entry *entries; /* sorted by start, which is unique */
 	size_t n;
 };
 
 /*
- * Reads .eh_frame or .debug_frame and lists its functions: from the linker's
- * table or, if there is none in the usual form, from all entries. If entries
- * have the same start, the first is kept. A missing or malformed section has no
- * entries. Returns 0 or -ENOMEM. The caller may close f afterwards.
+ * Reads .eh_frame (is_eh) or .debug_frame of f and lists its functions: from the
+ * linker's table or, if there is none in the usual form, from all entries. If
+ * entries have the same start, the first is kept. A missing or malformed section
+ * has no entries. Returns 0 or -ENOMEM. f is not needed afterwards.
  */
 must_check int cfi_source_open(struct cfi_source *s, const struct elf_file *f, bool is_eh);
 void cfi_source_close(struct cfi_source *s);
@@ -62,16 +63,17 @@ struct cfi_function {
 };
 
 /*
- * Checks entry number n and its CIE, and makes the file for libdw. The check
- * bounds lengths, registers and nesting, and finds incomplete instructions. What
- * it does not cover is left to libdw, within the sandbox of this process.
+ * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. The check bounds
+ * lengths, registers and nesting, and finds incomplete instructions. It does not find all faults:
+ * libdw runs in the sandbox of this process.
  *
- * *work is the remaining budget for libdw. A function costs its number of rows times the
- * bytes of its CFA program (plus a constant), because libdw executes the program from its
- * start for each row. DW_CFA_remember_state, for which libdw allocates memory, counts as 65
- * bytes. Subtracts the cost of this function if the check succeeds and the
- * budget suffices. s may be closed before c. Returns 0; -ENODATA if the check fails, *work
- * is too small, or libdw refuses the entry; or -ENOMEM. After an error c needs no close.
+ * *work is the remaining budget for libdw. A function costs its number of rows times the bytes of
+ * its CFA program (plus a constant), because libdw executes the program from its start for each
+ * row. DW_CFA_remember_state, for which libdw allocates memory, counts as 65 bytes. If the check
+ * succeeds and the budget suffices, the cost is subtracted from *work.
+ *
+ * s may be closed before c. Returns 0; -ENODATA if the check fails, *work is too small, or libdw
+ * refuses the entry; or -ENOMEM. After an error c needs no close.
  */
 must_check int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n,
 				 uint64_t *work);

@@ -1,19 +1,21 @@
 /*
- * Source lines: the file, line and inlined functions at an address, from the
- * DWARF of an image, by libdw.
+ * Source lines: finds the file, line and inlined functions at an address, in the
+ * DWARF of an image or of its debug file, by libdw. Used for names at the end of
+ * a chunk.
  *
  * The file is not trusted: DWARF can be made so that reading it never ends, and
  * libdw has few limits. So:
  * - libdw gets an ELF file made in memory with the needed sections only
- *   (lines_source.h). It opens no other file: what dwz moved to another file and
- *   split units (.dwo) are not read.
+ *   (lines_source.h). It opens no other file. So addresses whose debug information
+ *   is in another file (dwz, split units in .dwo files) have no lines.
  * - Tables that would make a single call of libdw endless are refused before
  *   (lines_check.h).
  * - Between calls memory and time are counted (struct lines_budget). Once a limit
- *   is reached, nothing more is read: what is not read yet has no lines.
+ *   is reached, nothing more is read: what was not read until then has no lines.
  *
- * Units are indexed when the image is opened. The functions and the line table of
- * a unit are read when an address in it is looked up for the first time.
+ * lines_open() lists the units (compilation units, one for each source file). The
+ * functions and the line table of a unit are read when an address in it is looked
+ * up for the first time. Not thread-safe.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_H
 #define LIB_UNWIND_DWARF_LINES_H
@@ -28,8 +30,8 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Bytes of all sections together, decompressed: half of unwind_cache_options.max_bytes that
- * sentry-profd-unwind sets for all images. A larger file has no lines.
+ * Bytes of all sections together, decompressed. A larger file has no lines. It is half of the
+ * unwind_cache_options.max_bytes that sentry-profd-unwind sets for all images together.
  */
 #define LINES_SECTIONS_MAX (128u << 20)
 /* Address ranges of units, functions and inlined functions, together. */
@@ -37,11 +39,11 @@
 /* Bytes of decoded line tables, approximately. */
 #define LINES_TABLES_MAX (64u << 20)
 /*
- * Bytes of the paths of their files, at most: some 400 units with 2,000 files each, whose longest
- * directory has 150 bytes.
+ * Bytes of the paths of the files in line tables: enough for some 400 units with 2,000 files each,
+ * whose longest directory has 150 bytes.
  */
 #define LINES_PATHS_MAX (128u << 20)
-/* Bytes of abbreviations, which take ten times that when they are decoded. */
+/* Bytes of abbreviations (.debug_abbrev), which take ten times that when they are decoded. */
 #define LINES_ABBREVS_MAX (16u << 20)
 /* Inlined functions within one function that are searched for an address. */
 #define LINES_INLINED_MAX 65536
@@ -54,10 +56,10 @@
 struct lines;
 
 /*
- * Reads the sections of f and indexes the units. Does not need f afterwards.
- * *ret is NULL if f has no debug information. If its sections are too large,
- * nothing is read, and lines_is_incomplete() is true. now_ns returns the
- * processor time in use, in ns; NULL: no time limit. Returns 0 or -ENOMEM.
+ * Reads the sections of f, which is not needed afterwards, and lists the units. *ret is NULL if f
+ * has no debug information. If its sections are too large, nothing is read, and
+ * lines_is_incomplete() is true. now_ns returns the processor time that this process has used;
+ * NULL: no time limit. Returns 0 or -ENOMEM. The caller calls lines_free().
  */
 must_check int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret);
 void lines_free(struct lines *l); /* l may be NULL */
@@ -69,8 +71,9 @@ size_t lines_bytes(const struct lines *l);
 bool lines_is_incomplete(const struct lines *l);
 
 /*
- * Finds the lines of vaddr, in the order of unwind_lines_at(). The texts are owned
- * by l. Returns the number of lines; 0 if nothing is known.
+ * Finds the lines of vaddr, an address of the ELF file: one for the function and one for each
+ * function that is inlined there, in the order of unwind_lines_at(). l owns the texts, which are
+ * valid until lines_free(). Returns the number of lines; 0 if nothing is known.
  */
 size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX]);
 

@@ -1,5 +1,6 @@
 /*
- * The debug sections of a file, copied to an ELF file in memory that libdw reads.
+ * Copies the debug sections of a file, decompressed, to an ELF file in memory, which libdw reads in
+ * place of the file (made_elf.h). Used by lines.c.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_SOURCE_H
 #define LIB_UNWIND_DWARF_LINES_SOURCE_H
@@ -32,13 +33,13 @@ struct lines_bytes {
 struct lines_source {
 	struct made_elf made;
 	Dwarf *dwarf;	/* NULL: no debug information that can be used */
-	bool too_large; /* the sections have more than max bytes */
-	struct lines_bytes sections[LINES_SECTION_N]; /* within made */
+	bool too_large; /* the sections have more than max bytes; then dwarf is NULL */
+	struct lines_bytes sections[LINES_SECTION_N]; /* within made, which owns the bytes */
 };
 
 /*
- * Reads at most max bytes of sections. Does not need f afterwards. Returns 0, also
- * if s->dwarf is NULL, or -ENOMEM.
+ * Reads the sections of f, at most max bytes together. f is not needed afterwards. Returns 0, also
+ * if s->dwarf is NULL, or -ENOMEM. In each case the caller calls lines_source_close().
  */
 must_check int lines_source_open(struct lines_source *s, const struct elf_file *f, size_t max);
 void lines_source_close(struct lines_source *s);

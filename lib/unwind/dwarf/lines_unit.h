@@ -1,6 +1,8 @@
 /*
- * The functions of one DWARF unit and the functions inlined into them, as arrays
- * of address ranges; and the budget that limits what reading an image costs.
+ * The functions of one DWARF unit (usually one source file) and the functions inlined into them, as
+ * arrays of address ranges; and the budget that limits what reading an image costs. Used by
+ * lines.c. A die is a DWARF entry, given by its offset in .debug_info; addresses are those of the
+ * ELF file.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_UNIT_H
 #define LIB_UNWIND_DWARF_LINES_UNIT_H
@@ -13,12 +15,12 @@
 #include "lib/base/clock.h"
 #include "lib/base/util.h"
 
-/* Nesting of namespaces, functions and blocks. Deeper entries are left out. */
+/* The most levels of namespaces, functions and blocks in a unit. Deeper entries are left out. */
 #define LINES_DEPTH_MAX 64
 
-/* The remaining limits for reading one image; shared by all of its units. */
+/* What reading one image may still cost; shared by all of its units. The caller sets it. */
 struct lines_budget {
-	clock_fn now_ns; /* NULL: no time limit */
+	clock_fn now_ns; /* processor time; NULL: no time limit */
 	uint64_t left_ns;
 	uint64_t since_ns; /* when lines_budget_start() was called */
 	size_t ranges;	   /* address ranges that may still be stored */
@@ -29,7 +31,7 @@ struct lines_budget {
 	bool exhausted;	   /* some limit was reached */
 };
 
-/* The processor time between these two calls is subtracted from left_ns. */
+/* Call these before and after each use of libdw: subtract the processor time from left_ns. */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
 /*
@@ -37,12 +39,15 @@ void lines_budget_stop(struct lines_budget *b);
  * smaller than n, returns false, sets exhausted, and leaves *left as it is.
  */
 bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n);
-/* If the time is over, returns false and sets exhausted. Call it between calls of libdw. */
+/*
+ * Returns false and sets exhausted if left_ns has passed since lines_budget_start(). Call it
+ * between two calls of libdw.
+ */
 bool lines_budget_has_time(struct lines_budget *b);
 
 struct lines_range {
-	uint64_t lo, hi;
-	Dwarf_Off die;
+	uint64_t lo, hi; /* hi is exclusive */
+	Dwarf_Off die;	 /* the unit, function or inlined function that has the range */
 	/*
 	 * In the range of a unit: first is the unit's index, n is 0. In the range of a
 	 * function: the position and number of its inlined functions, for
@@ -64,10 +69,10 @@ struct lines_ranges {
 
 struct lines_unit {
 	Dwarf_Off die;
-	bool tried;		       /* the functions have been read */
+	bool tried;		       /* lines_unit_read() was called */
 	struct lines_ranges functions; /* sorted by lo */
 	struct lines_ranges inlined;   /* by function, outer before inner */
-	bool has_table;		       /* libdw may be asked for lines */
+	bool has_table;		       /* libdw has decoded the line table: it can be asked */
 };
 
 void lines_ranges_fini(struct lines_ranges *r);
@@ -79,20 +84,22 @@ must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct l
 				uint32_t first);
 
 /*
- * Reads the functions of u, as far as the budget allows. Returns 0 or -ENOMEM.
+ * Reads the functions of the unit into u, as far as the budget allows, and sets u->tried. Call it
+ * once for each unit. Returns 0 or -ENOMEM.
  */
 must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *b);
 
 /*
- * Returns the functions inlined into a function, and into functions nested in it. After
- * lines_unit_read() use only this to access u->inlined: the result is within the
- * array, whatever the function's range says.
+ * Returns the ranges of the functions inlined into a function of u->functions, and into functions
+ * nested in it; valid until u->inlined is freed. Use only this to access u->inlined: the result is
+ * within the array, whatever first and n of the function's range are.
  */
 struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);
 
 /*
- * Returns the last range that starts at or before vaddr, or NULL. r must be sorted by lo.
+ * Returns the last range that starts at or before vaddr, or NULL. The range may end before vaddr. r
+ * must be sorted by lo.
  */
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr);
 /* For qsort(3): by lo, then by entry. */

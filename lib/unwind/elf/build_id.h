@@ -1,7 +1,7 @@
 /*
- * The identifier of an ELF file: its build-id or, where the file has none, the
- * one that Sentry's server makes of the first bytes of .text (docs/FORMATS.md,
- * debug_id).
+ * Reads the identifier of an ELF file: its build-id (a note of the linker) or, where
+ * the file has none, the one that Sentry's server makes of the first bytes of .text
+ * (docs/FORMATS.md, debug_id).
  */
 #ifndef LIB_UNWIND_ELF_BUILD_ID_H
 #define LIB_UNWIND_ELF_BUILD_ID_H
@@ -24,10 +24,13 @@ struct build_id {
 	uint64_t offset; /* of a build-id in the file */
 };
 
-/* Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. */
+/*
+ * Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. If f has none, or
+ * cannot be read, ret->size is 0.
+ */
 void build_id_read(const struct elf_file *f, struct build_id *ret);
 
-/* Returns true if both are build-ids and equal. */
+/* Returns true if both are build-ids (is_real) and equal. */
 bool build_id_equal(const struct build_id *a, const struct build_id *b);
 
 /* Writes the bytes as lower-case hexadecimal digits. */

@@ -1,12 +1,12 @@
 /*
- * An ELF file, opened from a descriptor with libelf. Used for everything that is
- * read of a target's files: program headers, sections, notes.
+ * Reads an ELF file by its descriptor, with libelf: program headers, sections,
+ * contents. Used for all that is read of a target's files. Offsets are bytes in
+ * the file.
  *
  * The file is not trusted. libelf reads it with pread(2) (ELF_C_READ), never
  * with mmap(2), because a file that shrinks while it is mapped raises SIGBUS.
- * libelf allocates as much as headers say without a look at the file. So this
- * module checks headers before libelf reads them, and reads contents itself,
- * with a limit.
+ * libelf allocates as much memory as headers request, however small the file is.
+ * So this module checks headers before libelf reads them, and limits all contents.
  */
 #ifndef LIB_UNWIND_ELF_ELF_FILE_H
 #define LIB_UNWIND_ELF_ELF_FILE_H
@@ -35,16 +35,18 @@ struct elf_file {
 };
 
 /*
- * Opens the file behind fd: a 64-bit little-endian executable or shared object.
- * The caller keeps fd open until elf_file_close() and closes it afterwards.
- * Returns 0, -ENOEXEC if the file is something else or malformed, or -ENOMEM.
+ * Opens the file behind fd: a 64-bit little-endian executable or shared object. The
+ * caller keeps fd open until elf_file_close() and closes it afterwards. Returns 0;
+ * -ENOEXEC if the file is something else or malformed; or -ENOMEM. After an error f
+ * needs no close.
  */
 must_check int elf_file_open(struct elf_file *f, int fd);
 void elf_file_close(struct elf_file *f);
 
 /*
- * Finds a section by name and reads its header. The name ".debug_x" finds
- * ".zdebug_x", too. Returns NULL if there is no such section.
+ * Finds a section by name and reads its header into *ret. The name ".debug_x" also
+ * finds ".zdebug_x". Returns NULL if there is no such section. The result is valid
+ * until elf_file_close().
  */
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr *ret);
 
@@ -55,24 +57,25 @@ Elf_Scn *elf_file_section_of_type(const struct elf_file *f, uint32_t type, GElf_
 bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
 
 /*
- * Reads size bytes at offset into memory that the caller frees. Returns 0,
- * -E2BIG above max, -ENODATA if the file ends before, -ENOMEM, or the error of
+ * Reads size bytes at offset into memory that the caller frees. Returns 0, -E2BIG
+ * if size is above max, -ENODATA if the file ends before, -ENOMEM, or the error of
  * pread(2).
  */
 must_check int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size_t max,
 			     uint8_t **ret);
 
 /*
- * Reads and decompresses the contents of a section (SHF_COMPRESSED by zlib or
- * zstd, .zdebug_ by zlib). The caller frees *ret. Returns as elf_file_read(), and
- * -ENODATA for a section that has no contents in the file.
+ * Reads the contents of a section that elf_file_section() has found, and decompresses them
+ * (SHF_COMPRESSED by zlib or zstd, .zdebug_ by zlib). The caller frees *ret. Returns 0, or an error
+ * of elf_file_read(): -E2BIG also if the decompressed contents are above max, -ENODATA also if the
+ * section has no contents in the file.
  */
 must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
 				 size_t max, uint8_t **ret, size_t *ret_size);
 
 /*
- * Reads exactly n bytes at offset. Returns 0, -ENODATA if the file ends before,
- * or the error of pread(2).
+ * Reads exactly n bytes at offset of any file; the offset of fd does not change.
+ * Returns 0, -ENODATA if the file ends before, or the error of pread(2).
  */
 must_check int elf_file_pread(int fd, void *bytes, size_t n, uint64_t offset);
 

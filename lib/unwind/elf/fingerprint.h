@@ -1,7 +1,8 @@
 /*
- * The fingerprint of an ELF file: bytes that are the same in the file and in memory, and that
- * differ from those of other files at the same addresses. By them one sees in memory which of
- * several files is mapped.
+ * The fingerprint of an ELF file: hashes of bytes that are the same in the file and in memory, and
+ * that differ from those of other files. If one file can replace another at the same addresses, the
+ * fingerprints show which of them is mapped: capture compares the bytes in memory
+ * (lib/base/watch_part.h).
  *
  * The fingerprint is the build-id. For a file without a build-id, it is parts of .gnu.hash, .dynstr
  * and .text: in two builds of one library, names move the first two, and any change moves code.
@@ -28,7 +29,7 @@ struct fingerprint {
 	struct fingerprint_part parts[FINGERPRINT_PARTS];
 };
 
-/* Makes the fingerprint of f, whose identifier is id. */
+/* Makes the fingerprint of f; id is what build_id_read() has read of f. */
 void fingerprint_read(const struct elf_file *f, const struct build_id *id, struct fingerprint *ret);
 
 #endif

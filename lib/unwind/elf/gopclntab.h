@@ -30,15 +30,15 @@
 #define GOPCLNTAB_MAX (128u << 20)
 
 struct gopclntab {
-	uint8_t *bytes;
+	uint8_t *bytes; /* the table */
 	size_t size;
-	uint64_t text; /* entries are relative to this address; may be 0 */
-	size_t n;      /* functions */
-	/* Offsets in bytes. */
+	uint64_t text; /* the vaddr from which functions' starts count; may be 0 */
+	size_t n;      /* number of functions */
+	/* Offsets in bytes[]: */
 	size_t names;	  /* of the names */
-	size_t pcs;	  /* of the pc-value tables */
+	size_t pcs;	  /* of the pc-value tables: values, such as stack heights, by pc */
 	size_t funcs;	  /* of the table of functions */
-	size_t word;	  /* the size of a number in the table of functions */
+	size_t word;	  /* bytes of a number in the table of functions */
 	uint32_t quantum; /* the unit of distances in pc-value tables, in bytes */
 };
 
@@ -46,22 +46,22 @@ struct gopclntab_function {
 	uint64_t start, end; /* vaddr */
 	const char *name;    /* in the table's bytes, not NUL-terminated */
 	size_t name_size;    /* 0: no name */
-	size_t sp;	     /* offset of the table of its stack heights; 0: none */
+	size_t sp;	     /* offset of the pc-value table of its stack heights; 0: none */
 };
 
 /*
- * Finds and reads the table of f. gopclntab_close() frees it. Returns 0, -ENODATA
- * if f has no table, an unknown version, or a table without the address of the code,
- * or -ENOMEM.
+ * Finds and reads the table of f, which is not needed afterwards. The caller calls
+ * gopclntab_close(). Returns 0 or -ENOMEM; -ENODATA if f has no table, a malformed one, one of an
+ * unknown version, or one for which the address of the code is not found.
  */
 must_check int gopclntab_open(const struct elf_file *f, struct gopclntab *ret);
 void gopclntab_close(struct gopclntab *t);
 
 /*
- * Reads a table from bytes. *ret refers to bytes, which the caller owns and keeps as long as
- * *ret is used; the caller does not call gopclntab_close(). text is used if the table's own
- * value is 0, as it is in a file that the dynamic linker relocates. Returns 0, or -ENODATA if the
- * table is malformed or needs an address of the code and text is 0.
+ * Reads a table from bytes, which ret->bytes then points to. The caller owns bytes, keeps them as
+ * long as it uses *ret, and does not call gopclntab_close(). text is the vaddr of the code, used if
+ * the table has 0 in its place, as in a file that the dynamic linker relocates. Returns 0, or
+ * -ENODATA if the table is malformed, or needs the address of the code and text is 0.
  */
 must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 
@@ -69,9 +69,9 @@ must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struc
 bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclntab_function *ret);
 
 /*
- * Makes the rows of all functions: CFA and return address by the stack pointer.
- * Leaves out functions that are malformed or not in ascending order. base becomes
- * ret->base. The caller frees *ret with rows_fini(). Returns 0 or -ENOMEM.
+ * Makes the rows of all functions (address ranges with their unwind rules, rules/rows.h): CFA and
+ * return address by the stack pointer. Leaves out functions that are malformed or not in ascending
+ * order. base becomes ret->base. The caller frees *ret with rows_fini(). Returns 0 or -ENOMEM.
  */
 must_check int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret);
 

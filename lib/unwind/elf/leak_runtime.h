@@ -1,7 +1,8 @@
 /*
- * Finds out whether an ELF file brings LeakSanitizer into a process, the leak detector of the
- * compilers' sanitizers. At the end of a process LeakSanitizer traces the process's own threads
- * (ptrace), which fails if another process traces them: then it ends the process with an error.
+ * Finds out whether an ELF file brings LeakSanitizer, the leak detector of gcc and clang, into a
+ * process. When the process ends, LeakSanitizer traces its threads (ptrace). If another process
+ * traces them, such as capture, LeakSanitizer ends the process with an error. So the broker asks
+ * before capture attaches.
  *
  * Programs get LeakSanitizer with -fsanitize=address (AddressSanitizer, which has it switched on)
  * or -fsanitize=leak. ThreadSanitizer, MemorySanitizer and UndefinedBehaviorSanitizer do not have
@@ -27,8 +28,7 @@ enum leak_runtime {
  * - .rodata, if there is no .symtab: a message of LeakSanitizer. A stripped program that gcc has
  *   linked with -static-libasan or -static-liblsan shows nothing else.
  *
- * Reads at most a limit of each section, 128 MB. What cannot be read, and a section beyond its
- * limit, counts as without.
+ * Reads at most the first 128 MB of a section. What is not or cannot be read counts as without.
  */
 enum leak_runtime leak_runtime_find(const struct elf_file *f);
 

@@ -15,19 +15,20 @@
 struct made_section {
 	const char *name;
 	size_t size;	/* 0: the section is left out */
-	uint64_t addr;	/* the section's address in a process */
-	uint8_t *bytes; /* set by made_elf_open(): zeroed bytes within the file */
+	uint64_t addr;	/* the section's address, sh_addr */
+	uint8_t *bytes; /* set by made_elf_open() unless size is 0: size zeroed bytes of the file */
 };
 
 struct made_elf {
-	uint8_t *file;
+	uint8_t *file; /* the file's bytes */
 	size_t size;
-	Elf *elf;
+	Elf *elf; /* for libelf and libdw */
 };
 
 /*
- * Makes a file of n sections. The caller then writes their contents to
- * sections[i].bytes, which are owned by m. Returns 0 or -ENOMEM.
+ * Makes a file of n sections; the caller sets name, size and addr of each. The caller
+ * then writes the contents to sections[i].bytes, which m owns until made_elf_close().
+ * Returns 0 or -ENOMEM.
  */
 must_check int made_elf_open(struct made_elf *m, struct made_section *sections, size_t n);
 /* Safe on a zeroed struct. */

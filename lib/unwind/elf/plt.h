@@ -1,8 +1,8 @@
 /*
- * The names of PLT stubs. A call of a function in another file goes to a stub of the
- * procedure linkage table (PLT), a jump through a slot of the GOT. The relocation of
- * that slot names the function, so the stub of malloc is called "malloc@plt". No symbol
- * table names stubs, except that of mold.
+ * Finds the names of PLT stubs. A call of a function in another file goes to a stub in the
+ * procedure linkage table (PLT), which jumps through a slot of the global offset table (GOT). The
+ * relocation of that slot names the function, so the stub of malloc is called "malloc@plt". Only
+ * the linker mold writes symbols for stubs.
  *
  * plt_find() finds the sections when the image is made; plt_load() reads the names when an
  * address in one of them is looked up for the first time. Files without section headers
@@ -33,9 +33,9 @@
  * Chromium 26 MB.
  */
 #define PLT_TABLE_MAX (64u << 20)
-/* Slots with a relocation that names a function. libLLVM-14 has 3,786. Others are left out. */
+/* The most slots with a relocation that names a function. libLLVM-14 has 3,786. */
 #define PLT_SLOTS_MAX (1u << 18)
-/* Bytes of the names of an image's stubs. Stubs beyond have no name. */
+/* Bytes of the names of an image's stubs. Stubs whose names exceed this have no name. */
 #define PLT_NAMES_MAX (16u << 20)
 
 struct plt_stub {
@@ -57,23 +57,24 @@ struct plt {
 	size_t bytes; /* the size of stubs and names in memory */
 };
 
-/* Finds the sections. p must be zeroed. */
+/* Finds the PLT sections of f. p must be zeroed. Allocates nothing. */
 void plt_find(struct plt *p, const struct elf_file *f);
 /* Returns true if vaddr is in one of the sections. */
 bool plt_covers(const struct plt *p, uint64_t vaddr);
 
 /*
- * Reads the names from f, unless that was done. symbols are those of f: they name functions of
- * f itself that are chosen at run time (STT_GNU_IFUNC). Unreadable tables name nothing. Returns
- * 0 or -ENOMEM.
+ * Reads the names from f, the file of plt_find(), unless p->is_loaded. symbols are those of f: they
+ * name functions of f itself that are chosen at run time (STT_GNU_IFUNC). Unreadable tables name
+ * nothing. Returns 0, or -ENOMEM: then p is unchanged. The caller calls plt_drop().
  */
 must_check int plt_load(struct plt *p, const struct elf_file *f, const struct symbols *symbols);
-/* Frees the names, and keeps the sections. */
+/* Frees the names, and keeps the sections: plt_load() can be called again. */
 void plt_drop(struct plt *p);
 
 /*
- * Finds the stub that covers vaddr. *ret_name is owned by p; *ret_offset is the distance in bytes
- * from the stub's start. Returns false if there is none, or it has no name.
+ * Finds the stub that covers vaddr. p owns *ret_name, which is valid until plt_drop(); *ret_offset
+ * is the distance in bytes from the stub's start to vaddr. Returns false if no stub covers vaddr,
+ * or the stub has no name.
  */
 bool plt_name(const struct plt *p, uint64_t vaddr, const char **ret_name, uint64_t *ret_offset);
 

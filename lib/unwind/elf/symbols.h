@@ -1,5 +1,6 @@
 /*
- * The function names of an image, from its symbol tables.
+ * The function names of an image (an ELF file), from its symbol tables. Names are mangled, as the
+ * tables have them. Addresses (vaddr) are those of the ELF file.
  *
  * Symbols are functions (STT_FUNC, STT_GNU_IFUNC) and, outside of functions,
  * untyped symbols in executable segments. If several symbols have the same
@@ -8,8 +9,8 @@
  *
  * A symbol without a size, as assembly functions have, ends at the next symbol, at
  * the end of its section, at the end of the function that it is in, or after
- * SYMBOLS_NO_SIZE_MAX bytes, whichever comes first. The caller lowers that bound where
- * it knows other functions (symbols_bound()).
+ * SYMBOLS_NO_SIZE_MAX bytes, whichever comes first. With symbols_bound() the caller, who
+ * knows where other functions start (by CFI), lowers that bound.
  */
 #ifndef LIB_UNWIND_ELF_SYMBOLS_H
 #define LIB_UNWIND_ELF_SYMBOLS_H
@@ -48,19 +49,19 @@ struct symbol {
 struct symbols {
 	struct symbol *v; /* sorted by start; one for each start */
 	size_t n;
-	char *names; /* mangled, NUL-terminated */
-	uint64_t base;
-	size_t bytes; /* the size of v and names in memory */
+	char *names;   /* mangled, each NUL-terminated */
+	uint64_t base; /* p_vaddr of the file's first segment */
+	size_t bytes;  /* the size of v and names in memory */
 };
 
 void symbols_init(struct symbols *s);
 void symbols_fini(struct symbols *s);
 
 /*
- * Reads .symtab and .dynsym of f. If f has no .symtab, takes that of debug (which
- * may be NULL), or else Go's table of functions. base is the p_vaddr of f's first
- * segment. Malformed tables count as missing. Initialises *ret. Returns 0, or -ENOMEM with *ret
- * empty.
+ * Reads .symtab and .dynsym of f. If f has no .symtab, reads that of its debug file (debug, which
+ * may be NULL) or else Go's table of functions (gopclntab.h). base is the p_vaddr of f's first
+ * segment. Malformed tables count as missing. Needs no symbols_init() before. Returns 0, or -ENOMEM
+ * with *ret empty. The caller calls symbols_fini().
  */
 must_check int symbols_load(const struct elf_file *f, const struct elf_file *debug, uint64_t base,
 			    struct symbols *ret);
@@ -69,23 +70,25 @@ must_check int symbols_load(const struct elf_file *f, const struct elf_file *deb
 bool symbols_has_symtab(const struct elf_file *f);
 
 /*
- * Lowers the size of symbols without a size of their own. next() returns the first address
- * above vaddr at which a function starts, or UINT64_MAX. Called once for each such symbol.
+ * Lowers the size of symbols to which the table gives none (no_size). Calls next() once for each,
+ * with the symbol's start as vaddr. next() returns the first address above vaddr at which a
+ * function starts, or UINT64_MAX.
  */
 void symbols_bound(struct symbols *s, uint64_t (*next)(const void *ctx, uint64_t vaddr),
 		   const void *ctx);
 
 /*
- * Finds the range of vaddrs of a function by its name, or its name with the suffix
- * ".abi0" (Go). Returns false if there is none, or its size is unknown. Slow: compares name
- * with the name of every symbol.
+ * Finds a function whose name is name, or name with the suffix ".abi0" (Go), and sets the vaddr of
+ * its start and its end (exclusive). Returns false if there is none, or its size is unknown. Slow:
+ * compares name with the name of every symbol.
  */
 bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
 		   uint64_t *ret_end);
 
 /*
- * Finds the symbol that covers vaddr. *ret_name is owned by s; *ret_offset is the distance in bytes
- * from the symbol's start to vaddr. Returns false if no symbol covers vaddr.
+ * Finds the symbol that covers vaddr. s owns *ret_name, which is valid until symbols_fini();
+ * *ret_offset is the distance in bytes from the symbol's start to vaddr. Returns false if no symbol
+ * covers vaddr.
  */
 bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name,
 		  uint64_t *ret_offset);

@@ -1,12 +1,11 @@
 /*
- * Decompression of parts of ELF files: sections compressed with zstd, and the
- * small symbol table that distributions store in .gnu_debugdata, compressed with
- * xz. (libelf decompresses zlib.) The input is not trusted: output and working
- * memory are bounded, whatever the input says.
+ * Decompresses parts of ELF files: sections compressed with zstd, and the small
+ * symbol table that distributions store in .gnu_debugdata, compressed with xz.
+ * (libelf decompresses zlib.) The input is not trusted: output and working memory
+ * are bounded, whatever the input says.
  *
- * Both functions return memory that the caller frees. They return 0, -ENODATA if
- * the input is malformed or incomplete, -E2BIG if the output is larger than max
- * or decompression needs too much memory, or -ENOMEM.
+ * The caller frees *ret. Both functions return 0; -ENODATA if the input is malformed
+ * or incomplete, or its output empty; or -ENOMEM.
  */
 #ifndef LIB_UNWIND_ELF_UNPACK_H
 #define LIB_UNWIND_ELF_UNPACK_H
@@ -16,10 +15,10 @@
 
 #include "lib/base/util.h"
 
-/* Decompresses to exactly size bytes, a size that the caller has checked. */
+/* Allocates size bytes: the caller checks size before. -ENODATA if the output has another size. */
 must_check int unpack_zstd(const uint8_t *in, size_t in_size, size_t size, uint8_t **ret);
 
-/* Decompresses to at most max bytes. */
+/* Returns -E2BIG if the output is above max bytes or decompression needs too much memory. */
 must_check int unpack_xz(const uint8_t *in, size_t in_size, size_t max, uint8_t **ret,
 			 size_t *ret_size);
 

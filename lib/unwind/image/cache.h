@@ -1,19 +1,22 @@
 /*
  * The cache of images: one image for each file that any target of this process
- * maps, found by the identity of the file.
+ * maps, found by the identity of the file. An image has all that was read from its
+ * file (image.h). A space is the address space of one target. A call is the time
+ * from cache_begin() to cache_end().
  *
  * An image stays in the cache while a space maps it, and afterwards until the cache is
- * full. What was read from files into images and into the perf maps of all spaces
- * has one limit together (unwind_cache_options.max_bytes). At the end of a call in which
- * memory grew above the limit, the least recently used images and perf maps lose what was
- * read (image_drop(), perf_map_drop()), and read it from their files again when it is
- * needed. An image that no space maps is then freed as a whole.
+ * full. One limit, unwind_cache_options.max_bytes, holds for what was read from files
+ * into all images and all perf maps (names of code that a target made at run time). If
+ * memory grew above the limit in a call, cache_end() drops what was read into the least
+ * recently used images and perf maps (image_drop(), perf_map_drop()). The cache reads it
+ * from their files again when it is needed. If no space maps such an image, it is freed.
  *
- * Files stay open during one call, so that the cache requests each only once. Only the file with
- * the debug information of an image stays open for longer, in a space with UNWIND_SYMBOLS_LINES:
- * from the first look-up in the image until its lines are read, at the end of a chunk, when the
- * target may have ended (struct image_lines_file). unwind_cache_options.max_files and
- * CACHE_OPEN_MEMORY_MAX limit these files; the one that was opened first is closed first.
+ * Files stay open during one call, so that the cache requests each only once. One kind of file
+ * stays open for longer, in a space with UNWIND_SYMBOLS_LINES: the file with the debug information
+ * of an image (struct image_lines_file). It is opened at the first look-up in the image and closed
+ * when its lines have been read, at the end of a chunk: the target may have ended by then, and its
+ * files could not be opened. unwind_cache_options.max_files and CACHE_OPEN_MEMORY_MAX limit these
+ * files; the one that was opened first is closed first.
  *
  * The cache does not read a dropped image again at once, but only after a number of calls that is
  * in proportion to the processor time of the last reading (CACHE_READ_NS). Otherwise files that
@@ -47,7 +50,7 @@
  * some milliseconds. Small sections that unpack to 500 MB take seconds.
  */
 #define CACHE_READ_NS (100 * NS_PER_US)
-/* Enough for 200 targets with 100 libraries each that no other target has. */
+/* The most images: enough for 200 targets with 100 libraries each that no other target has. */
 #define CACHE_IMAGES_MAX 20000
 
 struct cache_open {
@@ -64,7 +67,7 @@ struct cache_debug {
 
 struct unwind_cache {
 	struct unwind_cache_options options;
-	struct image **images;
+	struct image **images; /* owned by the cache */
 	size_t n;
 	size_t cap;
 	struct perf_map *perf_maps; /* list: one of each space */
@@ -95,15 +98,15 @@ static inline void cache_mark_symbol_file(const struct unwind_cache *c, const st
 }
 
 /*
- * Begin and end a call: each public function of unwind.h that may read a file calls
- * cache_begin() first and cache_end() last. cache_end() closes open files, frees memory above
- * the limit, and clears the mark of the file in use. (unwind_symbol_at() and unwind_lines_at()
- * then mark the file again whose texts they return.)
+ * Begin and end a call. Each public function of unwind.h that may read a file calls cache_begin()
+ * first and cache_end() last; call all functions below that read files in between. cache_end()
+ * closes open files, frees memory above the limit, and clears the mark of the file in use.
+ * (Then unwind_symbol_at() and unwind_lines_at() mark the file again whose texts they return.)
  */
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
 
-/* Returns the bytes of memory that max_bytes limits. */
+/* Returns the bytes of memory of all images and perf maps, which max_bytes limits. */
 size_t cache_bytes(const struct unwind_cache *c);
 
 /*
@@ -115,8 +118,9 @@ void cache_remove_perf_map(struct unwind_cache *c, struct perf_map *m);
 
 /*
  * Gets the image of a mapping, and makes it if it is not in the cache. The caller gets
- * a reference. Returns 0, the error of files->image, -EINVAL if the file is no regular
- * file, -ENOMEM, or -ENOSPC if CACHE_IMAGES_MAX images are in use.
+ * a reference, which it gives back by cache_put(). Returns 0, the error of
+ * unwind_files.image, -EINVAL if the file is no regular file, -ENOMEM, or -ENOSPC if
+ * CACHE_IMAGES_MAX images are in use.
  */
 must_check int cache_get(struct unwind_cache *c, const struct file_source *source,
 			 struct image **ret);
@@ -130,21 +134,22 @@ struct image *cache_get_known(struct unwind_cache *c, const struct file_identity
  * gets a reference. Returns NULL if it is not in the cache.
  */
 struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
-/* Gives a reference back. The last one closes i->lines_file. i may be NULL. */
+/* Gives a reference back; for the last one closes i->lines_file. i may be NULL. */
 void cache_put(struct image *i);
 
 /*
- * Returns a descriptor of the image's file, which the cache closes in cache_end().
- * Returns a negative errno if the file cannot be opened: -ESTALE if the mapping has
- * another file by now, or the file has other contents (image_matches()), or the error of
- * files->image.
+ * Returns a descriptor of the image's file, which the cache closes in cache_end(), and marks the
+ * file as the one in use. source: a mapping of the file. Returns -ESTALE if the mapping has another
+ * file by now, or the file has other contents (image_matches()); or an error of cache_get().
  */
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
 /*
- * Read the rows, symbols, names of PLT stubs or lines of an image, unless that was done. Return 0,
- * also if the file has none; the error of cache_fd(); -EAGAIN if the image has lost them and must
- * not be read again yet (CACHE_READ_NS); or -ENOMEM.
+ * Read the rows (unwind rules), symbols, names of PLT stubs or source lines of an image from its
+ * file, unless that was done. source: a mapping of the file. Return 0, also if the file has none;
+ * an error of cache_fd(); -EAGAIN if the cache has dropped them and must not read the file again
+ * yet (CACHE_READ_NS); or -ENOMEM. cache_lines() also returns -EAGAIN if the debug file cannot be
+ * opened now, -ESTALE if i->lines_file has changed, or an error of fstat(2) or fcntl(2).
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct file_source *source);
@@ -156,9 +161,9 @@ must_check int cache_lines(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);
 
 /*
- * Opens i->lines_file for a later cache_lines(), unless that was tried since image_drop(), or the
- * lines have been read. May close those of other images. Errors are ignored: cache_lines() requests
- * the file again.
+ * Opens i->lines_file for a later cache_lines(). Does nothing if that was tried since image_drop(),
+ * or if the lines have been read. May close the lines files of other images. Ignores errors:
+ * cache_lines() requests the file again.
  */
 void cache_open_lines_file(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);

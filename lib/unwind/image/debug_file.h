@@ -1,7 +1,7 @@
 /*
- * The debug file of a stripped image: a separate file found by build-id or by
- * .gnu_debuglink, or the symbol table compressed in .gnu_debugdata. Used for names
- * and lines that the image itself does not have.
+ * Opens the debug file of a stripped image: a separate file found by build-id or by
+ * .gnu_debuglink, or the symbol table that is compressed in the image's section
+ * .gnu_debugdata. Used for names and lines that the image itself does not have.
  *
  * A separate file is used only if it belongs to the image: it must have the same
  * build-id, or the checksum that .gnu_debuglink gives.
@@ -14,7 +14,8 @@
 #include "lib/unwind/image/image.h"
 
 /*
- * Bytes of .gnu_debugdata, decompressed. The function names of a browser take 20 MB.
+ * Bytes of .gnu_debugdata, decompressed; larger data are ignored. The function names of a browser
+ * take 20 MB.
  */
 #define DEBUG_FILE_PACKED_MAX (64u << 20)
 /*
@@ -24,17 +25,19 @@
 #define DEBUG_FILE_LINKED_MAX (UINT64_C(1) << 30)
 
 /*
- * Opens the separate debug file of i, whose own file is behind fd. The caller closes *ret_fd, which
- * is -1 if there is no debug file. Marks the debug file as the one in use or, if there is none, the
- * image's own. Returns 0, or -EAGAIN if files cannot be opened now, because the target has ended,
- * for instance (unwind_files.debug): another target that maps the image may have a debug file.
+ * Opens the separate debug file of i, whose own file is behind fd, by the functions of source. The
+ * caller closes *ret_fd, which is -1 if there is no debug file. Marks the debug file as the one in
+ * use (file_source.h) or, if there is none, the image's own. Returns 0, or -EAGAIN, with *ret_fd
+ * -1, if files cannot be opened now, for instance because the target has ended
+ * (unwind_files.debug). Then try again with another target that maps the image.
  */
 must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,
 			       int *ret_fd);
 
 /*
- * Unpacks .gnu_debugdata, which has symbols only, of the file behind fd. The caller closes *ret_fd,
- * which is -1 if there are no such data. Returns 0 or -ENOMEM.
+ * Decompresses .gnu_debugdata of the file behind fd into a memfd, an ELF file with symbols only.
+ * The caller closes *ret_fd, which is -1 if there are no such data, they are malformed or too
+ * large, or no memfd can be made. Returns 0 or -ENOMEM.
  */
 must_check int debug_file_unpack(int fd, int *ret_fd);
 

@@ -1,10 +1,10 @@
 /*
- * Where the file of one mapping comes from: the functions that the caller of
- * this library gave (struct unwind_files), and the mapping's range.
+ * Opens the file of one mapping of a target: by the functions that the user of
+ * lib/unwind gave (struct unwind_files), and the mapping's range of addresses.
  *
- * The module also marks, in the memory that unwind_cache_options.reading points to,
- * which file is being read. If a file makes this process crash, its parent
- * finds there which one it was.
+ * The module also marks which file is being read, by its number, in the memory that
+ * unwind_cache_options.reading points to. If a file makes this process crash, the parent
+ * process finds there which file it was.
  */
 #ifndef LIB_UNWIND_IMAGE_FILE_SOURCE_H
 #define LIB_UNWIND_IMAGE_FILE_SOURCE_H
@@ -17,15 +17,16 @@
 /* A value type: nothing is owned. */
 struct file_source {
 	const struct unwind_files *files;
-	void *ctx;
-	uint64_t start; /* the range of the mapping */
+	void *ctx;	/* the first argument of the functions in files */
+	uint64_t start; /* the range of the mapping in the target; end is exclusive */
 	uint64_t end;
 	uint32_t *reading; /* unwind_cache_options.reading; may be NULL */
 };
 
 /*
  * Marks the file of this number as the one that is read from now on; 0: no
- * file. The fence makes the compiler store the number before what follows.
+ * file. reading may be NULL: does nothing. The fence makes the compiler store the
+ * number before it reads the file.
  */
 static inline void reading_set(uint32_t *reading, uint32_t number)
 {
@@ -43,7 +44,8 @@ void file_source_mark(const struct file_source *s);
 
 /*
  * Opens the file of the mapping and marks it as the one that is read. The
- * caller closes *ret_fd. Returns 0 or the error of files->image.
+ * caller closes *ret_fd. Returns 0, or the error of s->files->image: then no file is
+ * marked.
  */
 must_check int file_source_open(const struct file_source *s, int *ret_fd);
 
