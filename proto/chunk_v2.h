@@ -1,6 +1,6 @@
 /*
- * Writes a profile in Sentry's V2 sample format: the payload of a profile_chunk item, which unwind
- * makes of each chunk.
+ * Writes a profile in Sentry's V2 sample format: the payload of a profile_chunk item. unwind calls
+ * this module for each chunk.
  *
  * Source: Sentry's profiles specification 2.5.0, "V2 Sample Format"; docs/FORMATS.md says where
  * the server differs from it.
@@ -16,11 +16,11 @@
 #define CHUNK_V2_SIZE_MAX (50u * 1000u * 1000u)
 
 /*
- * The reader of the payload. A payload for a file is the payload for the server with members added
- * that the server does not know: "state" of samples (PROFILE_STATE_WAITING), "lines" of frames
- * (PROFILE_LINES), "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and "code_id"
- * of images that have a build-id. It also has the samples that separate a ready time from a wait
- * (profile_sample.is_for_files).
+ * The reader of the payload. A payload for a file is the payload for the server, with more samples
+ * and members. The samples are those with profile_sample.is_for_files. The server does not know the
+ * members: "state" of samples (PROFILE_STATE_WAITING), "lines" of frames (PROFILE_LINES),
+ * "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and "code_id" of images that
+ * have a build-id.
  */
 enum chunk_v2_reader {
 	CHUNK_V2_SERVER,
@@ -28,13 +28,12 @@ enum chunk_v2_reader {
 };
 
 /*
- * Writes the payload, one line of compact JSON, to out, and flushes out. Frames, nodes and threads
- * that no sample uses are left out; all images are written. The text is written as it is made;
- * memory is allocated for an index of nodes and frames only.
+ * Writes the payload, compact JSON without a newline, to out, and flushes out. Leaves out frames,
+ * nodes and threads that no sample uses; writes all images. Does not keep the text in memory.
  *
- * The profile must have passed profile_check(). The size of the payload, but for its strings, is
- * bounded by the constants in profile.h; the caller checks the size against CHUNK_V2_SIZE_MAX.
- * Returns 0, -ENOMEM, or the negative errno of writing (-EIO if there is none).
+ * The profile must have passed profile_check(). The caller checks the size of the payload against
+ * CHUNK_V2_SIZE_MAX; the constants in profile.h give a bound of it before.
+ * Returns 0, -ENOMEM, or the negative errno of writing (-EIO if errno is not set).
  */
 int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *out);
 

@@ -1,7 +1,7 @@
 /*
- * Client reports: counts, by reason and category, of envelopes that were lost on this side. ship
- * sends one with an envelope or alone (lib/ship/reports.h), so that the server's statistics are
- * complete.
+ * Client reports: counts, by reason and category, of envelopes that were lost before they reached
+ * the server. ship sends a report with an envelope or alone (lib/ship/reports.h), so that the
+ * server's statistics are complete.
  *
  * Source: Sentry's SDK development documentation, "Client Reports". The payload:
  *
@@ -24,7 +24,7 @@ enum client_report_reason {
 	CLIENT_REPORT_QUEUE_OVERFLOW,	  /* dropped from memory to make room */
 	CLIENT_REPORT_CACHE_OVERFLOW,	  /* dropped from the spool */
 	CLIENT_REPORT_RATELIMIT_BACKOFF,  /* not sent because of a rate limit */
-	CLIENT_REPORT_NETWORK_ERROR,	  /* given up without an answer */
+	CLIENT_REPORT_NETWORK_ERROR,	  /* dropped without an answer of the server */
 	CLIENT_REPORT_SEND_ERROR,	  /* refused by the server */
 	CLIENT_REPORT_INSUFFICIENT_DATA,  /* no thread with two samples */
 	CLIENT_REPORT_BACKPRESSURE,	  /* dropped because too many envelopes are in flight */
@@ -34,8 +34,8 @@ enum client_report_reason {
 };
 
 /*
- * Numbers of envelopes. The payload counts an envelope of V1 in three categories: as a
- * transaction, as a profile, and as a span, because a transaction is a span, too.
+ * The numbers of lost envelopes. An envelope of the kind ENVELOPE_V1 is in three categories of the
+ * payload: transaction, profile, and span, because a transaction is a span, too.
  */
 struct client_report {
 	uint64_t quantity[ENVELOPE_KIND_N][CLIENT_REPORT_REASON_N];
@@ -47,7 +47,7 @@ struct client_report {
  */
 #define CLIENT_REPORT_SIZE 3072
 
-/* Returns whether all counts are zero. */
+/* Returns true if all counts are zero: there is nothing to report. */
 bool client_report_is_empty(const struct client_report *r);
 
 /*

@@ -21,14 +21,14 @@
 /*
  * Makes the debug_id of an ELF file from its build-id, the size bytes at id. The debug_id is a UUID
  * in lower case, made from the first 16 bytes (a shorter build-id is filled up with zeros). Its
- * first three fields are little-endian. Returns 0, or -EINVAL if size is 0.
+ * first three fields are little-endian. Returns 0, or -EINVAL if size is 0: ret is then unchanged.
  */
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE]);
 
 /*
- * Writes {"images":[...]}. Images must have an id (profile_check). for_file: each image with a
- * build-id has it as code_id, too; the server would drop it. An error is stored in o, and
- * json_out_finish() returns it.
+ * Writes {"images":[...]}. Every image must have an id, as profile_check() ensures. for_file: the
+ * payload is for a file, where each image with a build-id also has the build-id as "code_id"; the
+ * server would drop that member. An error is stored in o, and json_out_finish() returns it.
  */
 void debug_meta_write(const struct profile_image *images, size_t n, bool for_file,
 		      struct json_out *o);

@@ -46,7 +46,7 @@ struct dsn {
 
 enum dsn_result {
 	DSN_OK,
-	DSN_EMPTY, /* no error: nothing is sent, with a warning */
+	DSN_EMPTY, /* no error for the caller, which warns that nothing will be sent */
 	DSN_TOO_LONG,
 	DSN_BAD_SCHEME,
 	DSN_NO_KEY,
@@ -61,17 +61,17 @@ enum dsn_result {
 };
 
 /*
- * Parses text. *ret is written only if the result is DSN_OK. Then keys and project consist of the
+ * Parses text. Writes *ret only if the result is DSN_OK. Then keys and project consist of the
  * unreserved characters of RFC 3986, and the path of the same characters and slashes. The host is
- * an ASCII name (an international name in its xn-- form), an address, or an IPv6 address in
+ * an ASCII name (an international name in its xn-- form), an IPv4 address, or an IPv6 address in
  * brackets without a zone. So no part can end a URL, a header or a field of X-Sentry-Auth.
  */
 enum dsn_result dsn_parse(struct dsn *ret, const char *text) __attribute__((warn_unused_result));
 
 /*
- * Parses a URL without keys, {scheme}://{host}[:port]{/path}, of a server that needs none
- * (Spotlight). public_key and project become "", and dsn_endpoint() makes the URL again. The parts
- * follow the rules of dsn_parse(); a user or a query is an error.
+ * Parses a URL without keys, {scheme}://{host}[:port]{/path}, of a server that needs no keys
+ * (Spotlight). public_key, secret and project become "". dsn_endpoint() then returns the URL. The
+ * rules and results are those of dsn_parse(); a user or a query in the URL is an error.
  */
 enum dsn_result dsn_parse_url(struct dsn *ret, const char *text)
 	__attribute__((warn_unused_result));
@@ -96,9 +96,9 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((w
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
- * Replaces the key and the secret by asterisks wherever they stand in the text. A server, which
- * knows them, can put them into what it says, and that goes into the log. A key of less than
- * DSN_KEY_HIDDEN_MIN bytes is left: it is no secret, and could be a part of any word.
+ * Replaces the key and the secret by asterisks wherever they stand in the text. Call it for a text
+ * from a server before logging it, because the server knows the keys and can quote them. A key of
+ * less than DSN_KEY_HIDDEN_MIN bytes stays: it is no secret, and could be a part of any word.
  */
 #define DSN_KEY_HIDDEN_MIN 8
 void dsn_hide_keys(const struct dsn *dsn, char *text);
@@ -117,7 +117,7 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
  * any more.
  */
 uint64_t dsn_hash(const struct dsn *dsn);
-/* Returns the hash of the DSN that a text names: several texts can name the same one. 0: none. */
+/* Parses text, and returns the hash of the DSN; 0 if text is not a DSN. */
 uint64_t dsn_hash_of_text(const char *text);
 
 #endif

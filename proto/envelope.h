@@ -40,10 +40,11 @@ struct envelope_fields {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	/*
 	 * Unix time at which the envelope is sent, or ENVELOPE_NOT_SENT for an envelope that is
-	 * stored. If sent_at and the time of arrival differ by 55 minutes or more, the server
-	 * assumes that the client's clock is wrong, and shifts the times of transactions (V1) and
-	 * client reports by the difference. So an old sent_at would make right times wrong. The
-	 * server never shifts the times of chunks. Source: Relay, ClockDriftProcessor.
+	 * stored: envelope_stamp() adds the time when it is sent. If sent_at and the time of
+	 * arrival differ by 55 minutes or more, the server assumes that the client's clock is
+	 * wrong, and shifts the times of transactions (V1) and client reports by the difference. So
+	 * the time of storing would make right times wrong. The server never shifts the times of
+	 * chunks. Source: Relay, ClockDriftProcessor.
 	 */
 	int64_t sent_at_us;
 	const char *sdk_name;
@@ -76,8 +77,8 @@ int envelope_item_header(const struct envelope_item *item, char *ret, size_t siz
 int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE]) __attribute__((warn_unused_result));
 
 /*
- * Copies a line that envelope_header() made with ENVELOPE_NOT_SENT, len bytes with its newline, and
- * adds sent_at. Returns the values of envelope_header(), or -EBADMSG if it is no such line.
+ * Copies to ret a line that envelope_header() made with ENVELOPE_NOT_SENT, len bytes with its
+ * newline, and adds sent_at. Returns as envelope_header(), or -EBADMSG if line is not such a line.
  */
 int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret, size_t size,
 		   size_t *ret_len) __attribute__((warn_unused_result));

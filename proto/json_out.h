@@ -23,7 +23,7 @@ struct json_out {
 	char buf[JSON_OUT_BUF_SIZE];
 };
 
-/* The file stays the caller's. */
+/* Begins to write to file, which stays the caller's. Nothing has to be freed. */
 void json_out_init(struct json_out *o, FILE *file);
 
 /* Writes text as it is. */
@@ -33,7 +33,7 @@ void json_out_string(struct json_out *o, const char *s);
 /* Writes a jansson value as compact JSON. */
 struct json_t;
 void json_out_value(struct json_out *o, const struct json_t *value);
-/* Writes head, which is everything from the comma to the colon, and s as a string. */
+/* Writes head as it is, such as ",\"name\":", and then s as a string. */
 void json_out_member(struct json_out *o, const char *head, const char *s);
 /* Writes a decimal number. */
 void json_out_u64(struct json_out *o, uint64_t value);
@@ -43,8 +43,8 @@ void json_out_addr(struct json_out *o, uint64_t value);
 void json_out_seconds(struct json_out *o, uint64_t us);
 
 /*
- * Writes what is buffered, and flushes the stream. Returns 0 or the first error: -EINVAL, -ENOMEM,
- * the negative errno of writing, or -EIO if there is none.
+ * Writes what is buffered, and flushes the stream. Returns 0 or the first error: -EINVAL for a
+ * string that is not UTF-8, -ENOMEM, or the negative errno of writing (-EIO if errno is not set).
  */
 int json_out_finish(struct json_out *o);
 

@@ -1,11 +1,11 @@
 /*
- * The model of a profile, from which every payload is written (chunk_v2.h, profile_v1.h), and the
- * check whether the server would accept it. unwind builds one for each chunk.
+ * The model of a profile, from which every payload is written (chunk_v2.h, profile_v1.h), and a
+ * check of whether the server would accept the profile. unwind builds a profile for each chunk.
  *
- * Plain data. The arrays and strings belong to the caller and must outlive the calls that get the
- * profile. Indices point into the arrays of the same profile. Addresses are those of the target's
- * address space; times are Unix time in microseconds. Strings must be valid UTF-8:
- * profile_check() finds strings that are not.
+ * The structs are plain data: the arrays and strings belong to the caller and must outlive the
+ * calls that get the profile. Indices are those of the arrays of the same profile. Addresses are
+ * those of the target's address space; times are Unix time in microseconds. Strings must be valid
+ * UTF-8: profile_check() finds strings that are not.
  */
 #ifndef PROTO_PROFILE_H
 #define PROTO_PROFILE_H
@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROFILE_NONE UINT32_MAX
+#define PROFILE_NONE UINT32_MAX /* in place of an index: none */
 
 /* Size of an id, with the NUL: 16 random bytes as 32 lower-case hexadecimal digits. */
 #define PROFILE_ID_SIZE 33
 
 struct profile_image {
-	const char *code_file;
+	const char *code_file; /* path; never NULL */
 	/*
 	 * The build-id, or a substitute for a file without one. The formats derive their own id
 	 * from it (debug_meta_id).
@@ -29,17 +29,17 @@ struct profile_image {
 	size_t id_size;
 	bool has_build_id; /* id is a real build-id */
 	uint64_t addr;	   /* address of its first segment in memory */
-	uint64_t vmaddr;   /* address of that segment by the file */
+	uint64_t vmaddr;   /* p_vaddr of that segment in the file */
 	uint64_t size;	   /* bytes */
 };
 
 struct profile_frame {
-	uint64_t addr;	      /* the leaf's pc, or a caller's return address, unchanged */
+	uint64_t addr;	      /* as unwind_frame.addr: the leaf's pc, or a return address */
 	const char *function; /* name of the function, or NULL */
 	const char *package;  /* path of the image, or NULL */
-	bool in_app;
-	const char *file; /* path of the source file, or NULL */
-	uint32_t line;	  /* line in file; 0: unknown */
+	bool in_app;	      /* of Sentry: code of the application, and not of a library */
+	const char *file;     /* path of the source file, or NULL */
+	uint32_t line;	      /* line in file; 0: unknown */
 };
 
 /*
@@ -47,20 +47,20 @@ struct profile_frame {
  * files: a server gets neither.
  */
 struct profile_lines {
-	uint32_t first,
-		n; /* the inlined functions: profile.inlined from first on, innermost first */
-	const char *file; /* of the frame's own function: the path of the source file, or NULL */
-	uint32_t line;	  /* in file; 0: unknown */
+	/* The n inlined functions are in profile.inlined from index first on, innermost first. */
+	uint32_t first, n;
+	/* The position in the frame's own function. */
+	const char *file; /* path of the source file, or NULL */
+	uint32_t line;	  /* line in file; 0: unknown */
 };
 
 /*
  * A node of the trie of stacks. A stack is the path from a node to the root: the node has the
- * innermost frame, its parent the caller's. Parents come before their children in the array; the
- * parent of a root is PROFILE_NONE.
+ * innermost frame, its parent the caller's. Parents come before their children in the array.
  */
 struct profile_node {
-	uint32_t parent;
-	uint32_t frame;
+	uint32_t parent; /* index in profile.nodes; PROFILE_NONE: this is a root */
+	uint32_t frame;	 /* index in profile.frames */
 };
 
 /* What a thread does at a tick (lib/capture/sample.h). */
@@ -74,15 +74,15 @@ enum profile_state {
 struct profile_sample {
 	uint64_t time_us; /* Unix time */
 	uint32_t tid;
-	uint32_t node; /* of the stack; PROFILE_NONE: an empty stack, the thread is idle */
+	uint32_t node; /* of the stack's leaf; PROFILE_NONE: an empty stack, the thread is idle */
 	/*
 	 * The thread's state from this sample to its next one. PROFILE_RUNNING if the stack is
-	 * empty. Only payloads for files have it.
+	 * empty. Only payloads for files have states.
 	 */
 	enum profile_state state;
 	/*
-	 * The sample only separates a ready time from a wait with the same stack. A payload for
-	 * the server has no states, so the sample is left out of it.
+	 * The sample only separates a ready time from a waiting time with the same stack. A payload
+	 * for the server has no states, so it leaves the sample out.
 	 */
 	bool is_for_files;
 };
@@ -115,8 +115,8 @@ struct profile {
 	size_t n_images;
 	const struct profile_frame *frames;
 	size_t n_frames;
-	const struct profile_lines *lines; /* by frame; NULL: none */
-	const struct profile_frame *inlined;
+	const struct profile_lines *lines;   /* by frame: n_frames elements; NULL: none */
+	const struct profile_frame *inlined; /* the inlined functions of all lines */
 	size_t n_inlined;
 	const struct profile_node *nodes;
 	size_t n_nodes;
@@ -135,7 +135,7 @@ struct profile {
 enum profile_fault {
 	PROFILE_OK,
 	PROFILE_NO_SAMPLES,	  /* no thread has two samples with a stack */
-	PROFILE_BAD_ID,		  /* of profiler_id or chunk_id, or an image without id */
+	PROFILE_BAD_ID,		  /* profiler_id or chunk_id is malformed, or an image has no id */
 	PROFILE_MISSING_METADATA, /* no platform, release, environment or sdk */
 	PROFILE_TOO_LONG,	  /* more than PROFILE_DURATION_MAX_US */
 	PROFILE_BAD_INDEX,	  /* a node, frame or parent is out of range, or a
@@ -144,7 +144,7 @@ enum profile_fault {
 	PROFILE_NO_ADDRESS,	  /* a frame without an address */
 	PROFILE_BAD_ORDER,	  /* samples are not sorted by time and tid, a thread
 				     has two at one time, or threads are not sorted */
-	/* A frame that a root frame calls has no name: the server would cut the stack. */
+	/* The frame next to a stack's root has no function: the server would cut the stack. */
 	PROFILE_ROOT_CALLEE_WITHOUT_NAME,
 	PROFILE_IMAGES_OVERLAP, /* images overlap or are not sorted */
 	PROFILE_UNKNOWN_THREAD, /* a sample's tid is not among the threads */
@@ -155,9 +155,9 @@ enum profile_fault {
 #define PROFILE_DURATION_MAX_US (66u * 1000000u)
 
 /*
- * Checks the rules that can be checked before encoding. Returns the first fault in the order of
- * the enum, so that a profile always has the same one. Also checks nodes and frames that no
- * sample uses, as the server does. Allocates nothing.
+ * Checks a profile for all faults of the enum. Returns the first one in the order of the enum, or
+ * PROFILE_OK. Also checks nodes and frames that no sample uses, as the server does. Allocates
+ * nothing.
  */
 enum profile_fault profile_check(const struct profile *p);
 
@@ -167,17 +167,17 @@ const char *profile_fault_name(enum profile_fault fault);
 /* Returns the index of the thread in p->threads, or PROFILE_NONE. */
 uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
 
-/* Returns whether s is valid UTF-8, as every string of a profile must be. */
+/* Returns true if s is valid UTF-8, as every string of a profile must be. */
 bool profile_is_utf8(const char *s);
 
 /*
  * Upper bounds of the bytes that each element takes in a payload. unwind adds them up while it
  * collects samples, and ends a chunk before its payload becomes too large
- * (lib/aggregate/open_chunk.h). Strings are extra: at most PROFILE_ESCAPE_BYTES for each byte
- * (\u0000).
+ * (lib/aggregate/open_chunk.h). Strings come in addition: at most PROFILE_ESCAPE_BYTES for each
+ * byte (\u0000).
  */
 #define PROFILE_SAMPLE_BYTES	  111
-#define PROFILE_STACK_BYTES	  3 /* the indices of frames are extra */
+#define PROFILE_STACK_BYTES	  3 /* in addition: profile_index_bytes() for each frame */
 #define PROFILE_FRAME_BYTES	  126
 #define PROFILE_THREAD_BYTES	  35
 #define PROFILE_IMAGE_BYTES	  361
@@ -185,9 +185,9 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_ESCAPE_BYTES	  6
 
 /*
- * The state of a sample in a payload for a file. Running samples have none, with one exception: if
- * all samples are running, the first one has its state, which tells a reader that the payload has
- * states at all.
+ * The member of a sample with its state, in a payload for a file. Running samples do not have it,
+ * with one exception: if all samples are running, the first one has it, which shows a reader that
+ * the payload has states at all.
  */
 #define PROFILE_STATE_RUNNING ",\"state\":\"running\""
 #define PROFILE_STATE_READY   ",\"state\":\"ready\""
@@ -204,21 +204,21 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_LINES_MAX 32
 
 /*
- * A member of a payload for a file: the profiler told ready from waiting. Without it a sample with
- * the state waiting may be ready.
+ * A member of a payload for a file, true if the profiler told ready from waiting. Without the
+ * member a sample with the state "waiting" may be ready.
  */
 #define PROFILE_READY_KNOWN "ready_known"
 
 /*
- * A member of a payload for a file: what the profiler was to look for, "none", "names", or "lines",
- * which includes inlined functions.
+ * A member of a payload for a file: what the profiler looked for by its options. "none", "names",
+ * or "lines", which includes names and inlined functions.
  */
 #define PROFILE_SYMBOLS "symbols"
 
 /* Returns the name of a state, as in a payload: "running", "ready" or "waiting". */
 const char *profile_state_name(enum profile_state state);
 
-/* Returns the number of decimal digits. */
+/* Returns the number of decimal digits of value. */
 static inline size_t profile_digits(uint64_t value)
 {
 	size_t n = 1;
@@ -235,12 +235,14 @@ static inline size_t profile_index_bytes(uint32_t frame)
 }
 
 /*
- * Returns an upper bound of the bytes of one sample in a payload, without PROFILE_STATE_RUNNING,
- * which the first sample may have in addition. thread_id is the id in the payload:
- * profile_thread.id or the tid. For a payload for a file the bound exceeds the real size only by
- * digits of stack_id, trailing zeros of the time, the comma of the first sample, and the letters by
- * which "ready" is shorter than "waiting". Samples are most of a chunk, and PROFILE_SAMPLE_BYTES
- * is 1.5 times the length of most of them.
+ * Returns an upper bound of the bytes of one sample in a payload: a closer one than
+ * PROFILE_SAMPLE_BYTES, which is 1.5 times the length of most samples. The first sample may have
+ * PROFILE_STATE_RUNNING in addition. thread_id is the id in the payload: profile_thread.id or, if
+ * that is 0, the tid.
+ *
+ * For a payload for a file the bound exceeds the real size only by digits of stack_id, trailing
+ * zeros of the time, the comma of the first sample, and the letters by which "ready" is shorter
+ * than "waiting".
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s, uint64_t thread_id)
 {

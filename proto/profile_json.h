@@ -12,28 +12,28 @@
 #include "proto/json_out.h"
 #include "proto/profile.h"
 
-/* The times of samples. */
+/* How the times of samples are written. */
 enum profile_json_clock {
 	PROFILE_JSON_UNIX,    /* V2: "timestamp", in seconds */
 	PROFILE_JSON_ELAPSED, /* V1: "elapsed_since_start_ns", a string */
 };
 
-/* The longest V1 profile that the server takes; a later sample is written with this time. */
+/* The longest V1 profile that the server accepts; a later sample is written with this time. */
 #define PROFILE_JSON_ELAPSED_MAX_US UINT64_C(30000000)
 
 /*
- * Writes "profile":{...} without frames, nodes and threads that no sample uses. for_file: writes
- * the states of samples and the lines of frames, which the server would drop, and the samples that
- * are only for files. The profile must have passed profile_check(). Returns 0 or -ENOMEM; errors of
- * writing stay in o.
+ * Writes "profile":{...} without frames, nodes and threads that no sample uses. for_file: also
+ * writes the states of samples and the lines of frames, which the server would drop, and the
+ * samples with is_for_files. The profile must have passed profile_check(). Returns 0 or -ENOMEM; an
+ * error of writing is stored in o, and json_out_finish() returns it.
  */
 int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool for_file,
 		       struct json_out *o) __attribute__((warn_unused_result));
 
-/* Returns the member of a sample that names its state: PROFILE_STATE_RUNNING and so on. */
+/* Returns the text of the member with a state: PROFILE_STATE_RUNNING and so on. */
 const char *profile_json_state(enum profile_state state);
 
-/* Writes the thread_id of the payload, as digits without quotes. */
+/* Writes the thread_id of a thread in the payload, as digits without quotes. */
 void profile_json_thread_id(const struct profile_thread *thread, struct json_out *o);
 
 #endif

@@ -13,19 +13,20 @@
 #include "proto/profile.h"
 #include "proto/transaction.h"
 
-/* The server's limit on the duration; later samples are written with this time. */
+/* The server's limit on the duration of a V1 profile; later samples are written with this time. */
 #define PROFILE_V1_MAX_S 30
 
 struct profile_v1 {
 	/*
-	 * It has passed profile_check(). Its chunk_id becomes the event_id of the transaction and
-	 * must be that of the envelope; its profiler_id becomes the event_id of the profile.
+	 * The profile, which has passed profile_check(). Its chunk_id becomes the event_id of the
+	 * transaction, and must be the event_id of the envelope, too. Its profiler_id becomes the
+	 * event_id of the profile.
 	 */
 	const struct profile *profile;
 	const char *name; /* of the transaction */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
-	uint32_t tid;		  /* active thread; it must have samples */
+	uint32_t tid;		  /* the active thread of the transaction; it must have samples */
 	const char *architecture; /* as by uname -m */
 	const char *os_name;	  /* as by uname -s */
 	const char *os_version;	  /* as by uname -r */
@@ -33,9 +34,9 @@ struct profile_v1 {
 
 /*
  * profile_v1_transaction() writes the payload of the transaction, profile_v1_write() that of the
- * profile. Each is one line of compact JSON without a newline. Both flush out. They return 0;
- * -EINVAL if a text is not UTF-8 or a time is after the year 9999; -ENOMEM; or the negative errno
- * of writing.
+ * profile. Each is compact JSON without a newline. Both flush out. They return 0; -EINVAL if a text
+ * is not UTF-8 or a time is after the year 9999; -ENOMEM; or the negative errno of writing (-EIO if
+ * errno is not set).
  */
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 	__attribute__((warn_unused_result));

@@ -1,9 +1,10 @@
 /*
- * Rate limits of the server: until when it takes no data of a category. ship updates them by each
- * answer and asks before each request; the broker stops sampling for a limited server.
+ * Rate limits of the server: until when it accepts no data of a category. ship updates them by each
+ * answer and checks them before each request; the broker stops sampling for a limited server.
  *
- * A limit is a deadline for a category. A new limit never shortens an old one. Use a clock that
- * goes on while the machine sleeps (CLOCK_BOOTTIME), because the server's does.
+ * A limit is a deadline for a category. A new limit never shortens an old one. Deadlines and now_ns
+ * are nanoseconds of one clock, which the caller chooses. It must go on while the machine sleeps
+ * (CLOCK_BOOTTIME), because the server's clock does.
  *
  * Source: Sentry's SDK development documentation, "Rate Limiting".
  */
@@ -32,16 +33,16 @@ enum rate_limit_category {
 	RATE_LIMIT_CATEGORY_N
 };
 
-/* Longer limits are cut to this, so that a server's mistake ends some day. */
+/* Longer limits are cut to this, so that a server's mistake has an end. */
 #define RATE_LIMIT_MAX_S (24 * 60 * 60)
-/* The limit of a 429 without a time. */
+/* The limit after an answer with status 429 (too many requests) that names no future time. */
 #define RATE_LIMIT_DEFAULT_S 60
 
 struct rate_limit {
 	uint64_t until_ns[RATE_LIMIT_CATEGORY_N]; /* 0: no limit so far */
 };
 
-/* The status and headers of an answer that set limits. */
+/* The status of an answer, and the headers that can set limits. */
 struct rate_limit_answer {
 	int status;
 	const char *limits;	 /* X-Sentry-Rate-Limits, or NULL */
@@ -49,18 +50,20 @@ struct rate_limit_answer {
 	int64_t retry_date_s;	 /* Retry-After as Unix time, if it is a date; else 0 */
 };
 
-/* No limits. */
+/* Initialises r without limits. */
 void rate_limit_init(struct rate_limit *r);
 
 /*
- * Updates the limits by an answer of any status. now_ns: time of the deadlines' clock; unix_s: Unix
- * time, with which a date in Retry-After is compared.
+ * Updates the limits by an answer of any status. unix_s: Unix time, with which the date in
+ * Retry-After is compared.
  *
  * The format of limits is "secs:category;category:scope:reason:namespaces, ...". Seconds may have a
  * fraction and are rounded up. An empty list of categories means all. Malformed limits, and limits
- * that name only unknown categories, are ignored. If limits has no well-formed limit, a 429
- * limits everything: for the seconds or until the date of retry_after, else for
- * RATE_LIMIT_DEFAULT_S.
+ * that name only unknown categories, are ignored.
+ *
+ * If limits is NULL or has no well-formed limit, an answer with status 429 sets a limit on
+ * RATE_LIMIT_ALL: for the seconds in retry_after; otherwise until retry_date_s; or, if that date is
+ * not in the future, for RATE_LIMIT_DEFAULT_S.
  */
 void rate_limit_update(struct rate_limit *r, const struct rate_limit_answer *a, uint64_t now_ns,
 		       int64_t unix_s);
@@ -68,10 +71,10 @@ void rate_limit_update(struct rate_limit *r, const struct rate_limit_answer *a, 
 /* Sets a limit on the category, unless a longer one is set. */
 void rate_limit_extend(struct rate_limit *r, enum rate_limit_category category, uint64_t until_ns);
 
-/* Returns the end of the limit on the category, RATE_LIMIT_ALL included; 0: no limit. */
+/* Returns the later deadline of the category and of RATE_LIMIT_ALL; 0: no limit so far. */
 uint64_t rate_limit_until(const struct rate_limit *r, enum rate_limit_category category);
 
-/* Returns whether the category is limited at now_ns. */
+/* Returns true if a limit on the category, or on RATE_LIMIT_ALL, ends after now_ns. */
 bool rate_limit_active(const struct rate_limit *r, enum rate_limit_category category,
 		       uint64_t now_ns);
 

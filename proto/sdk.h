@@ -7,7 +7,7 @@
 
 #define SDK_NAME "sentry.native.profd"
 
-/* Semantic version without a prefix. */
+/* A semantic version without a prefix ("1.2.3"). The build defines SENTRY_PROFD_VERSION. */
 #define SDK_VERSION SENTRY_PROFD_VERSION
 
 #endif

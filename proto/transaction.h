@@ -1,7 +1,7 @@
 /*
- * Writes a transaction that a profile belongs to: the payload of a transaction item. It is sent
- * with each V1 profile (profile_v1.h), and with each chunk for Spotlight, which shows a chunk only
- * below a transaction that refers to it.
+ * Writes a transaction for a profile: the payload of a transaction item. A transaction is sent with
+ * each V1 profile (profile_v1.h). It is also sent with each chunk for Spotlight, Sentry's viewer
+ * for developers, which shows a chunk only below a transaction that refers to it.
  *
  * Source: Sentry's event payloads, "Transaction Payloads"; profiles specification 2.5.0.
  */
@@ -16,28 +16,28 @@
 
 struct transaction {
 	/*
-	 * It has passed profile_check(). Its chunk_id becomes the event_id of the transaction, and
-	 * the envelope must have the same event_id.
+	 * The profile, which has passed profile_check(). Its chunk_id becomes the event_id of the
+	 * transaction, and must be the event_id of the envelope, too.
 	 */
 	const struct profile *profile;
 	const char *name;
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
-	uint32_t tid;	 /* a thread that has samples */
+	uint32_t tid;	 /* the active thread of the transaction; it must have samples */
 	uint64_t end_us; /* Unix time of the end; the start is the first sample's time */
 	bool of_chunk;	 /* the profile is a chunk: write contexts.profile with the profiler_id */
 };
 
 /*
- * Writes the payload, one line of compact JSON without a newline, and flushes the stream. Returns
- * 0, -EINVAL if a text is not UTF-8, -ENOMEM, or the negative errno of writing.
+ * Writes the payload, compact JSON without a newline, and flushes out. Returns 0, -EINVAL if a text
+ * is not UTF-8, -ENOMEM, or the negative errno of writing (-EIO if errno is not set).
  */
 int transaction_write(const struct transaction *t, FILE *out) __attribute__((warn_unused_result));
 
 /*
- * Finds the thread that ran longest, or the thread of the first sample if none ran. A thread
- * runs from a sample to its next one, unless the sample is of a waiting thread or has an empty
- * stack. p has passed profile_check(). Returns 0 or -ENOMEM.
+ * Finds the thread that ran longest or, if no thread ran, the thread of the first sample. A thread
+ * ran from a sample to its next one if the sample has a stack and the state PROFILE_RUNNING. p must
+ * have passed profile_check(). Returns 0 or -ENOMEM.
  */
 int transaction_busiest(const struct profile *p, uint32_t *ret_tid)
 	__attribute__((warn_unused_result));

@@ -10,16 +10,15 @@
  *
  * A cache (struct unwind_cache) holds what was compiled from files. Each file
  * is one image, shared by all targets that map it, and identified by device, inode,
- * size and change time. If only the change time differs when a file is opened again
- * (chmod(2), link(2), utimensat(2)), it is the same file if its build-id is the same or,
- * without one, its section headers and modification time. A space (struct unwind_space) is the
- * address space of one target.
+ * size and change time. chmod(2), link(2) and utimensat(2) change only the change time: then the
+ * file keeps its image if its build-id is the same or, without a build-id, its section headers and
+ * modification time. A space (struct unwind_space) is the address space of one target.
  *
  * Ownership: texts and pointers in results belong to the library. Each function
  * says how long they are valid. Not thread-safe.
  *
- * Errors: 0 or a negative errno. A stack that cannot be walked to its root is
- * no error: enum unwind_end gives the reason.
+ * Functions that can fail return 0 or a negative errno. A stack that cannot be walked to its root
+ * is no error: enum unwind_end gives the reason.
  *
  * Beware: maps, ELF files, perf maps and stack bytes come from the target and
  * may be malicious. Wrong input shortens stacks and loses names. It must never
@@ -94,21 +93,23 @@ struct unwind_cache; /* the images of all targets of this process */
 struct unwind_space; /* the address space of one target */
 
 /*
- * How the library gets files. Each function blocks until it has the answer. It
- * returns 0 and a read-only descriptor, which the library closes, or a negative
- * errno. An image without its file has no call frame information and no names.
- * ctx is the last argument of unwind_space_new().
+ * The functions by which the library gets files; the caller of the library implements them. Each
+ * may block until it has the answer. It returns 0 and a read-only descriptor, which the library
+ * closes, or a negative errno. Without its file an image has no call frame information (CFI) and no
+ * names. ctx is that of unwind_space_new().
  */
 struct unwind_files {
 	/*
 	 * Opens the file that is mapped at [start, end). If the mapping has no file
-	 * (the vDSO), or its file cannot be opened, *ret_fd has a copy of the bytes.
+	 * (the vDSO), or its file cannot be opened, *ret_fd may be a memfd with a copy of the
+	 * mapped bytes.
 	 */
 	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
 	/*
-	 * Opens a separate debug file; build_id is lower-case hex. NULL: no such files. After
-	 * -ESRCH, -EIO or -ETIMEDOUT the library asks again for the next space that maps the image,
-	 * here and in debug_link; any other error says that there is no such file.
+	 * Opens the separate debug file with this build-id, in lower-case hex. NULL: no such files.
+	 * -ESRCH, -EIO and -ETIMEDOUT, here and in debug_link, say that it is unknown whether there
+	 * is such a file: the library asks again for the next space that maps the image. Any other
+	 * error says that there is none.
 	 */
 	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
 	/*
@@ -120,7 +121,7 @@ struct unwind_files {
 	/* Opens /tmp/perf-PID.map of the target. NULL: no perf maps. */
 	int (*perf_map)(void *ctx, int *ret_fd);
 	/*
-	 * Returns the number of the file that was returned last, for
+	 * Returns the number of the file that the functions above returned last, for
 	 * unwind_cache_options.reading; 0 if the file has no number. NULL: no file
 	 * has a number.
 	 */
@@ -135,13 +136,13 @@ enum unwind_end {
 	UNWIND_END_ROOT,   /* the outermost frame, by the CFI or the ABI */
 	UNWIND_END_NO_MAP, /* the pc is in no executable mapping */
 	UNWIND_END_NO_CFI, /* no CFI for the pc, and no guess found a caller */
-	/* The rule gives an impossible stack pointer: misaligned, not above the
-	   last one, or not on the stack. */
+	/* The CFI gives the caller an impossible stack pointer: misaligned, not above
+	   that of the called frame, or not on the stack. */
 	UNWIND_END_BAD_CFA,
 	UNWIND_END_UNREADABLE,	     /* stack bytes are needed that were not copied */
 	UNWIND_END_UNKNOWN_REGISTER, /* a register is needed whose value is unknown */
 	UNWIND_END_CAPPED,	     /* the copy of the stack is cut: SAMPLE_CAPPED */
-	UNWIND_END_MAX_FRAMES,	     /* more frames than the caller's limit */
+	UNWIND_END_MAX_FRAMES,	     /* more frames than max_frames */
 	UNWIND_END_SIGNALS,	     /* more than 64 signal frames */
 	UNWIND_END_N
 };
@@ -153,12 +154,13 @@ enum unwind_end {
 const char *unwind_end_name(enum unwind_end end);
 
 /*
- * Addresses of frames. If a program maps one file after the other at the same address, a frame's
- * address says in which of them it lies: bits 56 to 62 have the number of the mapping (0: the first
- * one). Addresses of user space are below 2^56. The functions that look up addresses take such
- * addresses, and the image of mapping n has an address with n in the same bits. So images do not
- * overlap. UNWIND_END_NO_MAP is the end of a walk in a mapping of which memory shows that it has
- * been replaced by an unknown one; the number is 127 then, and no image has it.
+ * Addresses of frames. A program can map several files at the same address, one after the other.
+ * So bits 56 to 62 of a frame's address have the number of the mapping in which the frame lies: 0
+ * for the first one. These bits are free, because addresses of user space are below 2^56. The
+ * functions that look up addresses take addresses with such numbers. unwind_image.addr has the
+ * number, too, so that images do not overlap. 127 means that memory differs from all files that are
+ * known to have been mapped there: no image has this number, and a walk ends there with
+ * UNWIND_END_NO_MAP.
  *
  * unwind_plain_addr() returns an address without the number.
  */
@@ -170,16 +172,16 @@ static inline uint64_t unwind_plain_addr(uint64_t addr)
 }
 
 /*
- * A frame. addr is what is sent to the server, which subtracts one instruction
- * from it in every frame but the leaf: the pc of the leaf, and the return
- * address of a caller. The frame that a signal interrupted, and the trampoline
- * that its handler returns to, have no call before them. Their addr is pc plus
- * unwind_after_call(0), so that the subtraction gives the pc.
+ * A frame. addr is the address that is sent to the server: the pc of the leaf, and the return
+ * address in a caller. The server subtracts one instruction from addr in every frame but the leaf,
+ * to get an address within the call. There is no call before the pc of a frame that a signal
+ * interrupted, nor in the trampoline to which the signal's handler returns: their addr is
+ * unwind_after_call(pc), so that the subtraction gives the pc.
  */
 struct unwind_frame {
 	uint64_t addr;
 	uint32_t is_leaf;      /* look up addr itself; otherwise addr - 1 */
-	uint32_t by_heuristic; /* found without CFI: by the code or a frame pointer */
+	uint32_t by_heuristic; /* uncertain: found by a guess, and not by CFI alone (walk/step.h) */
 };
 
 #define UNWIND_FRAMES_MAX 4096
@@ -197,8 +199,8 @@ struct unwind_stack {
 	enum unwind_end end;
 	bool has_heuristic; /* some frame is by_heuristic */
 	/*
-	 * The end (exclusive) of the highest bytes of the sample's first range
-	 * that the walk read; 0 if the walk read none.
+	 * The end (exclusive) of the highest bytes that the walk read in the
+	 * sample's first range (unwind_sample.stack); 0 if it read none.
 	 */
 	uint64_t stack_top;
 	/*
@@ -207,8 +209,8 @@ struct unwind_stack {
 	 */
 	uint64_t missing;
 	/*
-	 * Not 0 if the walk came to another stack: the walk would continue if the
-	 * second range of the sample began at this address.
+	 * Not 0 if the walk ended because it came to another stack. It would continue
+	 * if the second range of the sample (unwind_sample.second) began at this address.
 	 */
 	uint64_t second;
 	/* The stack pointer of the first frame in the second range; 0 if none. */
@@ -217,8 +219,8 @@ struct unwind_stack {
 	uint32_t guess_cost;
 	/*
 	 * Two stacks of one cache with the same id have the same frames (addr
-	 * and is_leaf). The shared_n outermost frames are those of the stack
-	 * shared_id, which was walked before. Both are 0 if no such stack is
+	 * and is_leaf). The shared_n outermost frames are those of an earlier stack,
+	 * whose id is shared_id. shared_n and shared_id are 0 if no such stack is
 	 * known.
 	 */
 	uint64_t id;
@@ -228,29 +230,30 @@ struct unwind_stack {
 
 struct unwind_cache_options {
 	/*
-	 * The limit on memory for rows, symbols, lines and perf maps, in bytes.
-	 * Above the limit the cache drops the least recently used ones, and reads
-	 * them from their files again when they are needed.
+	 * The limit on memory for compiled CFI, symbols, lines and perf maps, in bytes.
+	 * Above the limit the cache drops those of the least recently used images and
+	 * perf maps, and reads them from their files again when they are needed.
 	 */
 	size_t max_bytes;
 	/*
-	 * The most files that stay open between calls: those with the lines of images, from the
-	 * first sample in the image until unwind_lines_at() reads them. Above the limit the cache
-	 * closes the one that it opened first, and requests it again when it is needed. Perf maps,
-	 * one of each space, do not count.
+	 * The most files that stay open between calls. In spaces with UNWIND_SYMBOLS_LINES the
+	 * cache keeps the file with an image's lines open from the first sample in the image until
+	 * unwind_lines_at() reads them. Above the limit it closes the file that it opened first,
+	 * and requests that file again when it is needed. Perf maps, one of each space, do not
+	 * count.
 	 */
 	size_t max_files;
-	uint64_t hash_seed;
+	uint64_t hash_seed; /* random, since targets choose what is hashed */
 	/*
-	 * Returns the processor time that this process has used, in ns. It
-	 * limits the cost of reading a file's lines. NULL: no limit.
+	 * Returns the processor time that this process has used, in ns. With it the library
+	 * limits the cost of reading lines, and of reading dropped files again. NULL: no limit.
 	 */
 	clock_fn cpu_ns;
 	/*
 	 * Memory shared with the parent process, owned by the caller. The
-	 * library stores here the number of the file that it reads, or whose
-	 * data it uses; 0: no file. If a file crashes this process, the parent
-	 * knows which one. May be NULL.
+	 * library stores here the number (unwind_files.number) of the file that it
+	 * reads, or whose data it uses; 0: no file. If a file makes this process crash,
+	 * the parent finds here which one. May be NULL.
 	 */
 	uint32_t *reading;
 };
@@ -262,8 +265,8 @@ must_check int unwind_cache_new(const struct unwind_cache_options *options,
 void unwind_cache_free(struct unwind_cache *c);
 
 /*
- * Makes a space without mappings. files and ctx must outlive the space. Returns
- * 0 or -ENOMEM.
+ * Makes a space without mappings, which the caller frees. The library passes ctx to the functions
+ * of files. c, files and ctx must outlive the space. Returns 0 or -ENOMEM.
  */
 must_check int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, void *ctx,
 				struct unwind_space **ret);
@@ -272,9 +275,9 @@ void unwind_space_free(struct unwind_space *s);
 
 /*
  * Replaces the mappings by those in the text of /proc/PID/maps. Unchanged
- * mappings keep their images. The library requests files again that it did not
- * get before. Returns 0, -EINVAL if the text is malformed, -E2BIG above
- * UNWIND_MAPS_MAX lines, or -ENOMEM. On an error the old mappings stay.
+ * mappings keep their images. Files that the library has requested without success
+ * are requested again when they are needed. Returns 0, -EINVAL if the text is malformed, -E2BIG
+ * above UNWIND_MAPS_MAX lines, or -ENOMEM. On an error the old mappings stay.
  */
 #define UNWIND_MAPS_MAX 65536
 must_check int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size);
@@ -284,35 +287,38 @@ must_check int unwind_space_set_maps(struct unwind_space *s, const char *text, s
  * addresses that were recorded elsewhere. The file is the one that files->image
  * returns, and may be a separate debug file. Its first segment is placed at
  * start, which must be a multiple of UNWIND_FILE_ALIGN with UNWIND_FILE_MAX
- * bytes above it. path is only what unwind_image.path gives for the file; it is
+ * bytes above it. path becomes unwind_image.path and has no other use; it is
  * copied. Returns 0; -ENOEXEC if the file is no ELF file of this processor, or its
- * segments span more than UNWIND_FILE_MAX bytes; -EINVAL if it is no regular file; the
- * error of files->image; or -ENOMEM.
+ * segments span more than UNWIND_FILE_MAX bytes; -EINVAL if it is not regular or is empty;
+ * -ENOMEM; -ENOSPC if too many images are in use; or the error of files->image, fstat(2) or
+ * pread(2). On an error the old mappings stay.
  */
 #define UNWIND_FILE_ALIGN 4096u
 #define UNWIND_FILE_MAX	  (UINT64_C(1) << 46)
 must_check int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t start);
 
 /*
- * Sets the identities of mapped files, as far as the caller knows them, so that the
- * library does not request a file that is in the cache. Affects mappings of the
- * last unwind_space_set_maps() whose file has not been requested yet.
+ * Sets the identities of n mapped files, as far as the caller knows them, so that the
+ * library does not request a file that is in the cache. Call it directly after
+ * unwind_space_set_maps(): identities only matter until a file is requested.
  */
 void unwind_space_set_identities(struct unwind_space *s, const struct mapped_file *files, size_t n);
 
 /*
- * Sets *ret to true if unwind_space_set_maps() with this text would forget the mappings that others
- * have replaced, because there are too many (VERSIONS_MAX in space/versions.h). Addresses recorded
- * until now must then be looked up before the new maps are set. Returns the errors of
- * unwind_space_set_maps(); changes nothing.
+ * A space remembers mappings that are not in its maps any more, so that addresses in them can still
+ * be looked up. Sets *ret to true if unwind_space_set_maps() with this text would forget them all,
+ * because there are too many (VERSIONS_MAX in space/versions.h): look up all addresses in the space
+ * before setting the maps. Returns the errors of unwind_space_set_maps(); does not change the
+ * space.
  */
 must_check int unwind_space_would_forget(const struct unwind_space *s, const char *text,
 					 size_t size, bool *ret);
 
 /*
- * Parts of the target's memory by which the library sees that other files than before are mapped
- * (struct watch_part). list is a number that no other list of the cache has. A new list of the same
- * number begins with all parts of the last one.
+ * A list of parts of the target's memory (struct watch_part). By their bytes the library sees that
+ * other files are mapped than the maps say. The caller sends the list to capture, which reports the
+ * hash of a part when it changes. No two spaces of a cache have a list with the same number. A list
+ * can grow; its parts then keep their indices.
  */
 struct unwind_watch {
 	uint32_t list;
@@ -320,40 +326,46 @@ struct unwind_watch {
 	struct watch_part parts[WATCH_PARTS];
 };
 
-/* Returns true if *ret is to be sent to capture: the list has changed since it was sent. */
+/*
+ * Returns true, and sets *ret to the list, if the list has changed since
+ * unwind_space_watch_sent(). Call unwind_space_watch_sent() when *ret has been sent to capture.
+ */
 bool unwind_space_needs_watch(const struct unwind_space *s, struct unwind_watch *ret);
 void unwind_space_watch_sent(struct unwind_space *s);
 
-/* Takes a RECORD_WATCHED. Ignores another list than the last one, and an unknown number. */
+/*
+ * Stores the hash that capture has reported by RECORD_WATCHED (lib/capture/sample.h) for the part
+ * number of the list. Ignores hashes of a former list, and of parts that the list does not have.
+ */
 void unwind_space_watched(struct unwind_space *s, uint32_t list, uint32_t number, uint64_t hash);
 
-/* Called if capture may have lost the list: nothing is known of memory, and the list is sent again.
- */
+/* Call it if capture may have lost the list: forgets all hashes, and has the list sent again. */
 void unwind_space_watch_again(struct unwind_space *s);
 
 /*
- * Returns true if memory at a mapping looks like none of the files that were mapped there. The
- * mapping counts as unmapped until it looks like one, or the maps are set.
+ * Returns true if the maps are probably out of date, and should be set again soon: memory at a
+ * mapping differs from its file, the file of a mapping could not be opened, or memory looks like a
+ * file whose mapping the maps do not have. A walk takes a mapping whose memory differs as unmapped.
  */
 bool unwind_space_has_doubt(struct unwind_space *s);
 
 /*
- * Requests the files that the maps have where images are watched. Called after
- * unwind_space_set_maps(), since they may soon be gone.
+ * Requests the files that the present maps have at addresses of watched images, because such
+ * mappings may soon be gone. Call it after unwind_space_set_maps().
  */
 void unwind_space_open_watched(struct unwind_space *s);
 
 /*
- * Returns in how many mappings addresses were looked up, since the last call, whose code lies more
- * than UNWIND_CODE_MAX bytes above the first segment of its file. The unwinder refuses such code:
- * it has neither call frame information nor names, so that its frames are those that frame
- * pointers give. *ret_path is the path of one of the files, valid until the maps are replaced;
- * NULL if there is none.
+ * Returns the number of mappings with far code in which an address was looked up for the first time
+ * since the last call. Far code lies more than UNWIND_CODE_MAX bytes above the first segment of its
+ * file. The library reads neither CFI nor names of far code, and finds its callers by frame
+ * pointers only. *ret_path is the path of one of the files, valid until the maps are replaced; NULL
+ * if the result is 0, or the maps have been replaced since.
  */
 #define UNWIND_CODE_MAX (UINT64_C(1) << 32)
 uint64_t unwind_space_take_far_mappings(struct unwind_space *s, const char **ret_path);
 
-/* Returns true if addr is in an executable mapping of the space. */
+/* Returns true if addr, without a mapping's number, is in an executable mapping of the space. */
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
 
 /* Stack bytes of a sample: those at addresses [addr, addr + size). */
@@ -364,9 +376,9 @@ struct unwind_bytes {
 };
 
 /*
- * A checked sample. The record is in a ring that capture can write at any time,
- * so every field here is a copy. Only the stack bytes still are the ring's, and
- * may change while they are read: their sizes here are the only bound.
+ * A checked sample (RECORD_SAMPLE, whose members struct record_sample explains). The record is in a
+ * ring that capture can write at any time, so every member here is a copy. Only stack.bytes and
+ * second.bytes point into the ring, and the bytes may change while they are read.
  */
 struct unwind_sample {
 	uint32_t tid;
@@ -374,51 +386,52 @@ struct unwind_sample {
 	uint64_t time_ns;
 	uint64_t regs_known; /* bit n: regs[n] is valid */
 	uint64_t regs[SAMPLE_REGS_MAX];
-	struct unwind_bytes stack;
-	struct unwind_bytes second; /* size 0: none */
+	struct unwind_bytes stack;  /* the first range, from the stack pointer or red zone up */
+	struct unwind_bytes second; /* a part of another stack of the thread; size 0: none */
 	struct sample_known known;
 };
 
 /*
  * Copies and checks a record of size bytes from the ring. Reads each field
- * once. *ret points to the stack bytes of the record, which must stay valid.
- * Returns 0, or -EINVAL if the record is malformed.
+ * once. *ret points to the stack bytes of the record, so the record must stay in the ring as long
+ * as *ret is used. Returns 0, or -EINVAL if the record is malformed.
  */
 must_check int unwind_sample_read(const struct record_sample *record, size_t size,
 				  struct unwind_sample *ret);
 
 /*
- * Walks the stack of a sample: *ret has at least the leaf, at most max_frames
- * frames (1 to UNWIND_FRAMES_MAX), and the reason why it ends.
+ * Walks the stack of a sample. *ret gets the leaf, its callers up to max_frames frames
+ * (1 to UNWIND_FRAMES_MAX), and the reason for which the walk has ended. Always succeeds.
  */
 void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *sample,
 			size_t max_frames, struct unwind_stack *ret);
 
 /*
- * Returns true if the walk of this sample could not leave the first function because the sample
- * lacks the register with its return address. Then sets the sample's sp and pc. Always false on
- * processors that keep return addresses on the stack.
+ * Returns true if stack, the result of walking the sample, has no caller because the sample lacks
+ * the register with the return address. Then sets *ret_sp and *ret_pc to the sample's sp and pc, by
+ * which capture is asked for the register. Always false on x86-64, which keeps return addresses on
+ * the stack.
  */
 bool unwind_lacks_return_address(const struct unwind_sample *sample,
 				 const struct unwind_stack *stack, uint64_t *ret_sp,
 				 uint64_t *ret_pc);
 
-/* unwind_sample_read() and unwind_walk_sample(). Returns 0 or -EINVAL. */
+/* Calls unwind_sample_read() and unwind_walk_sample(). Returns the result of the first. */
 must_check int unwind_walk(struct unwind_space *s, const struct record_sample *record, size_t size,
 			   size_t max_frames, struct unwind_stack *ret);
 
-/* An image, as debug_meta needs it. Valid until the space's maps are replaced. */
+/* An image, as Sentry's debug_meta describes it. Valid until the space's maps are replaced. */
 struct unwind_image {
 	const char *path;  /* as in maps, without " (deleted)"; "[vdso]" */
 	const uint8_t *id; /* build-id, or 16 bytes made from .text; may be NULL */
 	size_t id_size;
 	bool has_build_id;	/* id is a build-id, not made from .text */
-	uint64_t addr;		/* load bias + p_vaddr of the first PT_LOAD */
+	uint64_t addr;		/* load bias + p_vaddr of the first PT_LOAD, and the number */
 	uint64_t vmaddr;	/* p_vaddr of the first PT_LOAD */
-	uint64_t size;		/* from there to the end of the last PT_LOAD */
+	uint64_t size;		/* bytes from there to the end of the last PT_LOAD */
 	uint64_t device, inode; /* of the file; 0, 0 for the vDSO */
 	bool is_go;		/* made by Go's compiler */
-	bool has_interpreter;	/* it names a dynamic linker */
+	bool has_interpreter;	/* the file names a dynamic linker (PT_INTERP) */
 };
 
 /*
@@ -434,7 +447,10 @@ must_check int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unw
 must_check int unwind_image_of_path(struct unwind_space *s, const char *path,
 				    struct unwind_image *ret);
 
-/* The data that the library reads of files in addition to call frame information. */
+/*
+ * What the library reads of files in addition to CFI. unwind_space_set_symbols() sets it for the
+ * look-ups in a space from then on.
+ */
 enum unwind_symbols {
 	UNWIND_SYMBOLS_NONE,  /* unwind_symbol_at() finds nothing */
 	UNWIND_SYMBOLS_NAMES, /* the setting of a new space */
@@ -446,19 +462,18 @@ void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbol
  * Finds the symbol that covers addr, in the mapped ELF file or, if the mapping has
  * no file, in the target's perf map. The name of a PLT stub is that of the function
  * which it calls, with "@plt". Pass a return address minus one. *ret_name is mangled, and valid
- * until the next call of this module. *ret_offset is the distance in bytes from the symbol's start
- * to addr. Returns 0 or -ENOENT.
+ * until the next call of the library. *ret_offset is the distance in bytes from the symbol's start
+ * to addr. Returns 0, or -ENOENT if no symbol is found.
  *
- * After a return of 0 the file stays marked as in use
- * (unwind_cache_options.reading), because the caller demangles its name.
+ * After a return of 0 the file stays marked as in use (unwind_cache_options.reading) until
+ * unwind_names_done(), because the caller demangles the name, and may crash in doing so.
  */
 must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
 				uint64_t *ret_offset);
 
 /*
- * Finds the start of the function that covers addr, by its FDE; no symbol is needed.
- * Returns 0, or -ENOENT if no FDE covers addr or the file cannot be read any
- * more.
+ * Finds the start of the function that covers addr, by its description in the CFI (FDE); no symbol
+ * is needed. Returns 0, or -ENOENT if no FDE covers addr or the file cannot be read any more.
  */
 must_check int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start);
 
@@ -469,7 +484,7 @@ must_check int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_
 uint64_t unwind_after_call(uint64_t addr);
 
 /*
- * A position in the source. The texts are from the file and may contain any
+ * A position in the source. The texts are from the debug information and may contain any
  * bytes.
  */
 struct unwind_line {
@@ -478,15 +493,15 @@ struct unwind_line {
 	uint32_t line;	      /* 0: unknown */
 };
 
-/* Functions inlined into each other at one address, with the enclosing one. */
+/* The most functions at one address: the inlined ones, and the one that contains them. */
 #define UNWIND_LINES_MAX 32
 
 /*
- * Finds the source position of addr, if the space has UNWIND_SYMBOLS_LINES. Pass a
- * return address minus one. ret has the innermost inlined function first, and
- * last the function that the symbol names, each with the position in it. Valid
- * until the next call of this module. Returns 0 or -ENOENT. After a return of 0
- * the file stays marked as in use, as by unwind_symbol_at().
+ * Finds the source positions of addr. Pass a return address minus one. ret gets *ret_n elements:
+ * first the innermost inlined function, last the function that the symbol names, each with the
+ * position in it. The texts are valid until the next call of the library. Returns 0, or -ENOENT if
+ * no lines are found, or the space does not have UNWIND_SYMBOLS_LINES. After a return of 0 the file
+ * stays marked as in use, as by unwind_symbol_at().
  */
 must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 			       struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n);
@@ -498,9 +513,10 @@ must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 void unwind_names_done(struct unwind_space *s);
 
 /*
- * Returns the number of addresses that got no lines because reading all of their file's
- * debug information would have exceeded a limit, or because the file could not be opened or
- * was changed: the target had ended, for instance. Counts from the last call of this function.
+ * Returns the number of look-ups since the last call of this function in which unwind_lines_at()
+ * found no lines for one of two reasons. Reading all debug information of the file would have
+ * exceeded a limit; or the file could not be opened or was changed (the target had ended, for
+ * instance).
  */
 uint64_t unwind_space_take_lines_lost(struct unwind_space *s);
 
@@ -508,9 +524,10 @@ uint64_t unwind_space_take_lines_lost(struct unwind_space *s);
 #define UNWIND_DEMANGLE_MAX 1024
 
 /*
- * Demangles a C++, Rust (legacy and v0) or D symbol, also one with "@plt". with_parameters adds
- * those of C++ and D functions. size is at least 1. Returns false if raw is not mangled, is too
- * long, or the result does not fit; out then has no meaning.
+ * Demangles a C++, Rust (legacy and v0) or D symbol, also one with "@plt". with_parameters: the
+ * names of C++ and D functions get their parameters. size, of out, is at least 1. Returns false if
+ * raw is not mangled, is longer than UNWIND_DEMANGLE_MAX or too costly, or if the result does not
+ * fit; out then has no meaning.
  */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size);
 

@@ -1,18 +1,21 @@
 /*
- * The difference of two profiles, A and B: the time of each function and each stack in both.
+ * Compares two profiles, A and B: finds the time of each function and each stack in both.
  * Used by `sentry-profctl compare`.
  *
- * Input is a finished merge with the chunks of A on side 0 and those of B on side 1, not
- * ordered and by address.
+ * The input is a finished merge (merge.h) made with by_function and is_ordered unset. The chunks of
+ * A are on side 0 of the merge, those of B on side 1.
  *
- * Two functions are the same if their names and their modules are, apart from what the compiler
- * appends to a part or a copy of a function (".cold", " [clone .part.0]"). Two modules are the
- * same if they are the main programs of their sides, or have the same build-id (debug_id of the
- * image) or the same file name up to ".so"; directories, versions of libraries and addresses do
- * not matter. The main program of a process is its module with the lowest address; a side whose
- * processes have several main programs has none. A function without a name is identified by module
- * and offset, "app+0x1230", if both sides have the same build of the module. Between two builds
- * offsets cannot be compared: then all functions without a name are one function, "[app]".
+ * Two functions are the same if they have the same name in the same module. A suffix that the
+ * compiler appends to a part or a copy of a function (".cold", " [clone .part.0]") does not count.
+ *
+ * Two modules are the same in three cases: they are the main programs of their sides, they have
+ * the same build-id (debug_id of the image), or they have the same file name up to ".so".
+ * Directories, versions of libraries and addresses do not matter. The main program of a process is
+ * its module with the lowest address; a side whose processes have several main programs has none.
+ *
+ * A function without a name is identified by module and offset, "app+0x1230", if both sides have
+ * the same build of the module. Offsets of two builds cannot be compared: then all functions
+ * without a name in the module are one function, "[app]".
  *
  * A and B may have different durations, so times are compared as shares: the share of a
  * function is its part of the total time of its side in the merge.
@@ -29,39 +32,39 @@
 #define COMPARE_SIDES 2
 
 struct compare_function {
-	const char *name, *package; /* strings of the merge; package may be NULL */
-	uint64_t self_ns[COMPARE_SIDES];
+	const char *name, *package; /* strings of the merge; package (the module) may be NULL */
+	uint64_t self_ns[COMPARE_SIDES]; /* by side: thread time with this function as the leaf */
 };
 
 /* A node of the trie of stacks: the path from the root to this function. */
 struct compare_node {
-	uint32_t parent;   /* PROFILE_NONE: this is a root */
-	uint32_t function; /* index */
-	uint64_t self_ns[COMPARE_SIDES];
+	uint32_t parent;		 /* PROFILE_NONE: this is a root */
+	uint32_t function;		 /* index in compare.functions */
+	uint64_t self_ns[COMPARE_SIDES]; /* by side: thread time with exactly this stack */
 };
 
 struct compare {
 	struct compare_function *functions;
 	size_t n_functions;
-	/* Parents stand before their children. */
-	struct compare_node *nodes;
+	struct compare_node *nodes; /* parents come before their children */
 	size_t n_nodes;
-	uint64_t total_ns[COMPARE_SIDES];    /* thread time */
-	uint64_t duration_ns[COMPARE_SIDES]; /* from the first to the last sample */
+	uint64_t total_ns[COMPARE_SIDES];    /* thread time: the sum over all bars */
+	uint64_t duration_ns[COMPARE_SIDES]; /* from first to last sample, within the range */
 	const char *names[COMPARE_SIDES];    /* of the inputs; owned by the caller */
 };
 
-/* Two modules, by file name, that are to be the same. */
+/* The file names of two modules that count as the same. */
 struct compare_pair {
 	const char *from, *to;
 };
 
 /*
- * Compares the sides of m. Changes m so that it can be written as a page: frames of one
- * function get the same name and package, and the bars of each thread get start times, one
- * directly after the other. The package is the path of the module that was added to m first.
- * m has to outlive c. pairs: n_pairs modules that have other names on the other side. Returns 0 or
- * -ENOMEM. Call compare_fini() in both cases.
+ * Compares the sides of m. pairs: n_pairs modules that have different names on the two sides. m has
+ * to outlive c. Returns 0 or -ENOMEM. Call compare_fini() in both cases.
+ *
+ * Changes m so that export_html() can write it: frames of one function get the same name and
+ * package, and the bars of each thread get start times, each at the end of the bar before. Of the
+ * paths of one module, all its frames get the one that was added to m first.
  */
 must_check int compare_init(struct compare *c, struct merge *m,
 			    const char *const names[COMPARE_SIDES],

@@ -1,10 +1,11 @@
 /*
- * The formats that sentry-profctl writes from a merge, each by one function in a file of its
- * own. The table of formats is daemon/ctl/convert/formats.c.
+ * The formats that sentry-profctl writes from a merge (merge.h), each by one function in a file of
+ * its own. The table of formats is daemon/ctl/convert/formats.c.
  *
- * Each function gets a finished merge. The merge has to be made with the options that are
- * named at the function. The function writes the whole output to out and flushes it. It
- * returns 0, -ENOMEM, or the error of the stream (-EIO if errno is not set).
+ * Each function gets a finished merge. "Merge:" at the function names the options with which the
+ * merge has to be made (struct merge_options): by_function (by function) or not (by address);
+ * is_ordered (ordered) or not; keep_extra. The function writes the whole output to out and flushes
+ * it. It returns 0, -ENOMEM, or the error of the stream (-EIO if errno is not set).
  */
 #ifndef PROTO_EXPORT_EXPORT_H
 #define PROTO_EXPORT_EXPORT_H
@@ -20,8 +21,8 @@ struct compare;
 struct export_options {
 	bool by_samples;     /* folded: count samples, not microseconds */
 	bool with_threads;   /* folded: the thread is the root of each stack */
-	bool is_pretty;	     /* json: an element a line */
-	bool full_names;     /* summary: C++ and Rust names are not short */
+	bool is_pretty;	     /* json: each element of a list on its own line */
+	bool full_names;     /* summary: C++ and Rust names are not shortened */
 	const char *thread;  /* self-profiling: write only this thread; NULL: all */
 	const char *version; /* of sentry-profd */
 	/* html: the comparison to show; NULL: the page shows one profile. */
@@ -30,7 +31,8 @@ struct export_options {
 
 /*
  * Collapsed stacks, as flamegraph.pl and inferno read them: "root;...;leaf N",
- * one line for each stack. Control characters and ';' in names become '_'.
+ * one line for each stack; N is microseconds or, with by_samples, samples. Control characters and
+ * ';' in names become '_'.
  * Source: Brendan Gregg's FlameGraph, stackcollapse-perf.pl.
  * Merge: by function, not ordered.
  */
@@ -39,7 +41,7 @@ must_check int export_folded(const struct merge *m, const struct export_options 
 /*
  * V2 payloads: one JSON object for each merge_process, with the samples of all its chunks, on one
  * line (with is_pretty: a line for each element of a list). chunk_id and other members are
- * those of the first chunk. The server rejects payloads of more than 66 s.
+ * those of the chunk that was added first. The server rejects payloads of more than 66 s.
  * Merge: by address, ordered, keep_extra.
  */
 must_check int export_json(const struct merge *m, const struct export_options *o, FILE *out);
@@ -63,10 +65,11 @@ must_check int export_firefox(const struct merge *m, const struct export_options
 
 /*
  * The profile of the JS Self-Profiling API: frames, resources, samples, and stacks with
- * parentId; times in milliseconds since the first sample. The format has no threads: the
- * thread is the root frame, or o->thread (a label, a name or an id) selects one thread. A
- * sample lasts until the next one of its thread; a sample with only the frame of the thread,
- * or, for one thread, without a stack, ends it. Returns -ENOENT if there is no such thread.
+ * parentId; times in milliseconds since the first sample. The format has no threads, so the
+ * root frame of each stack names the thread; or o->thread (a label, a name or an id) selects one
+ * thread, whose stacks do not have that frame. A sample lasts until the next one of its thread.
+ * Where nothing is known of the thread, there is a sample with the frame of the thread only, or
+ * with o->thread a sample without a stack. Also returns -ENOENT if no thread is o->thread.
  * Merge: by function, ordered.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */
@@ -95,15 +98,15 @@ static inline void export_comma(struct json_out *o, bool *is_first)
 }
 
 /*
- * Writes ns as milliseconds. json_out_seconds() takes millionths of its unit: for seconds
- * microseconds, for milliseconds nanoseconds.
+ * Writes ns as a number of milliseconds. json_out_seconds() divides by a million, so it makes
+ * seconds of microseconds, and milliseconds of nanoseconds.
  */
 static inline void export_ms(struct json_out *o, uint64_t ns)
 {
 	json_out_seconds(o, ns);
 }
 
-/* Returns the time at which a bar ends. */
+/* Returns the time at which a bar ends, in ns as merge_bar.start_ns. */
 static inline uint64_t export_end(const struct merge_bar *bar)
 {
 	return bar->start_ns + bar->duration_ns;

@@ -1,15 +1,16 @@
 /*
- * The merge of all chunks of an export, in the form from which each format is written:
+ * Merges the chunks of one or more profiles into the form from which each format is written:
  * processes, their threads, one trie of stacks, and the bars of each thread. A bar is a stack
- * that a thread had for a time.
+ * that a thread had for a time, in one state.
  *
- * Use: merge_init(), merge_add() for each chunk in any order, merge_finish(). The lists are
- * valid after merge_finish(). merge_add() keeps no pointer to the chunk.
+ * Use: merge_init(), merge_add() for each chunk in any order, merge_finish(), and at the end
+ * merge_fini(). The lists are valid after merge_finish(). merge_add() keeps no pointer to the
+ * chunk.
  *
- * Memory: a bar of 32 bytes for each sample if is_ordered is set; else only a sum for each
- * thread, stack and state.
+ * Memory: a bar of 32 bytes for each sample if is_ordered or has_range is set; else only one bar,
+ * a sum, for each thread, stack and state.
  *
- * A chunk that is added a second time (same profiler_id and chunk_id) is ignored. If is_ordered
+ * A chunk that is added to a process a second time (same chunk_id) is ignored. If is_ordered
  * is set, and bars of one thread overlap, the later bar is cut so that it begins at the end of
  * the earlier one; overlap_ns is the sum of what was cut off. Chunks of sentry-profd have no
  * overlaps.
@@ -30,6 +31,7 @@
 /* Each filter is a bit in a 32-bit mask. */
 #define MERGE_FILTERS_MAX 16
 
+/* The states of threads whose bars are kept. */
 enum merge_states {
 	MERGE_ALL,
 	MERGE_RUNNING,
@@ -37,11 +39,12 @@ enum merge_states {
 	MERGE_WAITING,
 };
 
+/* What the pattern of a filter is compared with. */
 enum merge_filter_kind {
-	MERGE_ANYTHING, /* any of the kinds below */
-	MERGE_FUNCTION,
-	MERGE_MODULE, /* matches the path or its last component */
-	MERGE_THREAD, /* matches the name, the id, the label, or "NAME (ID)" */
+	MERGE_ANYTHING, /* all of those below */
+	MERGE_FUNCTION, /* the name of a frame of the stack */
+	MERGE_MODULE,	/* the path of a frame's module, or its last component */
+	MERGE_THREAD,	/* the thread's name, id or label, or "NAME (ID)" */
 };
 
 /* pattern is one of lib/base/glob.h; '*' matches '/', too. */
@@ -50,33 +53,34 @@ struct merge_filter {
 	const char *pattern;
 };
 
-/* Returns whether the filter is for this kind and matches text. False if text is NULL. */
+/* Returns true if the filter is of this kind or MERGE_ANYTHING, and matches text. NULL: false. */
 bool merge_filter_fits(const struct merge_filter *filter, enum merge_filter_kind kind,
 		       const char *text);
 
 /* Writes the demangled form of a symbol to out. Returns false if it is not mangled. */
 typedef bool merge_demangle(const char *raw, char *out, size_t size);
 
-/* Room for a demangled name. Names that are longer stay mangled. */
+/* Bytes of room for a demangled name, with the NUL. Names that are longer stay mangled. */
 #define MERGE_NAME_SIZE 4096
 
 struct merge_options {
 	/*
-	 * For chunks of the platform "rust": their names are mangled, since the server
-	 * demangles them. NULL: they stay mangled.
+	 * Demangles the names in chunks of the platform "rust", which are mangled because the
+	 * server demangles them. NULL: they stay mangled.
 	 */
 	merge_demangle *demangle;
 	/*
-	 * "By function": all frames of a function (name and module) become one frame,
-	 * without address and line. Else, "by address", frames differ by address, too.
+	 * Set ("by function"): all frames of a function (name, module and source file) become one
+	 * frame, without address and line. Not set ("by address"): frames differ by process,
+	 * address and line, too.
 	 */
 	bool by_function;
-	bool is_ordered; /* keep each bar with its time, else only sums */
+	bool is_ordered; /* keep each bar with its time; otherwise only sums */
 	/* Keep members of payloads that the structs lack (merge_process.extra). */
 	bool keep_extra;
 
 	enum merge_states states;
-	/* A bar is kept if its stack or its thread matches every filter. */
+	/* A bar is kept if every filter matches a frame of its stack, or its thread. */
 	struct merge_filter filters[MERGE_FILTERS_MAX];
 	size_t n_filters;
 	/*
@@ -85,63 +89,63 @@ struct merge_options {
 	 */
 	bool has_range;
 	uint64_t from_ns, until_ns;
-	/* For hash tables: the keys are names that targets choose. */
-	uint64_t hash_seed;
+	uint64_t hash_seed; /* random, since targets choose the names that are hashed */
 };
 
+/* The strings of all structs below belong to merge.text: equal strings have equal addresses. */
 struct merge_frame {
-	/* To show: the demangled function, or "[FILE]" with the module. Never NULL. */
+	/* To show: the demangled function or, if that is unknown, "[FILE]" of the module. Never
+	 * NULL. */
 	const char *name;
 	const char *function; /* as in the chunk; NULL: unknown */
 	const char *package;  /* path of the module; NULL: unknown */
 	const char *file;     /* source file; NULL: unknown */
-	uint64_t addr;	      /* 0: unknown */
-	uint32_t line;	      /* 0: unknown */
-	uint32_t process;
-	uint32_t matches; /* the filters that match: a bit each */
+	uint64_t addr;	      /* 0: unknown, or by_function */
+	uint32_t line;	      /* 0: unknown, or by_function */
+	uint32_t process;     /* index; 0 with by_function */
+	uint32_t matches;     /* bit i: filter i matches */
 	bool in_app;
 };
 
 struct merge_bar {
 	uint64_t start_ns; /* Unix time; 0 if it is a sum */
 	uint64_t duration_ns;
-	uint32_t node; /* never PROFILE_NONE */
-	uint32_t thread;
-	uint32_t samples; /* of a sum: saturates at UINT32_MAX */
+	uint32_t node;	  /* index of the leaf's node; never PROFILE_NONE */
+	uint32_t thread;  /* index */
+	uint32_t samples; /* in a bar or a sum; 0 if the sample was before the range of time */
 	enum profile_state state;
 };
 
 struct merge_thread {
-	uint32_t process;
+	uint32_t process; /* index */
 	const char *id;
-	const char *name; /* in its last chunk; "": unknown */
+	const char *name; /* in the last chunk that has one; "": unknown */
 	/*
-	 * To show, after merge_finish(): the name, or the id without a name; with the id added
-	 * if another thread of the export has the same name.
+	 * To show, after merge_finish(): the name, or the id if the name is unknown; with the id
+	 * added if another thread of the merge has the same name.
 	 */
 	const char *label;
-	uint64_t name_ns; /* start of the chunk that gave the name */
-	uint32_t matches;
-	/* Its range of merge.bars, after merge_finish(). */
+	uint64_t name_ns; /* start of the chunk that gave the name, Unix time */
+	uint32_t matches; /* bit i: filter i matches */
+	/* The thread's range of merge.bars, after merge_finish(). */
 	size_t first_bar, n_bars;
 };
 
 /*
- * A process, as long as it runs one program: after an exec its chunks have another release, made of
- * the name and the build of the new program, and are those of another merge_process.
+ * A process, as long as it runs one program. After an exec its chunks have another release, made of
+ * the name and the build of the new program: they belong to another merge_process.
  */
 struct merge_process {
 	const char *profiler_id;
 	const char *release; /* NULL: unknown */
-	/* The id of its thread that is called "main"; NULL: none. */
+	/* The id of its thread that is called "main", after merge_finish(); NULL: none. */
 	const char *pid;
-	/* Sorted by address after merge_finish(); strings belong to merge.text. */
-	struct import_image *images;
+	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;
 	json_t *extra; /* merge_extra.h; NULL without keep_extra */
-	/* Times of its first and its last sample; 0: no sample. */
+	/* Unix times of its first and its last sample; 0: no sample. */
 	uint64_t start_ns, end_ns;
-	uint32_t side; /* see struct merge */
+	uint32_t side; /* merge.side when its chunks were added */
 };
 
 struct merge {
@@ -160,22 +164,21 @@ struct merge {
 	size_t n_threads, cap_threads;
 	struct merge_frame *frames;
 	size_t n_frames, cap_frames;
-	/* Parents stand before their children. */
-	struct profile_node *nodes;
-	uint32_t *node_matches; /* by node: filters that match it or a parent */
+	struct profile_node *nodes; /* parents come before their children */
+	uint32_t *node_matches;	    /* by node: the filters that match its frame or a caller's */
 	size_t n_nodes, cap_nodes, cap_matches;
-	/* Sorted by thread; ordered ones in a thread by time. */
+	/* Sorted by thread; if is_ordered is set, those of a thread by time. */
 	struct merge_bar *bars;
 	size_t n_bars, cap_bars;
 
-	/* Start of the first and end of the last sample of all chunks; 0: no sample. */
+	/* Start of the first and end of the last sample of all chunks, Unix time; 0: no sample. */
 	uint64_t start_ns, end_ns;
 	uint64_t overlap_ns; /* what was cut off from overlapping bars */
-	/* Some chunks tell running from waiting; some do not. */
+	/* The samples of some chunk have states; those of some chunk have none. */
 	bool has_states, lacks_states;
-	/* Of some chunks a waiting bar may be ready (import_chunk.hides_ready). */
+	/* In some chunk a waiting sample may be ready (import_chunk.hides_ready). */
 	bool hides_ready;
-	/* The profiler of some chunks was not to look for lines (import_chunk.lacks_lines). */
+	/* The profiler of some chunk did not look for lines (import_chunk.lacks_lines). */
 	bool lacks_lines;
 
 	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
@@ -203,14 +206,14 @@ void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_n
 		     uint64_t *ret_end_ns);
 
 /*
- * Writes the nodes from the root to node to ret_nodes, which has room for
+ * Writes the indices of the nodes from the root to node to ret_nodes, which has room for
  * IMPORT_STACK_FRAMES_MAX. Returns how many there are.
  */
 size_t merge_path(const struct merge *m, uint32_t node, uint32_t *ret_nodes);
 
 /*
- * Returns the index of the image that the address of the frame lies in, in the images of its
- * process, or PROFILE_NONE. After merge_finish() only.
+ * Returns the index in merge_process.images of the image that has the frame's address, or
+ * PROFILE_NONE. Call it after merge_finish(), in a merge by address.
  */
 uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame);
 

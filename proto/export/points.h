@@ -1,7 +1,8 @@
 /*
- * Bars (merge.h) as points in time, for formats in which a sample lasts until the next sample of
- * its thread (json.c, self_profiling.c): a point at the start of each bar, and a point without a
- * stack at the end of a bar if no other bar starts there. For files of proto/export/ only.
+ * Turns bars (merge.h) into points in time, for formats in which a sample lasts until the next
+ * sample of its thread (json.c, self_profiling.c). A point is at the start of each bar. A point
+ * without a stack is at the end of a bar if the thread's next bar does not start there. For files
+ * of proto/export/ only.
  */
 #ifndef PROTO_EXPORT_POINTS_H
 #define PROTO_EXPORT_POINTS_H
@@ -9,19 +10,19 @@
 #include "proto/export/merge.h"
 
 struct export_point {
-	uint64_t time_ns;
-	uint32_t thread; /* an index in merge.threads */
-	uint32_t node;	 /* PROFILE_NONE: no stack */
-	enum profile_state state;
+	uint64_t time_ns;	  /* Unix time */
+	uint32_t thread;	  /* an index in merge.threads */
+	uint32_t node;		  /* an index in merge.nodes; PROFILE_NONE: no stack */
+	enum profile_state state; /* of the bar that starts, or ends, there */
 };
 
 /*
- * Writes the points of a thread to ret, which has room for two points for each of its bars.
- * Returns the number of points.
+ * Writes the points of a thread, sorted by time, to ret, which has room for two points for each of
+ * its bars. m is finished and ordered. Returns the number of points.
  */
 size_t export_points(const struct merge *m, uint32_t thread, struct export_point *ret);
 
-/* Sorts points by time, then by thread. */
+/* Sorts the points of several threads by time, then by thread. */
 void export_sort_points(struct export_point *points, size_t n);
 
 #endif

@@ -2,12 +2,13 @@
  * Parses a profile chunk: the payload of a V2 profile_chunk item (docs/FORMATS.md, "The
  * payload"). Used by the commands of sentry-profctl that read profiles.
  *
- * The payload may come from anyone. Every index and every type is checked; an invalid payload
- * gives -EBADMSG and a text with the place of the fault. Unknown members are ignored.
+ * The payload may come from anyone, so every index and every type is checked. For an invalid
+ * payload the functions return -EBADMSG and a text with the place of the fault. Unknown members are
+ * ignored.
  *
- * Times are nanoseconds of Unix time, rounded to microseconds, since a JSON number has no
- * more digits. Strings are UTF-8 without NUL; they may contain control characters and markup,
- * so the writer of an output has to escape them.
+ * Times are nanoseconds of Unix time, rounded to microseconds: a JSON number is not more precise.
+ * Strings are UTF-8 without NUL; they may contain control characters and markup, so code that
+ * writes them has to escape them.
  */
 #ifndef PROTO_IMPORT_CHUNK_H
 #define PROTO_IMPORT_CHUNK_H
@@ -24,25 +25,28 @@
 
 /*
  * The limit of frames in a stack: 4,096 of the unwinder, plus inlined functions. It keeps a
- * small input with deep stacks from becoming a huge output.
+ * small input with deep stacks from becoming a huge output. Inlined functions above the limit are
+ * left out; more frames without them are a fault.
  */
 #define IMPORT_STACK_FRAMES_MAX 16384u
 
+/* What is wrong with an input. Only set if a function returns -EBADMSG. */
 struct import_fault {
-	char text[256]; /* a line without control characters */
+	char text[256]; /* a line of printable ASCII: "profile.stacks is not a list" */
 };
 
 struct import_frame {
 	uint64_t addr;	      /* 0: unknown */
-	const char *function; /* NULL: unknown, also in the next two */
-	const char *package;  /* path of the image, or name of the module */
-	const char *file;     /* path of the source file */
+	const char *function; /* NULL: unknown */
+	const char *package;  /* path of the image, or name of the module; NULL: unknown */
+	const char *file;     /* path of the source file; NULL: unknown */
 	uint32_t line;	      /* 0: unknown */
 	bool in_app;
 };
 
+/* The members are as in struct profile_image; the strings may be NULL: unknown. */
 struct import_image {
-	const char *code_file; /* NULL: unknown, also in the next two */
+	const char *code_file;
 	const char *debug_id;
 	const char *code_id; /* the whole build-id in hex */
 	uint64_t addr, vmaddr, size;
@@ -60,8 +64,8 @@ struct import_sample {
 	 * a thread has no duration: is_last is set and duration_ns is 0.
 	 */
 	uint64_t duration_ns;
-	uint32_t thread;	  /* index */
-	uint32_t stack;		  /* index */
+	uint32_t thread;	  /* index in threads */
+	uint32_t stack;		  /* number of the stack: see stack_starts */
 	enum profile_state state; /* of the thread up to its next sample */
 	bool is_last;
 };
@@ -72,7 +76,7 @@ struct import_chunk {
 
 	struct import_image *images;
 	size_t n_images;
-	/* Also those of inlined functions (PROFILE_LINES), which have frames of their own here. */
+	/* Each inlined function in PROFILE_LINES of the payload is a frame of its own here. */
 	struct import_frame *frames;
 	size_t n_frames;
 	/*
@@ -86,24 +90,26 @@ struct import_chunk {
 	size_t n_threads;
 	struct import_sample *samples; /* sorted by time */
 	size_t n_samples;
-	/* Some sample has a state. If none has, all samples count as running. */
+	/* Some sample has a state. If no sample has one, all are PROFILE_RUNNING here. */
 	bool has_states;
 	/*
-	 * A sample is waiting, and the profiler did not tell ready from waiting
-	 * (PROFILE_READY_KNOWN): the sample may be ready.
+	 * Some sample is PROFILE_WAITING but may be ready: the profiler did not tell ready from
+	 * waiting (PROFILE_READY_KNOWN).
 	 */
 	bool hides_ready;
-	/* The profiler was not to look for source lines and inlined functions (PROFILE_SYMBOLS). */
+	/* By its options the profiler did not look for source lines (PROFILE_SYMBOLS). */
 	bool lacks_lines;
 
-	/* The parsed payload: it owns the strings, and has the members that the structs lack. */
+	/*
+	 * The parsed payload: it owns the strings, and has the members that the structs lack. In a
+	 * chunk of import_page_next() the page owns most strings.
+	 */
 	json_t *payload;
 };
 
 /*
- * Makes a chunk from a parsed payload and takes ownership of the payload: import_chunk_fini()
- * releases it, and this function does if it fails. Returns 0, -EBADMSG with *fault, or
- * -ENOMEM.
+ * Makes a chunk from a parsed payload and takes ownership of the payload, also if it fails. The
+ * caller releases the chunk by import_chunk_fini(). Returns 0, -EBADMSG with *fault, or -ENOMEM.
  */
 int import_chunk_read(json_t *payload, struct import_chunk *ret, struct import_fault *fault)
 	__attribute__((warn_unused_result));
@@ -114,7 +120,7 @@ void import_chunk_sort(struct import_chunk *c);
 /* Frees everything and zeroes *c. Accepts NULL and a zero-initialised struct. */
 void import_chunk_fini(struct import_chunk *c);
 
-/* Formats the text of a fault. Also for import_reader. Returns -EBADMSG. */
+/* Formats the text of a fault, and returns -EBADMSG. For proto/import only. */
 int import_fault_set(struct import_fault *fault, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

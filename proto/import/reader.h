@@ -5,7 +5,7 @@
  *   chunks; other items are skipped;
  *   V2 payloads without an envelope: JSON objects, one directly after the other.
  *
- * One payload at a time is parsed: jansson needs about ten times the bytes of a payload.
+ * Only one payload at a time is parsed, because jansson needs about ten times the bytes of it.
  */
 #ifndef PROTO_IMPORT_READER_H
 #define PROTO_IMPORT_READER_H
@@ -24,19 +24,20 @@
 
 struct import_reader {
 	const char *bytes; /* the content, owned by the caller */
-	size_t size, at;
+	size_t size, at;   /* at: the offset of the next item or payload */
 	bool is_envelope;
-	/* The bytes of the payload of the last chunk. */
+	/* The payload of the chunk that was read last, within bytes. */
 	const char *payload;
 	size_t payload_size;
 };
 
-/* bytes have to stay valid until the last import_reader_next(). */
+/* Begins to read bytes, which have to stay valid until the last import_reader_next(). */
 void import_reader_init(struct import_reader *t, const char *bytes, size_t size);
 
 /*
  * Reads the next chunk, which the caller releases by import_chunk_fini() (chunk.h). Returns 1 with
- * a chunk, 0 at the end, -EBADMSG with *fault, or -ENOMEM. After an error it returns 0.
+ * a chunk, 0 at the end, -EBADMSG with *fault, or -ENOMEM. After an error all further calls return
+ * 0.
  */
 int import_reader_next(struct import_reader *t, struct import_chunk *ret,
 		       struct import_fault *fault) __attribute__((warn_unused_result));

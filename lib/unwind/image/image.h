@@ -2,14 +2,14 @@
  * An image: one ELF file, or the vDSO, with all that was compiled from it. All
  * targets that map the file share its image (cache.h).
  *
- * Segments and the build-id are read when the image is made. The caller has CFI,
- * symbols, names of PLT stubs and lines read by image_load_rows(), image_load_symbols(),
- * image_load_plt() and image_load_lines(). image_drop() frees them to save memory; they
- * can be read again.
+ * image_new() reads the segments and the build-id. image_load_rows() reads the call frame
+ * information (CFI); image_load_symbols(), image_load_plt() and image_load_lines() read
+ * symbols, names of PLT stubs and source lines. image_drop() frees what these four have read, to
+ * save memory; they can read it again.
  *
- * The caller opens the file for each read, and checks that it still is the image's:
- * image_identify() or, if the change time differs, image_matches(). The one descriptor that an
- * image keeps is that of its lines (struct image_lines_file).
+ * The cache opens the file for each read. It first checks that the file still is the image's: by
+ * image_identify() or, if only the change time differs, by image_matches(). An image itself keeps
+ * one descriptor only: that of the file with its lines (struct image_lines_file).
  */
 #ifndef LIB_UNWIND_IMAGE_IMAGE_H
 #define LIB_UNWIND_IMAGE_IMAGE_H
@@ -32,9 +32,9 @@
 #include "lib/unwind/rules/rows.h"
 
 /*
- * What tells two files apart. A memfd with a copy of a target's memory is identified
- * by a hash of its contents: content[] is the hash, content[0] is never 0, and only
- * the size is set in file. For other files content[] is 0.
+ * The identity of a file: two files with equal identities have one image. For most files
+ * content[] is 0. A memfd with a copy of a target's memory is identified by a hash of its
+ * contents: content[] is the hash, content[0] is never 0, and only the size is set in file.
  */
 struct image_identity {
 	struct file_identity file;
@@ -42,22 +42,21 @@ struct image_identity {
 };
 
 /*
- * In bytes. A larger memfd is identified as a file is, so that a second copy of the
- * same memory gets an image of its own. The vDSO has 8 KiB.
+ * Bytes. The contents of a larger memfd are not hashed: it is identified like a file on disk, and a
+ * second copy of the same memory gets a second image. The vDSO has 8 KiB.
  */
 #define IMAGE_CONTENT_MAX (1u << 20)
 
 struct image_segment {
-	uint64_t offset; /* p_offset */
-	uint64_t vaddr;
+	uint64_t offset;    /* p_offset */
+	uint64_t vaddr;	    /* p_vaddr */
 	uint64_t file_size; /* p_filesz */
 	bool exec;
 };
 
 /*
- * Functions of Go's runtime that switch to the scheduler's stack and call a
- * function there, or call the vDSO. Neither Go's CFI nor its own table describes
- * the switch.
+ * The number of stack switches: functions of Go's runtime that switch to the scheduler's stack, and
+ * call a function there or in the vDSO. Neither Go's CFI nor its own table describes the switch.
  */
 #define IMAGE_SWITCHES 7
 
@@ -75,16 +74,17 @@ struct image_switch {
 };
 
 /*
- * The file from which the lines of an image are to be read: the image's own or its debug file. It
- * is open from the first sample in the image until the lines are read, because the target may have
- * ended by then. The cache (cache.h) opens it and limits how many are open.
+ * The file from which the lines of an image are to be read: the image's own or its separate debug
+ * file. The cache (cache.h) opens it at the first sample in the image, and keeps it open until the
+ * lines are read, because the target may have ended by then. The cache limits how many are open.
+ * Its clock (unwind_cache.clock) counts the calls of the library.
  */
 struct image_lines_file {
 	int fd;			   /* -1: not open */
 	bool sought;		   /* the cache has tried to open it since image_drop() */
 	uint32_t number;	   /* unwind_files.number() of the file */
 	struct file_identity file; /* when it was opened */
-	uint64_t since;		   /* the cache's clock then */
+	uint64_t since;		   /* the cache's clock when it was opened */
 	/* Bytes of memory that only the descriptor holds: those of a copy of a file. */
 	uint64_t memory_bytes;
 };
@@ -93,14 +93,14 @@ struct image {
 	struct image_identity identity;
 	size_t refs;	    /* number of struct space_mapping that refer to the image */
 	uint64_t last_use;  /* the cache's clock at the last use */
-	uint64_t unread_at; /* the cache's clock when its code last could not be read */
-	uint64_t read_ns;   /* processor time of the cache's readings since image_drop() */
+	uint64_t unread_at; /* the cache's clock when code of the image last could not be read */
+	uint64_t read_ns;   /* processor time that the cache has read it since image_drop() */
 	uint64_t again_at;  /* the cache's clock at which the file may be read again */
 	uint32_t number;    /* unwind_files.number() when the file was last opened */
 
 	uint64_t page_size; /* of the kernel, bytes: the unit in which files are mapped */
 	bool is_vdso;	    /* a copy of the vDSO */
-	bool is_elf;	    /* false: none of the members below is set */
+	bool is_elf;	    /* an ELF file of this processor; else it has no rows and no names */
 	struct image_segment *segments;
 	size_t n_segments;
 	uint64_t base; /* p_vaddr of the first PT_LOAD */
@@ -116,7 +116,7 @@ struct image {
 
 	bool cfi_tried;	 /* image_load_rows() has run */
 	struct cfi *cfi; /* NULL: not loaded, or the file cannot be read as ELF */
-	struct rows go;	 /* of Go's own table, if there is no .debug_frame */
+	struct rows go;	 /* from Go's own table, if the file has no .debug_frame */
 	bool symbols_tried;
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* found with the symbols */
@@ -125,32 +125,32 @@ struct image {
 	struct lines *lines; /* NULL: no debug information */
 	struct image_lines_file lines_file;
 	uint32_t names_number; /* of the debug file with the symbols; 0: image's own */
-	/* The debug file could not be opened: for the next target it is searched for again. */
+	/* It is unknown if there is a debug file: the next space with the image asks again. */
 	bool debug_file_due;
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;
 };
 
 /*
- * Identifies the file behind fd. seed keys the hash of contents. Returns 0; -EINVAL
- * if fd is not a regular file or is empty; or the negative errno of fstat(2) or
- * pread(2).
+ * Identifies the file behind fd. seed is the key of the hash of contents. Returns 0; -EINVAL
+ * if the file is not regular or is empty; or the negative errno of fstat(2) or pread(2).
  */
 must_check int image_identify(int fd, uint64_t seed, struct image_identity *ret);
 bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
 /*
- * Returns true if the file behind fd has the contents of the image as far as is known: the same
- * build-id or, if the image has none, the same section headers and modification time. chmod(2),
- * link(2) and utimensat(2) change the change time, and not the contents. For a file whose device,
- * inode and size are the image's, or for its debug file.
+ * Returns true if the file behind fd probably has the contents of the image: the same build-id or,
+ * if neither has one, the same section headers and modification time. Call it if only the change
+ * time of the file differs from the image's, because chmod(2) and link(2) change that time without
+ * changing the contents; or call it for the image's debug file.
  */
 bool image_matches(const struct image *i, int fd);
 
 /*
  * Makes an image of the file behind fd, which stays the caller's; identity is copied.
  * Free the image with image_free(). If the file is no ELF file of this processor,
- * is_elf is false; that is no error. seed keys hash tables. Returns 0 or -ENOMEM.
+ * is_elf is false; that is no error. seed is the key of hashes and hash tables. Returns 0 or
+ * -ENOMEM.
  */
 must_check int image_new(int fd, const struct image_identity *identity, uint64_t seed,
 			 struct image **ret);
@@ -158,10 +158,12 @@ must_check int image_new(int fd, const struct image_identity *identity, uint64_t
 void image_free(struct image *i);
 
 /*
- * Reads the CFI and Go's table, unless that was done. A damaged or unreadable file has
- * no rows; that is no error, and it is not read again until image_drop(). Returns 0 or
+ * The functions image_load_*() read a part of the file behind fd, unless it has been read since
+ * image_drop(). A damaged or unreadable file is no error: the part is then empty. They return 0 or
  * -ENOMEM.
  */
+
+/* Reads the CFI and the table of Go's runtime, and makes unwind rows of them (rules/rows.h). */
 must_check int image_load_rows(struct image *i, int fd);
 
 /*
@@ -171,23 +173,17 @@ must_check int image_load_rows(struct image *i, int fd);
 const struct rows *image_rows(struct image *i, uint64_t vaddr);
 
 /*
- * Reads the symbols, unless that was done, and the CFI as image_load_rows(): a symbol without a
- * size ends where another function begins. debug_fd is a separate debug file, or -1.
- * A damaged or unreadable file has no symbols; that is no error, and it is not read
- * again until image_drop(). Returns 0 or -ENOMEM.
+ * Reads the symbols, from the file and from a separate debug file behind debug_fd (-1: none). Also
+ * calls image_load_rows(), because the CFI shows where a symbol without a size ends.
  */
 must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
 
-/*
- * Reads the names of PLT stubs, unless that was done. Call image_load_symbols() first. A damaged
- * or unreadable file has none; that is no error. Returns 0 or -ENOMEM.
- */
+/* Reads the names of PLT stubs. Call image_load_symbols() first. */
 must_check int image_load_plt(struct image *i, int fd);
 
 /*
- * Reads the debug information from fd, which is the file itself or its debug file,
- * unless that was done; -1: there is none. cpu_ns is passed to lines_open(). A file without debug
- * information has no lines; that is no error. Returns 0 or -ENOMEM.
+ * Reads the debug information. fd is the file itself or its separate debug file; -1: there is no
+ * debug information, and the image has no lines. cpu_ns is passed to lines_open().
  */
 must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 
@@ -198,8 +194,8 @@ const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr
 void image_drop(struct image *i);
 
 /*
- * Frees the symbols, and has them and the lines read again: from a debug file that another target
- * may have.
+ * Frees the symbols, and clears debug_file_due. The next load reads the symbols again, and the
+ * lines too if none were found: the target that maps the file now may have a debug file.
  */
 void image_search_debug_file_again(struct image *i);
 
@@ -211,15 +207,16 @@ size_t image_bytes(const struct image *i);
 
 /*
  * Sets *ret to the load bias of a mapping of the image's file: address in memory minus address in
- * the file. exec: the mapping is executable, and so is its segment. Returns false if no such
- * segment is mapped there.
+ * the file (vaddr). The mapping begins at map_start in memory and at offset map_offset in the file.
+ * exec: the mapping is executable. Returns false if the file has no segment at that offset whose
+ * permission to execute is the same.
  */
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, bool exec,
 		uint64_t *ret);
 
 /*
- * Returns true if all of [start, end) is within the pages of one executable segment, where it
- * belongs with this bias.
+ * Returns true if all of [start, end) is within the pages of one executable segment that is loaded
+ * with this bias.
  */
 bool image_has_code(const struct image *i, uint64_t bias, uint64_t start, uint64_t end);
 

@@ -1,11 +1,11 @@
 /*
- * Names of code that a target generates at run time (a JIT compiler), from the file
- * that the target writes for perf: /tmp/perf-PID.map, with lines "START SIZE NAME"
- * in hexadecimal.
+ * Perf maps: the names of code that a target generates at run time (a JIT compiler), read from
+ * the file that the target writes for perf(1), /tmp/perf-PID.map. A line is "START SIZE NAME";
+ * START and SIZE are hexadecimal. Each space has one perf map (space/space.h).
  *
- * Targets append to the file while they run, so it stays open and only new lines
- * are read. If entries overlap, the later one counts: the code was moved. The
- * contents are written by the target and not trusted. Malformed lines are skipped.
+ * Targets append to the file while they run, so the file stays open and only new lines
+ * are read. If two entries overlap, the later line is kept: the code was moved. The
+ * target writes the contents, so they are not trusted. Malformed lines are skipped.
  *
  * Source: Linux, tools/perf/Documentation/jit-interface.txt.
  */
@@ -18,45 +18,50 @@
 
 #include "lib/base/util.h"
 
-/* A large server in Java or JavaScript has 100,000 lines of 100 bytes. */
+/*
+ * The bytes of the file and the entries that are read; the rest is ignored. A large server in Java
+ * or JavaScript has 100,000 lines of 100 bytes.
+ */
 #define PERF_MAP_BYTES_MAX   (64u << 20)
 #define PERF_MAP_ENTRIES_MAX (1u << 20)
 /*
- * How often new lines are read until perf_map_reset_reads(). Each read merges all
- * entries, and a target could write one line for each look-up.
+ * The most reads of new lines until perf_map_reset_reads(). Each read merges all entries, and a
+ * target could write one line before each look-up.
  */
 #define PERF_MAP_READS_MAX 4
 /* Bytes. Longer lines are skipped; names of generics reach a kilobyte. */
 #define PERF_MAP_LINE_MAX 4096
 
 struct perf_map_entry {
-	uint64_t start;
-	uint32_t size;
-	uint32_t order; /* the number of its line: later lines count */
-	uint32_t name;	/* offset in names */
+	uint64_t start; /* address in the target */
+	uint32_t size;	/* bytes */
+	uint32_t order; /* the number of its line; higher: later */
+	uint32_t name;	/* offset in perf_map.names */
 };
 
 struct perf_map {
 	int fd; /* -1: no file */
 	uint64_t device, inode;
-	uint64_t read_to;	  /* bytes of the file that were read, whole lines */
+	uint64_t read_to;	  /* bytes of the file that were read: whole lines */
 	struct perf_map_entry *v; /* sorted by start, without overlap */
 	size_t n, cap;
 	char *names;
 	size_t names_size, names_cap;
-	uint32_t order;
+	uint32_t order; /* of the next entry */
 	uint32_t reads; /* since perf_map_reset_reads() */
 	/* Written by the cache (cache.h) only. */
 	struct perf_map *next;
 	uint64_t last_use;
 };
 
+/* Initialises a perf map without a file. Does not allocate. */
 void perf_map_init(struct perf_map *m);
+/* Closes the file and frees the entries. m is then as after perf_map_init(). */
 void perf_map_fini(struct perf_map *m);
 
 /*
- * Takes fd, which m owns from now on, as the file to read. If it is the file that
- * was open before, its entries stay; otherwise they are removed.
+ * Makes fd the file to read; m owns fd from now on. The entries stay if the file is the one that m
+ * had before, otherwise they are removed. If fstat(2) fails, closes fd and keeps the former file.
  */
 void perf_map_open(struct perf_map *m, int fd);
 
@@ -69,15 +74,16 @@ void perf_map_drop(struct perf_map *m);
 void perf_map_reset_reads(struct perf_map *m);
 
 /*
- * Reads the lines that were appended; the whole file, if it became shorter. A last line without
- * a newline is left for the next update. After PERF_MAP_READS_MAX reads, or without a file,
- * does nothing. Returns 0, or -ENOMEM: then the entries of earlier calls stay.
+ * Reads the lines that were appended or, if the file became shorter, the whole file. A last line
+ * without a newline is left for the next update. Does nothing after PERF_MAP_READS_MAX reads, or
+ * without a file. Returns 0, also if the file cannot be read; or -ENOMEM: the entries of earlier
+ * calls stay, and new ones may be missing.
  */
 must_check int perf_map_update(struct perf_map *m);
 
 /*
- * The entry that covers addr. *ret_name is valid until m changes. Returns false if none
- * does.
+ * Finds the entry that covers addr. *ret_name is valid until m changes; *ret_offset is addr minus
+ * the entry's start. Returns false if no entry covers addr.
  */
 bool perf_map_find(const struct perf_map *m, uint64_t addr, const char **ret_name,
 		   uint64_t *ret_offset);

@@ -1,12 +1,11 @@
 /*
- * DWARF expressions in call frame information: an evaluator over the registers
- * of a frame and the copied stack. Rules that need more than an offset from a
- * register use expressions (rows.h).
+ * Evaluates the DWARF expressions of call frame information (CFI), on the registers of a
+ * frame and the copied stack. Unwind rules that need more than an offset from a register
+ * use expressions (rows.h).
  *
- * Operations that no call frame information uses (branches, calls, types, TLS)
- * are not supported: an expression with one of them is refused when its rule is
- * compiled. The evaluator reads no memory but the copied stack, allocates nothing,
- * and executes each operation once.
+ * Operations that no CFI uses (branches, calls, types, TLS) are not supported: dwarf/cfi.c
+ * makes no rule of an expression with one of them. The evaluator reads no memory but the copied
+ * stack, allocates nothing, and executes each operation once.
  *
  * Source: DWARF 5, sections 2.5 and 6.4.2.
  */
@@ -40,7 +39,7 @@ struct stack_bytes {
 };
 
 /*
- * One operation, normalised:
+ * One operation. dwarf/cfi.c normalises the operations of DWARF to these:
  *   all constants              DW_OP_consts: value
  *   all registers              DW_OP_bregx: register reg, plus value
  *   all dereferences           DW_OP_deref_size: value is the size in bytes
@@ -59,9 +58,9 @@ struct expr_op {
 
 enum expr_result {
 	EXPR_OK,
-	EXPR_UNKNOWN_REGISTER,
-	EXPR_UNREADABLE, /* needs memory outside of the copied stack */
-	EXPR_INVALID,	 /* stack under- or overflow, division by zero */
+	EXPR_UNKNOWN_REGISTER, /* needs a register that is not in frame_regs.known */
+	EXPR_UNREADABLE,       /* needs memory outside of the copied stack */
+	EXPR_INVALID, /* operation not supported, operand stack too deep or empty, division by 0 */
 };
 
 /* Returns 1 if expr_eval() supports this normalised operation (struct expr_op), otherwise 0. */
@@ -75,12 +74,13 @@ enum expr_result stack_bytes_read(const struct stack_bytes *stack, uint64_t addr
 				  uint64_t *ret);
 
 /*
- * Evaluates n operations; *ret is the result if EXPR_OK is returned. The stack is empty at the
- * start: where DWARF pushes the CFA first (the expression of a register, 6.4.2), the operations
- * begin with a DW_OP_call_frame_cfa, which libdw adds. cfa is the value of that operation; 0 in
- * the expression of the CFA itself, which has none. The caller initialises *top: if bytes of [lo,
- * hi) at or above it are read, *top becomes the address after the highest one. If the result is
- * EXPR_UNREADABLE, *ret_missing is the address that could not be read.
+ * Evaluates n operations. Sets *ret to the result if it returns EXPR_OK, and *ret_missing to the
+ * address that could not be read if it returns EXPR_UNREADABLE.
+ *
+ * The expression of a register begins with the operation DW_OP_call_frame_cfa (6.4.2; libdw adds
+ * it): cfa is the value of that operation. The expression of the CFA itself does not have it: pass
+ * 0. If the expression reads bytes of [stack->lo, stack->hi) that end above *top, *top becomes the
+ * end of these bytes; the caller initialises it.
  */
 enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,
 			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,

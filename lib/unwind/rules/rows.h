@@ -1,15 +1,16 @@
 /*
  * Unwind rows: for each address range of an image, the rule that finds the
- * caller of a frame there. Compiled once from call frame information
- * (dwarf/cfi.c) or Go's table (elf/gopclntab.c), and looked up for each frame.
+ * caller of a frame there. The rows of an image are compiled once, from call frame information
+ * (dwarf/cfi.c) or Go's table (elf/gopclntab.c). The walk looks up a rule for each frame.
  *
  * A row has six bytes: four of address and two of rule number, in two arrays, so
  * that the binary search reads addresses only. A row extends to the next one.
- * Gaps between functions are rows of ROWS_RULE_NONE. Equal neighbours are one
- * row, unless a function starts at the second. The rules are in a dictionary,
- * because they repeat: libc has 25,000 rows and a few hundred rules.
+ * Gaps between functions are rows of ROWS_RULE_NONE. Neighbouring ranges with one rule are one
+ * row, unless a function starts at the second. Rules are stored once each, and rows have their
+ * numbers, because rules repeat: libc has 25,000 rows and a few hundred rules.
  *
- * Addresses are those of the file (vaddr) and at most 4 GiB above base.
+ * Addresses are those of the file (vaddr) and at most 4 GiB above base. The CFA (canonical frame
+ * address) is the stack pointer before the call of the function.
  */
 #ifndef LIB_UNWIND_RULES_ROWS_H
 #define LIB_UNWIND_RULES_ROWS_H
@@ -29,14 +30,14 @@ enum rule_cfa {
 };
 
 enum rule_fp {
-	RULE_FP_SAME,  /* the function has not changed it */
-	RULE_FP_SAVED, /* at CFA + fp_offset */
-	RULE_FP_UNDEFINED,
+	RULE_FP_SAME,	   /* the function has not changed the caller's frame pointer */
+	RULE_FP_SAVED,	   /* at CFA + fp_offset */
+	RULE_FP_UNDEFINED, /* the caller's frame pointer is lost */
 };
 
 enum rule_ra {
 	RULE_RA_SAVED,	   /* at CFA + ra_offset */
-	RULE_RA_UNDEFINED, /* the outermost frame */
+	RULE_RA_UNDEFINED, /* there is no caller: the outermost frame */
 	RULE_RA_SAME,	   /* in the link register, unchanged since the call (aarch64) */
 };
 
@@ -49,8 +50,8 @@ enum rule_ra {
 #define RULE_SAVED_UNDEFINED 255
 
 /*
- * A simple rule. A function whose CFI does not fit into it has a full rule. Rules
- * are compared as bytes, so unused members are zero.
+ * A simple rule. CFI that does not fit into it becomes a full rule: cfa is RULE_CFA_FULL, and
+ * cfa_offset the index in rows.full. Rules are compared as bytes, so unused members are zero.
  */
 struct rule {
 	int32_t cfa_offset;
@@ -60,10 +61,11 @@ struct rule {
 	uint8_t fp;  /* enum rule_fp */
 	uint8_t ra;  /* enum rule_ra */
 	/*
-	 * saved[k] = n: register k of CPU_SAVED_REGS is saved at CFA - 8 * n; or
-	 * RULE_SAVED_SAME, or RULE_SAVED_UNDEFINED. The walk restores these
-	 * registers only when a rule needs one, which is rare: the CFA of the
-	 * dynamic linker's lazy binding is relative to rbx.
+	 * saved[k] is about register k of CPU_SAVED_REGS. RULE_SAVED_SAME: the function
+	 * has not changed it. RULE_SAVED_UNDEFINED: the caller's value is lost. Any other
+	 * n: it is saved at CFA - 8 * n. The walk restores these registers only when a
+	 * rule needs one, which is rare: the CFA of the dynamic linker's lazy binding is
+	 * relative to rbx.
 	 */
 	uint8_t saved[RULE_SAVED_N];
 	/*
@@ -75,11 +77,12 @@ struct rule {
 	uint8_t reserved[2];
 };
 
+/* Where a full rule finds the caller's value of a register. value is reg_rule.value. */
 enum reg_kind {
-	REG_UNDEFINED,
-	REG_SAME,
+	REG_UNDEFINED,	/* it is lost */
+	REG_SAME,	/* in the same register: the function has not changed it */
 	REG_SAVED,	/* at CFA + value */
-	REG_CFA,	/* CFA + value */
+	REG_CFA,	/* it is CFA + value */
 	REG_REGISTER,	/* in register number value */
 	REG_SAVED_EXPR, /* at the address that the expression gives */
 	REG_EXPR,	/* the value that the expression gives */
@@ -87,7 +90,7 @@ enum reg_kind {
 
 struct reg_rule {
 	int32_t value;
-	uint32_t ops; /* index of the first operation of the expression */
+	uint32_t ops; /* index in rows.ops of the expression's first operation */
 	uint16_t n_ops;
 	uint16_t kind; /* enum reg_kind */
 };
@@ -97,17 +100,17 @@ struct full_rule {
 	uint32_t cfa_ops; /* index in rows.ops of the CFA's first operation */
 	uint16_t cfa_n_ops;
 	/*
-	 * 1: a signal interrupted the caller, so the pc found for it is the next
-	 * instruction, and no return address after a call.
+	 * 1: a signal interrupted the caller, so the caller's pc is its next instruction,
+	 * and not a return address behind a call.
 	 */
 	uint8_t is_signal;
 	/*
 	 * 1: the function ends with __builtin_eh_return. Just before it jumps to
-	 * an exception handler, the registers that it has saved are already the
-	 * handler's and not the caller's.
+	 * an exception handler, it replaces the registers that it has saved by the
+	 * handler's: then the rule does not give the caller's.
 	 */
 	uint8_t may_install_handler;
-	struct reg_rule regs[SAMPLE_REGS_MAX];
+	struct reg_rule regs[SAMPLE_REGS_MAX]; /* by DWARF number */
 };
 
 #define ROWS_RULE_NONE 0 /* the dictionary's first entry: RULE_CFA_NONE */
@@ -118,16 +121,16 @@ struct full_rule {
  */
 #define ROWS_START     0x8000u
 #define ROWS_RULES_MAX 0x8000u
-/* Rules with expressions: known files have fewer than ten. */
+/* Full rules, and operations of expressions. Known files have fewer than ten rules with them. */
 #define ROWS_FULL_MAX 1024u
 #define ROWS_OPS_MAX  16384u
 /* Four times the rows of libLLVM-14: 24 MiB of rows. */
 #define ROWS_MAX (4u << 20)
 
-/* Zeroed, it has no rows: each lookup finds RULE_CFA_NONE. */
+/* The rows of an image. A zeroed struct has no rows: each lookup finds RULE_CFA_NONE. */
 struct rows {
-	uint32_t *pc; /* relative to base, ascending */
-	uint16_t *rule;
+	uint32_t *pc;	/* relative to base, ascending */
+	uint16_t *rule; /* index in rules, with ROWS_START */
 	size_t n;
 	struct rule *rules;
 	size_t n_rules;
@@ -148,13 +151,13 @@ void rows_fini(struct rows *r);
  */
 const struct rule *rows_find(const struct rows *r, uint64_t vaddr);
 
-/*
- * Sets *ret_start to the start of the function, by its FDE, that covers vaddr. Returns
- * false if no function does.
- */
+/* Sets *ret_start to the start of the function that covers vaddr. Returns false if none does. */
 bool rows_function(const struct rows *r, uint64_t vaddr, uint64_t *ret_start);
 
-/* Builds rows. Initialise with rows_builder_init(). */
+/*
+ * Builds rows: rows_builder_init(), rows_add() for each range in ascending order, rows_finish(),
+ * rows_builder_fini().
+ */
 struct rows_builder {
 	struct rows rows;
 	size_t cap;
@@ -167,7 +170,7 @@ struct rows_builder {
 	size_t dropped; /* ranges, rules and expressions left out because of a limit */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* base is that of the rows. Returns 0 or -ENOMEM; after -ENOMEM nothing needs to be freed. */
 must_check int rows_builder_init(struct rows_builder *b, uint64_t base);
 /* Must also be called after rows_finish(). */
 void rows_builder_fini(struct rows_builder *b);
@@ -176,25 +179,26 @@ void rows_builder_fini(struct rows_builder *b);
  * Adds the range [start, end) with this rule. The range must not be empty, and must
  * not begin before the end of the previous one. is_start: a function begins at start.
  *
- * Returns 0, -ENOMEM, or -E2BIG at ROWS_MAX rows: then the range is not added. Two
- * cases are counted in dropped, with a return of 0: above ROWS_RULES_MAX rules the
- * range gets ROWS_RULE_NONE; a range outside the 4 GiB above base is not added.
+ * Returns 0, -ENOMEM, or -E2BIG at ROWS_MAX rows: then the range is not added. Two limits are no
+ * error, and are counted in dropped: above ROWS_RULES_MAX rules the range gets ROWS_RULE_NONE; a
+ * range outside the 4 GiB above base is not added.
  */
 must_check int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bool is_start,
 			const struct rule *rule);
 
 /*
- * Store a full rule, or n operations; equal ones are stored once. *ret_index is the
- * index in rows.full or rows.ops, for rule.cfa_offset, cfa_ops or reg_rule.ops. Return
- * 0, -ENOMEM, or -E2BIG above ROWS_FULL_MAX or ROWS_OPS_MAX, counted in dropped.
+ * Store a full rule, or the n operations of an expression; equal ones are stored once. Set
+ * *ret_index to the index in rows.full, for rule.cfa_offset, or in rows.ops, for
+ * full_rule.cfa_ops or reg_rule.ops. Return 0; -ENOMEM; or -E2BIG above ROWS_FULL_MAX or
+ * ROWS_OPS_MAX, which is also counted in dropped.
  */
 must_check int rows_add_full(struct rows_builder *b, const struct full_rule *f, int32_t *ret_index);
 must_check int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n,
 			    uint32_t *ret_index);
 
 /*
- * Moves the rows to *ret, which the caller frees with rows_fini(), and gives unused
- * memory back. Returns 0 or -ENOMEM.
+ * Moves the rows to *ret, and gives unused memory back. The caller frees *ret with rows_fini().
+ * Returns 0 or -ENOMEM.
  */
 must_check int rows_finish(struct rows_builder *b, struct rows *ret);
 

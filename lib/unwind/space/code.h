@@ -1,14 +1,15 @@
 /*
  * Facts from the machine code of a target's images: the call before a return address,
- * the frame size of a function, where the return address is at an instruction. Used
- * where call frame information is missing, or a register that it needs is unknown.
+ * the frame size of a function, where the return address is at an instruction. The walk uses them
+ * where call frame information (CFI) is missing, or a register that the CFI needs is unknown.
  *
- * Code is read from the file, some bytes at a time. Each answer is kept with the
- * image. All addresses are addresses in memory.
+ * The functions read code from the image's file, some bytes at a time, and keep each answer with
+ * the image. All addresses are addresses in memory. If the code cannot be read, a function returns
+ * false unless its comment names another answer. cpu.h describes the cpu_*() functions.
  *
- * Budgets: a walk limits what reading code may cost, in units of about 5 ns. Functions
- * with a parameter budget subtract their cost from *budget; an answer that is kept costs
- * nothing. If *budget is too small, they answer as if the code could not be read.
+ * Budgets: a walk limits what reading code may cost, in units of about 5 ns. A function with a
+ * parameter budget subtracts its cost from *budget; an answer that is kept costs nothing. If
+ * *budget is too small, the function answers as if the code could not be read.
  */
 #ifndef LIB_UNWIND_SPACE_CODE_H
 #define LIB_UNWIND_SPACE_CODE_H
@@ -38,12 +39,16 @@ enum code_call {
  */
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target);
 
-/* cpu_frame_size() for the function that starts at addr, with the same result. */
+/*
+ * Sets *ret_size to the result of cpu_frame_size() for the function that starts at addr. Returns
+ * false if the function does not set up a frame pointer first.
+ */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
- * cpu_frame_varies() of the function that starts at addr. Also true if the function is
- * longer than CODE_FRAME_MAX bytes or cannot be read.
+ * Returns true if the function that starts at addr may lower its stack pointer by an amount that is
+ * only known at run time (cpu_frame_varies()). Also returns true if the function has CODE_FRAME_MAX
+ * bytes or more, or its code cannot be read.
  */
 #define CODE_FRAME_MAX (16u * 1024)
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
@@ -56,8 +61,9 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 
 /*
  * Returns true if the call before the return address ra may have called the code at pc, which
- * has no CFI: the call leads to at most max bytes before pc; or it is indirect, or goes
- * through a PLT, and the symbol of pc begins at most max bytes before pc.
+ * has no CFI. A direct call has done so if its target is less than max bytes before pc. An indirect
+ * call, or a direct call to another image than that of pc (a PLT), may have done so if the symbol
+ * of pc begins less than max bytes before pc.
  */
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
@@ -73,59 +79,60 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
  */
 #define CODE_FUNCTION_MAX (64u * 1024)
 
-/* cpu_is_stub() of the code at addr. */
+/* Returns true if a stub of a PLT is at addr (cpu_is_stub()). */
 bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
- * A path through the code, and where the frame's return address and the caller's frame pointer
- * are according to the path, as offsets in bytes from the stack pointer or from another base, as in
- * struct x86_64_path.
+ * A path: instructions that the processor can execute one after the other. It shows where the
+ * frame's return address and the caller's frame pointer are: at offsets in bytes from a base, which
+ * mostly is the stack pointer. All members but exits are as in struct x86_64_path.
  */
 struct code_path {
-	uint32_t ra;
-	uint32_t fp; /* X86_64_PATH_FP_SAME: still in its register */
+	uint32_t ra; /* offset of the return address */
+	uint32_t fp; /* offset of the frame pointer; X86_64_PATH_FP_SAME: still in its register */
 	/* A call is on the path. It may be one that does not return. */
 	bool has_call;
 	enum x86_64_base base;
 	uint32_t base_at;
 	/*
-	 * The code at addr passes the value that the call before addr returned to exit(), or to
-	 * the end of the thread. So addr is in the function that called main() or the thread's
+	 * The code at addr passes the result of the call before addr to exit() or
+	 * pthread_exit(). So addr is in the function that called main() or the thread's
 	 * function: the root. Only code_path_to_ret() sets this.
 	 */
 	bool exits;
 };
 
 /*
- * Finds a path from addr to a ret, along jumps. Returns false if there is none; ret->exits is valid
- * in any case. aarch64: false.
+ * Finds a path from addr to a ret instruction. Returns false if none is found; ret->exits is valid
+ * in any case. On aarch64 always returns false.
  */
 bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 		      struct code_path *ret);
 
 /*
- * Finds a path from the start of a function, from, to the instruction at to. Returns false if there
- * is none. aarch64: false.
+ * Finds a path from from, the start of a function, to the instruction at to. Returns false if none
+ * is found. On aarch64 always returns false.
  */
 bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
 			  struct code_path *ret);
 
 /*
- * x86_64_installs_handler() (cpu/x86_64_path.h) of the code at addr, in a function whose rule
- * has may_install_handler (rules/rows.h). Returns false if the code cannot be read.
+ * Call it for an addr whose rule has may_install_handler (rules/rows.h). Returns true if before
+ * addr the function has replaced the registers that it saved by those of an exception handler
+ * (x86_64_installs_handler() in cpu/x86_64_path.h).
  */
 bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 
 /*
- * Returns the start of the function that covers addr: by its symbol or, if it has none,
- * by the symbol of a function that only jumps there. 0: unknown.
+ * Returns the start of the function that covers addr. Finds it by the function's symbol or, without
+ * one, as the target of a function that only jumps there and has a symbol. 0: unknown.
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
-/* cpu_is_thread_start() of the code at addr. */
+/* Returns true if addr is on the path of a new thread to its function (cpu_is_thread_start()). */
 bool code_is_thread_start(struct unwind_space *s, uint64_t addr);
 
-/* cpu_is_sigreturn() of the code at addr. */
+/* Returns true if a trampoline of rt_sigreturn(2) is at addr (cpu_is_sigreturn()). */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);
 
 #endif

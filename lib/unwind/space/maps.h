@@ -1,9 +1,11 @@
 /*
- * Parser of /proc/PID/maps. Checks all lines and keeps the executable mappings. Of some it keeps
- * the next mapping of a file above, too: a program can replace its text by a copy in other memory,
- * and the rest of its file tells what is in that memory.
+ * Parses /proc/PID/maps. Checks all lines, and keeps the executable mappings.
  *
- * The names are chosen by the target: they are only compared and passed on.
+ * A program can replace the mapping of its text by a copy in other memory, such as huge pages. What
+ * is still mapped of its file, above the copy, then shows whose text the copy is. So the parser
+ * also keeps such mappings: maps_above().
+ *
+ * The target chooses the paths: this module only compares them and passes them on.
  *
  * Source: proc_pid_maps(5); Linux, fs/proc/task_mmu.c.
  */
@@ -23,9 +25,9 @@ struct map {
 	uint64_t offset; /* in the file, bytes */
 	uint64_t device; /* as st_dev; 0 with inode 0: no file */
 	uint64_t inode;
-	const char *path; /* owned by the struct maps; "" for none */
-	uint32_t above;	  /* for maps_above() */
-	bool exec;	  /* true in struct maps.v */
+	const char *path; /* owned by the struct maps; "": none */
+	uint32_t above;	  /* private: for maps_above() */
+	bool exec;	  /* the mapping is executable; always true in maps.v */
 };
 
 struct maps {
@@ -33,33 +35,35 @@ struct maps {
 	size_t n;
 	struct map *files; /* what maps_above() returns */
 	size_t n_files;
-	char *strings;
+	char *strings; /* the paths */
 };
 
 /*
- * Bytes: how much further apart two segments of a file may be in memory than in the file. Linkers
- * align segments to up to 2 MiB, and there are few between text and data.
+ * Two segments of a file may be this many bytes further apart in memory than in the file. Linkers
+ * align segments to up to 2 MiB, and there are few segments between text and data.
  */
 #define MAPS_SPREAD_MAX (16u << 20)
 
 /*
- * Parses text of size bytes. In paths, "\012" becomes a newline again, and
- * " (deleted)" at the end is removed. Empty text is valid: the process is exiting.
+ * Parses text of size bytes. In paths the kernel writes a newline as "\012", which becomes a
+ * newline again; " (deleted)" at the end is removed. Empty text is valid: the process is exiting.
  * Returns 0; -EINVAL if a line is malformed, the addresses do not ascend, or the last
- * line has no newline; -E2BIG above max_lines; or -ENOMEM.
+ * line has no newline; -E2BIG above max_lines; or -ENOMEM. *m is written on success only.
  */
 must_check int maps_parse(struct maps *m, const char *text, size_t size, size_t max_lines);
+/* Frees the arrays and leaves no mappings. Safe on a zeroed struct. */
 void maps_fini(struct maps *m);
 
 /* Returns the mapping that covers addr, or NULL. Owned by m. */
 const struct map *maps_find(const struct maps *m, uint64_t addr);
 
 /*
- * Returns the mapping of a file above map, one of m->v, by which the text of that file may have
- * been at map: the next readable mapping of a file that is not executable. If the file cannot have
- * been at map, returns the next one that is executable. The file cannot have been there if it is
- * map's own, if its beginning is mapped above, or if it is so far above that no segment of it
- * reaches map. Owned by m. NULL: there is none.
+ * Returns a mapping of the file whose text may have been where map, one of m->v, is now. NULL:
+ * none. Owned by m. Only readable mappings of files above map are considered. The result is
+ * - the next one above that is not executable, if it is possible; otherwise
+ * - the next one above, if it is executable and possible.
+ * A mapping is possible if its file is not map's own, if it does not begin at the file's offset 0,
+ * and if its distance from map is at most its offset plus MAPS_SPREAD_MAX.
  */
 const struct map *maps_above(const struct maps *m, const struct map *map);
 

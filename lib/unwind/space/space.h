@@ -3,9 +3,12 @@
  * mapped there. The space also holds two caches of the walk: rules by address
  * (pc_info.h) and the last walk of each thread (memos.h).
  *
- * The space requests a file from unwind_files, and waits for it, when an address in
- * its mapping is looked up for the first time. The CFI and symbols are read immediately, and the
- * file with the lines is opened, because it may be out of reach later: the target may exit.
+ * When an address in a mapping is looked up for the first time, the space requests the mapping's
+ * file by unwind_files, and waits for it. It reads the CFI and symbols and opens the file with the
+ * lines at once, because the file may be out of reach when the target has exited.
+ *
+ * Functions that look up addresses or read files may only be called between cache_begin() and
+ * cache_end() (image/cache.h).
  */
 #ifndef LIB_UNWIND_SPACE_SPACE_H
 #define LIB_UNWIND_SPACE_SPACE_H
@@ -22,36 +25,38 @@
 
 /* The image of one mapping, and the result of requests for its file. */
 struct space_mapping {
-	struct image *image; /* a reference; NULL: none */
+	struct image *image; /* a reference, which cache_put() gives back; NULL: none */
 	/*
-	 * The mapping of the image's file: this one or, if the program has replaced its text by a
-	 * copy in other memory, another one of the same file. Not valid without an image.
+	 * The mapping by which the image was found: this one or, if the program has replaced its
+	 * text by a copy in other memory, maps_above(). Not valid if image is NULL.
 	 */
 	struct map file;
 	uint64_t bias;		       /* address in memory minus address in the file */
 	struct file_identity identity; /* of the file; inode 0: unknown */
 	bool generated; /* code that the target made at run time: no file, no image */
 	bool tried;	/* the file was requested */
-	bool refused;	/* the first request for the file failed */
-	bool lost;	/* a later one failed: not tried again with these maps */
-	/* versions.h */
-	bool is_doubted; /* memory does not look like image: it counts as unmapped */
+	bool refused;	/* the first request for the file failed, or gave another file */
+	bool lost;	/* a later request failed: there is no other one with these maps */
+	/* The members below belong to versions.h, which explains them. */
+	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * How often maps have had it, doubted or refused, since memory looked like image; of a
-	 * replaced mapping: how often they have not had it although memory looked like image.
+	 * Of a present mapping: the readings of the maps that had it, doubted or refused, since
+	 * memory last matched the image. Of a replaced mapping: the readings that did not have it
+	 * although memory matched the image.
 	 */
 	uint8_t doubts;
-	bool trusts_maps; /* memory never looks like image: a debugger may have changed the code */
+	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */
 	uint8_t version;
 	uint8_t n_parts;
-	/* By part of the image's fingerprint: its index in the list of watched parts. */
+	/* For each part of the image's fingerprint: its index in versions.watch.parts. */
 	uint8_t parts[FINGERPRINT_PARTS];
 };
 
 /*
- * After so many readings of the maps the mapping of a doubted image is right, and not the doubt.
- * They take a second at least. A program that swaps libraries in a rhythm may show the same one in
- * the readings of half a second.
+ * After this many readings of the maps with a doubted mapping the space trusts the maps and ends
+ * the doubt: a debugger, for instance, may have changed the bytes. The readings take about a
+ * second. In half a second a program that swaps two libraries regularly may show the same one each
+ * time.
  */
 #define SPACE_DOUBTS_MAX 20
 
@@ -61,17 +66,15 @@ struct unwind_space {
 	void *ctx;
 	enum unwind_symbols symbols;
 	uint64_t lines_lost;   /* as unwind_space_take_lines_lost() */
-	uint64_t far_mappings; /* unwind_space_take_far_mappings() */
-	const char *far_path;
+	uint64_t far_mappings; /* as unwind_space_take_far_mappings() */
+	const char *far_path;  /* its *ret_path */
 	struct perf_map perf_map;
 	bool perf_map_asked; /* the perf map was requested since the maps were set */
 	struct maps maps;
 	struct space_mapping *mappings; /* owned; one for each of maps, in their order */
 	struct versions versions;
 	struct pc_info *pc_infos; /* owned; filled by pc_info.c; NULL: none yet */
-	/*
-	 * cache->generation when pc_infos and memos were filled. If the cache has
-	 * another one now, they are stale.
+	/* cache->generation when pc_infos and memos were filled; if it has changed, they are stale
 	 */
 	uint64_t generation;
 	struct memos memos;
@@ -79,49 +82,50 @@ struct unwind_space {
 
 /*
  * Drops pc_infos and memos if they are stale: the cache has freed rows to which they
- * may refer. Each public function that looks up addresses calls this right after
+ * may refer. Each public function that looks up addresses calls this directly after
  * cache_begin().
  */
 void space_begin(struct unwind_space *s);
 
 /*
- * Returns the mapping that covers addr; NULL if no mapping does. Requests the mapping's file if
- * that was not done before. Valid until the maps are replaced.
+ * Returns the present mapping that covers addr, which has no version in its upper bits; NULL if no
+ * mapping does. Requests the mapping's file if that was not done before. Valid until the maps are
+ * replaced.
  *
- * If the mapping has no file, or one that is not mapped as an ELF segment, its image is the one
- * that has an executable segment at this place by its other mappings: the program has copied its
- * text into huge pages, for instance. Without such an image, or if the file was refused, the image
- * is NULL.
+ * The image of the result is that of the mapping's file, with one exception. If the program has
+ * copied its text, into huge pages for instance, the image is that of the file of maps_above(), if
+ * an executable segment of that file belongs at this place. The image is NULL if there is no file,
+ * if the file was refused, or if no segment of it is mapped so.
  */
 struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr);
 
-/* The same for a walk: NULL also if the mapping is in doubt. */
+/* As space_mapping_now(), for a walk: returns NULL also if the mapping is in doubt (versions.h). */
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
 
-/* Returns true if maps has every address of old with the same file and offset. */
+/* Returns true if mappings in maps cover old, with the same file and the same offsets in it. */
 bool space_still_there(const struct map *old, const struct maps *maps);
 
-/* Frees what was looked up by rules and images that may be gone now. */
+/* Drops pc_infos and memos. Call it when the mappings have changed. */
 void space_forget_lookups(struct unwind_space *s);
 
 /*
- * Reads the CFI of m->image, which must not be NULL, and its symbols, unless
- * s->symbols is UNWIND_SYMBOLS_NONE; opens the file with its lines, if it is
- * UNWIND_SYMBOLS_LINES. Does nothing if they have been read. Returns false if the
- * CFI cannot be read: the file cannot be opened again, cache_rows() returned -EAGAIN, or memory
- * is short. m->lost then prevents further requests. An error with the symbols is ignored: names
- * are missing.
+ * Reads the CFI of m->image, which must not be NULL. Also reads its symbols, unless s->symbols is
+ * UNWIND_SYMBOLS_NONE, and opens the file with its lines if s->symbols is UNWIND_SYMBOLS_LINES.
+ * Skips what has been read. An error with symbols or lines is ignored: names or lines are missing.
+ *
+ * Returns false if the CFI cannot be read: the file cannot be opened again, must not be read again
+ * yet (-EAGAIN of cache_rows()), or memory is short. It then sets m->lost.
  */
 bool space_read_image(struct unwind_space *s, struct space_mapping *m);
 
 /*
  * Reads the names of the PLT stubs of m->image, which must not be NULL, unless that was done.
- * Returns false if the file cannot be opened again or read yet, or memory is short.
+ * Returns false if the file cannot be opened again, must not be read again yet, or memory is short.
  */
 bool space_read_plt(struct unwind_space *s, struct space_mapping *m);
 
 /*
- * Requests the target's perf map, so that it is open when names are looked up. Does so
+ * Requests the target's perf map, so that it is open when names are looked up. Does so at most
  * once until the maps are replaced, and never with UNWIND_SYMBOLS_NONE.
  */
 void space_open_perf_map(struct unwind_space *s);
@@ -134,7 +138,7 @@ void space_open_perf_map(struct unwind_space *s);
 bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **ret_name,
 			   uint64_t *ret_offset);
 
-/* Returns the description by which file_source_open() opens the file that is mapped at map. */
+/* Returns the source of the file that is mapped at map, for file_source_open() and the cache. */
 struct file_source space_source(const struct unwind_space *s, const struct map *map);
 
 #endif

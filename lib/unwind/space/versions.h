@@ -1,16 +1,18 @@
 /*
  * Versions: the mappings that have followed each other at one address, such as libraries that a
- * program loads in turn. A mapping that was looked up and is gone stays in the list of replaced
- * mappings, because frames of open chunks lie in it, and because it may come back.
+ * program loads in turn. Present mappings are those of the last maps. A mapping that was looked up
+ * and is not in the maps any more becomes a replaced mapping, which the space keeps in a list:
+ * frames of open chunks lie in it, and it may come back.
  *
- * Each mapping has a number, its version: 0, or, if a replaced mapping is at the same addresses,
- * the lowest number that is free there. A frame's address has the version of its mapping in bits 56
- * to 62 (unwind.h).
+ * Each mapping has a number, its version: the lowest one that no replaced mapping at the same
+ * addresses has. Mappings of one image with one load bias share a version. A frame's address has
+ * the version of its mapping in bits 56 to 62 (unwind.h).
  *
- * The fingerprint of an image (elf/fingerprint.h) says by which bytes in memory it is recognised.
- * Capture watches them. If they are those of a replaced mapping, that mapping changes places with
- * the present one. If they are those of no known mapping, the present one is in doubt: it counts as
- * unmapped until it matches again, or the maps are read.
+ * The maps are read rarely, so capture also watches memory: it reports hashes of the bytes by which
+ * an image is recognised (its fingerprint, elf/fingerprint.h). If they match a replaced mapping
+ * better than the present one, the two change places. If they match neither, the present one is in
+ * doubt: walks take it as unmapped until memory no longer differs, or the maps no longer have it.
+ * SPACE_DOUBTS_MAX (space.h) limits this.
  */
 #ifndef LIB_UNWIND_SPACE_VERSIONS_H
 #define LIB_UNWIND_SPACE_VERSIONS_H
@@ -36,17 +38,18 @@ struct replaced_mapping;
 /* The version of frames in a mapping that is in doubt. No mapping has it. */
 #define VERSION_DOUBT 127
 
+/* The parts of the target's memory that capture hashes, and the hashes. */
 struct watch {
 	uint32_t list; /* unwind_watch.list */
 	size_t n;
 	struct watch_part parts[WATCH_PARTS];
-	uint64_t hashes[WATCH_PARTS]; /* the last ones that capture has reported */
-	/* Addresses of the mappings whose images have parts. */
+	uint64_t hashes[WATCH_PARTS]; /* the last ones that capture has reported; 0: unknown */
+	/* Start addresses of the mappings whose images have parts, or whose files were refused. */
 	uint64_t places[WATCH_PARTS];
 	size_t n_places;
 	bool changed;	/* capture does not have the list yet */
 	bool has_news;	/* hashes or mappings have changed since versions_settle() */
-	bool has_doubt; /* as unwind_space_has_doubt(), at versions_settle() */
+	bool has_doubt; /* unwind_space_has_doubt(), as of the last versions_settle() */
 };
 
 struct versions {
@@ -56,45 +59,50 @@ struct versions {
 	struct watch watch;
 };
 
-/* Puts the images of the replaced mappings, and frees the list. */
+/* Gives the images of the replaced mappings back to the cache, and frees the list. */
 void versions_fini(struct unwind_space *s);
 
-/* Called when the image of m, the mapping map, is known: sets its version, and has it watched. */
+/* Call it when the file of m, at map, was requested: sets its version, and watches its memory. */
 void versions_add(struct unwind_space *s, const struct map *map, struct space_mapping *m);
 
-/* Return replaced mapping i, which is less than s->versions.n. */
+/* Return replaced mapping i; i is less than s->versions.n. Owned by s. */
 const struct map *versions_map(const struct unwind_space *s, size_t i);
 struct space_mapping *versions_mapping(struct unwind_space *s, size_t i);
 
 /*
- * Returns true if the list has no room for the mappings that are gone from s->maps if maps are the
- * present ones.
+ * To set new maps, call versions_are_full(), then versions_replace(), replace s->maps, and, if the
+ * list was full, call versions_watch_anew().
+ *
+ * Returns true if the list would have more than VERSIONS_MAX mappings with those that maps no
+ * longer have; or if it would have any and maps are empty, because the process has ended then.
  */
 bool versions_are_full(const struct unwind_space *s, const struct maps *maps);
 
 /*
- * Called before maps take the place of s->maps, when the mappings that stay have been moved: moves
- * those that are gone to the list, or empties the list if it is full. If memory is short, mappings
- * are lost.
+ * Moves the mappings that maps no longer have to the list or, if full is set, empties the list. The
+ * caller has moved the mappings that stay. If memory is short, the list loses mappings.
  */
 void versions_replace(struct unwind_space *s, const struct maps *maps, bool full);
 
-/* Called after versions_replace(full): watches what is mapped now, and nothing else. */
+/* Begins a new list of watched parts, with those of the present mappings only. */
 void versions_watch_anew(struct unwind_space *s);
 
-/* Finds the mappings that memory shows by the hashes of capture. Forgets lookups if one changes. */
+/*
+ * Compares all mappings with the hashes that capture has reported since the last call: exchanges
+ * mappings, and begins or ends doubts. Drops pc_infos and memos if a mapping changes.
+ */
 void versions_settle(struct unwind_space *s);
 
 /*
- * Finds the mapping of a frame's address, which may be one that was replaced. *ret_addr is the
- * address without its version. NULL: there is none.
+ * Returns the mapping, present or replaced, of a frame's address with its version; NULL: there is
+ * none. Sets *ret_addr to the address without the version. Requests the file of a present mapping.
  */
 struct space_mapping *versions_find(struct unwind_space *s, uint64_t addr, uint64_t *ret_addr);
 
-/* Returns addr, an address of m, with the version of m. */
+/* Returns addr, an address of m, with the version of m in its upper bits. */
 uint64_t versions_mark(const struct space_mapping *m, uint64_t addr);
 
-/* Sets the versions of all frames. */
+/* Puts the versions of their mappings, or VERSION_DOUBT, into the addresses of all frames. */
 void versions_mark_frames(const struct unwind_space *s, struct unwind_stack *stack);
 
 #endif

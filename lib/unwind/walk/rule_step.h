@@ -20,20 +20,23 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint
  * then addr and is_leaf of f are unchanged, but other members may have changed.
  */
 
-/* Moves f to the caller with the return address ra. f has the caller's registers already. */
+/*
+ * Moves f to the caller with the return address ra; by_heuristic becomes f's. f has the caller's
+ * registers already. Returns UNWIND_END_ROOT if ra is 0, and UNWIND_END_NO_MAP if it is unmapped.
+ */
 enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
 
 /* Moves f to the frame that a signal interrupted. f has that frame's registers already. */
 enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
 
-/* Moves f by a simple rule. image is the image that has the rule; may be NULL. */
+/* Moves f by a simple rule. image is the image that has the rule; NULL: none. */
 enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
 				    struct image *image);
 
-/* Moves f by the full rule of p. */
+/* Moves f by the full rule of p: p->rule->cfa is RULE_CFA_FULL. */
 enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
-/* Moves f by the rule of p, which must not be RULE_CFA_NONE. */
+/* Moves f by the simple or full rule of p: p->rule->cfa is not RULE_CFA_NONE. */
 static inline enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 					   const struct pc_info *p)
 {

@@ -1,7 +1,8 @@
 /*
- * Searches the stack for the frame pointer of a frame that needs it and does not know it.
+ * Searches the stack for the frame pointer of a frame, if the step to its caller needs the frame
+ * pointer and the walk does not know it: a thread that was sampled without a stop has only its
+ * stack pointer and its pc in the sample.
  *
- * Of a thread that was sampled without a stop only the stack pointer and the pc are known.
  * A frame pointer points to a pair on the stack: the caller's frame pointer and the return
  * address. Pairs also remain from calls that have returned, so each candidate is rated:
  * - Does a call to this function end at the return address?
@@ -16,9 +17,9 @@
 #include "lib/unwind/walk/walk_state.h"
 
 /*
- * Sets the frame pointer of f, whose step ended with an unknown register. Returns false, and
- * leaves f as it was, if no candidate is rated well enough before w->guess_cost reaches
- * WALK_GUESS_COST_MAX.
+ * Sets the frame pointer in f->regs. Call it when step_to_caller() has returned
+ * UNWIND_END_UNKNOWN_REGISTER for f. Returns false, and leaves f as it was, if the frame pointer is
+ * known, or no candidate is rated well enough before w->guess_cost reaches WALK_GUESS_COST_MAX.
  */
 bool search_frame_pointer(struct walk *w, struct walk_frame *f);
 

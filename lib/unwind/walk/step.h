@@ -2,14 +2,15 @@
  * One step of a walk, from a frame to its caller: by the rule of its address if there is one
  * (walk/rule_step.h), otherwise by a guess.
  *
- * A guess uses the machine code at the address (space/code.h), or the frame pointer. It is made if
- * the address has no rule.
+ * A guess uses the machine code at the address (space/code.h), or the frame pointer.
  *
- * by_heuristic (struct walk_frame) is set in a caller that was found by a guess, and in a frame
- * that is the root because no call left its return address (makecontext(3)). It is not set if the
- * caller was found by the registers that the kernel stored for a signal handler, nor if the caller
- * was found by a rule, with one exception: the stack pointer was known as a lower bound only
- * (sp_is_minimum), and the rule counts from the stack pointer.
+ * walk_frame.by_heuristic marks a frame as uncertain. The step sets it in
+ * - a caller that it found by a guess;
+ * - a caller that it found by a rule that counts from the stack pointer, if the stack pointer was
+ *   only known as a lower bound (walk_frame.sp_is_minimum);
+ * - a root that no call has entered, such as a function started by makecontext(3).
+ * The step does not set it in other callers that it found by a rule, nor in a caller that it found
+ * by the registers that the kernel stored for a signal handler.
  */
 #ifndef LIB_UNWIND_WALK_STEP_H
 #define LIB_UNWIND_WALK_STEP_H
@@ -18,8 +19,8 @@
 
 /*
  * Moves f to its caller and returns WALK_ON, or returns why there is no caller: then addr and
- * is_leaf of f are unchanged, but its registers may have changed. After
- * UNWIND_END_UNKNOWN_REGISTER with an unknown frame pointer, search_frame_pointer() may find it.
+ * is_leaf of f are unchanged, but its registers may have changed. Sets w->step. After
+ * UNWIND_END_UNKNOWN_REGISTER search_frame_pointer() may find a frame pointer for another try.
  */
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f);
 

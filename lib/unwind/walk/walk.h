@@ -11,9 +11,9 @@
 #include "lib/unwind/walk/walk_state.h"
 
 /*
- * Walks from f, the innermost frame, to the end of the stack, or for max_frames frames. w has the
- * sample's stack; the frames go to ret. tid: the thread whose last walk can be reused, unless
- * w->all_saved is set. Adds w->guess_cost to ret->guess_cost.
+ * Walks from f, the innermost frame, to the root, to a frame whose caller cannot be found, or to
+ * max_frames frames. w has the sample's stack. Sets all members of *ret but guess_cost, to which it
+ * adds w->guess_cost. Reuses the last walk of thread tid, unless w->all_saved is set.
  */
 void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
 		 struct unwind_stack *ret);

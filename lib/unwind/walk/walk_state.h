@@ -34,14 +34,14 @@ struct walk_frame {
 	uint64_t addr;		       /* as in unwind_frame */
 	bool is_leaf;		       /* as in unwind_frame */
 	bool by_heuristic;	       /* as in unwind_frame */
-	bool interrupted;	       /* by a signal; the frame below is a trampoline */
-	bool not_called;	       /* the last step found that no call led to addr */
-	bool sp_is_minimum;	       /* the real stack pointer may be above regs' */
-	uint32_t signals;	       /* number of signal frames so far */
-	const struct pc_info *pc_info; /* the pc_info of walk_lookup() if known, or NULL */
+	bool interrupted;	       /* by a signal; the frame before was the trampoline */
+	bool not_called;	       /* the last step found that no call is before addr */
+	bool sp_is_minimum;	       /* the real stack pointer may be above that in regs */
+	uint32_t signals;	       /* number of interrupted frames so far */
+	const struct pc_info *pc_info; /* pc_info_at() of walk_lookup(); NULL: not looked up */
 };
 
-/* How the last step found the caller; memo.h keeps simple steps. */
+/* How the last step found the caller. memo.h keeps frames that simple steps have found. */
 struct walk_step {
 	/*
 	 * The step was made by a simple rule. So it depended only on the frame's address, sp
@@ -60,11 +60,12 @@ struct walk {
 	bool capped;	    /* the stack continues above the copied bytes */
 	bool second_capped; /* the same for the second range of the stack */
 	/*
-	 * Restore all callee-saved registers, not only the frame pointer. A walk that
-	 * ends with an unknown register is repeated so.
+	 * Restore all callee-saved registers, not only the frame pointer. The first walk
+	 * of a sample does without, since few rules need them. A walk that ends with an
+	 * unknown register is repeated with all_saved.
 	 */
 	bool all_saved;
-	bool confirming;       /* this walk only confirms a path (walk/step.c) */
+	bool confirming;       /* step.c tries whether a guess leads to the root */
 	uint64_t top;	       /* as unwind_stack.stack_top */
 	uint64_t missing;      /* as unwind_stack.missing */
 	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most WALK_GUESS_COST_MAX */
@@ -75,13 +76,16 @@ struct walk {
 /* The result of a step that found a caller. Other results say why there is none. */
 #define WALK_ON UNWIND_END_N
 
-/* Returns the address by which a frame is looked up: within the call, if it has called. */
+/* Returns the address by which to look up a frame: its pc, or one within the call before addr. */
 static inline uint64_t walk_lookup(const struct walk_frame *f)
 {
 	return f->is_leaf ? f->addr : f->addr - 1;
 }
 
-/* Reads 8 bytes of the stack, and raises w->top. Returns false if they were not copied. */
+/*
+ * Reads 8 bytes at addr from either range of the copied stack. Raises w->top to their end, if they
+ * are in the first range. Returns false if they were not copied.
+ */
 static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 {
 	uint64_t at = addr - w->stack.lo;

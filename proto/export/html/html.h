@@ -1,40 +1,41 @@
 /*
- * The format "html": one HTML file that shows a profile in a browser, from disk and without
- * network. It consists of proto/export/html/page.html with its style and scripts, which the
+ * The format "html": one HTML file, the page, that shows a profile in a browser, from disk and
+ * without network. It consists of proto/export/html/page.html with its style and scripts, which the
  * build embeds (html_page.h), and the profile as data.
  *
  * The data are a stream of bytes, compressed by deflate in zlib's format (RFC 1950) and
  * written as base64, so that no text of a profile can be markup. The stream is "SPH2" and
  * then blocks. A block is a letter, the size of its content (4 bytes, little-endian) and the
- * content. proto/export/html/data.js reads it; it skips blocks that it does not know.
+ * content. proto/export/html/data.js reads the stream, and skips blocks that it does not know.
  *
  * Numbers in a block are LEB128: 7 bits a byte, lowest first; bit 7 is set in all bytes but
- * the last. A block that needs a string, process, frame, node or thread has its index. Each
- * kind counts from 0 in the order of the blocks:
+ * the last. A block refers to strings, processes, frames, nodes and threads by their indices,
+ * which count from 0 in the order of the blocks, for each kind separately:
  *
  *   S  strings: of each the length in bytes and the UTF-8. String 0 is "".
  *   P  processes: indices of four strings: profiler_id, platform, release and environment.
  *   F  frames: indices of three strings: name, module and source file; the line, 0 if unknown;
  *      a byte, 1 if in_app; the address in 8 bytes, little-endian, 0 if unknown.
- *   L  short names (lib/base/short_names.h): indices of two strings, a name of frames and its
- *      short form, for each name that has another one. Only if there is one.
+ *   L  short names (lib/base/short_names.h), for each name of frames whose short form differs:
+ *      indices of two strings, the name and its short form. Left out if there is none.
  *   N  nodes of the trie of stacks: the index of the node minus that of its parent, which
- *      is in front of the node, 0 for a root; the index of the frame.
+ *      comes before it, or 0 for a root; the index of the frame.
  *   T  threads: the index of the process; indices of two strings: id and name.
- *   R  the bars of one thread: its index; the start of its first bar in microseconds of Unix
- *      time; the number of bars; the duration of each in microseconds; then for each
- *      3 * zigzag(d) + s. Let k be the node plus 1, or 0 for a gap in which nothing is known
- *      of the thread; d is k minus the k of the bar before (0 for the first); zigzag(d) is 2d
- *      for d >= 0, else -2d - 1. s is the state of the thread: 0 running, 1 ready, 2 waiting;
- *      0 in a gap. A bar starts where the one before ends.
+ *   R  the bars of one thread: the index of the thread; the start of its first bar in
+ *      microseconds of Unix time; the number of bars; the durations of all bars in microseconds;
+ *      the codes of all bars. A bar starts where the one before ends. A code is
+ *      3 * zigzag(d) + s. s is the state of the thread: 0 running, 1 ready, 2 waiting; 0 in a gap.
+ *      d is k minus the k of the bar before, which is 0 before the first bar; k is the node plus
+ *      1, or 0 for a gap in which nothing is known of the thread. zigzag(d) is 2d for d >= 0,
+ *      else -2d - 1.
  *   C  a comparison (compare.h): for A and for B the index of its name and its duration in
  *      microseconds; then for each process a byte, 0 for A, 1 for B. In a comparison each bar
  *      is the sum of a stack's time, and the bars of a thread follow each other without gaps.
- *   W  (empty) the profiler of some chunks was not to look for source lines and inlined functions
- *      (merge.lacks_lines). Otherwise the block is left out.
- *   E  the end: the number of samples; a byte, 1 if samples tell running from waiting, else 0; a
- *      byte, 1 if a waiting sample may be ready (merge.hides_ready), else 0. Data without this
- *      block are incomplete.
+ *   W  (empty) merge.lacks_lines is set: by its options the profiler of some chunks did not look
+ *      for source lines and inlined functions. Otherwise the block is left out.
+ *   E  the end: the number of samples; a byte, 1 if samples have states, else 0; a byte, 1 if a
+ *      waiting sample may be ready (merge.hides_ready), else 0. Data without this block are
+ *      incomplete.
  */
 #ifndef PROTO_EXPORT_HTML_HTML_H
 #define PROTO_EXPORT_HTML_HTML_H
@@ -44,18 +45,18 @@
 #include "proto/export/export.h"
 
 /*
- * The size limit of a block: the browser keeps it in memory. (The 4 bytes of the size would
- * permit more.)
+ * The most bytes of a block's content, because the browser keeps it in memory. (The 4 bytes of the
+ * size would permit more.)
  */
 #define HTML_BLOCK_MAX (1u << 30)
 
 /*
  * Writes the page to out and flushes it. Neighbouring bars with the same stack and state
- * become one. Memory: the encoded tables of the merge; bars are compressed one thread at a
+ * become one. Keeps the encoded tables of the merge in memory, and the bars of one thread at a
  * time. Returns 0, -ENOMEM, -E2BIG if a block exceeds HTML_BLOCK_MAX, or the error of the
  * stream (-EIO if errno is not set).
- * Merge: by address, keep_extra (for release, environment, platform), ordered; or the merge
- * of o->comparison.
+ * Merge: by address, ordered, keep_extra (for release, environment and platform). If o->comparison
+ * is set, m is the merge that compare_init() got.
  */
 must_check int export_html(const struct merge *m, const struct export_options *o, FILE *out);
 

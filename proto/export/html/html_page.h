@@ -1,9 +1,9 @@
 /*
- * The page of proto/export/html/ in two parts, which html.c writes around the data of a profile.
- * The data are the base64 of a compressed stream (html.h), so they need no escaping: the head ends
- * with the tag <script type="application/octet-stream" id="data">, and the tail begins with
- * </script>. embed.sh makes build/generated/html_page.c of page.html, page.css and the scripts. The
- * arrays do not end with NUL.
+ * The page of proto/export/html/ as two arrays of text. html.c writes the data of a profile between
+ * them, as the base64 of a compressed stream (html.h), which needs no escaping. The head ends with
+ * the tag <script type="application/octet-stream" id="data">, and the tail begins with </script>.
+ * embed.sh makes build/generated/html_page.c of page.html, page.css and the scripts. The arrays do
+ * not end with NUL.
  */
 #ifndef PROTO_EXPORT_HTML_HTML_PAGE_H
 #define PROTO_EXPORT_HTML_HTML_PAGE_H
@@ -14,7 +14,7 @@
 extern const uint8_t html_page_head[], html_page_tail[];
 extern const size_t html_page_head_size, html_page_tail_size;
 
-/* The script of svg.c, without a CDATA end ("]]>"). */
+/* The script that svg.c writes into a CDATA section, whose end ("]]>") it does not contain. */
 extern const uint8_t svg_script[];
 extern const size_t svg_script_size;
 
