@@ -48,7 +48,8 @@ struct series {
 /*
  * Opens the series of a session, whose target runs the program p. Copies open; p's address space
  * must stay valid until series_exec() sets another program. Call series_fini() also after an error.
- * table: as in struct aggregate_options. Returns 0; -ENOMEM; or -EINVAL if open->chunk_us is 0 or above 60 s.
+ * table: as in struct aggregate_options. Returns 0; -ENOMEM; or -EINVAL if open->chunk_us is 0 or
+ * above 60 s.
  */
 must_check int series_open(struct series *c, const struct msg_session_open *open,
 			   const struct program *p, struct functions *table);

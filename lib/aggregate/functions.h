@@ -1,7 +1,7 @@
 /*
- * Sums of time by function over all processes of a run, and the table of them that sentry-profd --pid
- * prints at the end. A function is a name in a file: symbols of a file whose demangled names are
- * equal are one function. All code of a file without a name is one function, "[libfoo.so]".
+ * Sums of time by function over all processes of a run, and the table of them that sentry-profd
+ * --pid prints at the end. A function is a name in a file: symbols of a file whose demangled names
+ * are equal are one function. All code of a file without a name is one function, "[libfoo.so]".
  *
  * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the times of
  * the open chunk in aggregate_update_table(). sentry-profctl convert and compare use the module,
