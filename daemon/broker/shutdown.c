@@ -261,6 +261,18 @@ static void log_cut_stacks(const struct unwind_counts *c, uint32_t max_frames)
 			    (unsigned long long)cut, (unsigned long long)c->stacks, max_frames);
 }
 
+/* With sampler = perf the kernel copies the stacks; their size is fixed when the run starts. */
+static void log_capped_stacks(const struct unwind_counts *c)
+{
+	const uint64_t capped = c->ends[UNWIND_END_CAPPED];
+
+	if (capped > 0)
+		log_warning("%llu of %llu stacks are larger than the %u KB that sampler = perf "
+			    "copies, and lack the outermost frames (sampler = ptrace copies more)",
+			    (unsigned long long)capped, (unsigned long long)c->stacks,
+			    CAPTURE_PERF_STACK_BYTES / 1024);
+}
+
 void shutdown_log_figures(const struct broker *b)
 {
 	const struct options *options = &b->modules.state.options;
@@ -272,6 +284,8 @@ void shutdown_log_figures(const struct broker *b)
 	times_log(&b->times, &all.capture, totals_lowest_hz(&all, options->config.rate_hz),
 		  options->quiet);
 	log_cut_stacks(&all.unwind, options->config.max_frames);
+	if (options->config.sampler == SAMPLER_PERF)
+		log_capped_stacks(&all.unwind);
 }
 
 void shutdown_print_outcome(const struct broker *b)

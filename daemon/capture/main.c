@@ -350,7 +350,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	privileges_raise_descriptor_limit();
 	close_fd(&heartbeat_fd);
 	if (init->uses_perf) {
-		r = perf_open(PERF_STACK_BYTES, &options.perf);
+		r = perf_open(CAPTURE_PERF_STACK_BYTES, &options.perf);
 		if (r < 0)
 			die("cannot open perf events", -r);
 	}

@@ -108,6 +108,9 @@ struct msg_target_rate {
  * the message if it does not know the target: it has already sent a last state of the target then.
  */
 
+/* With msg_init.uses_perf: the bytes of a stack that the kernel copies into a sample. */
+#define CAPTURE_PERF_STACK_BYTES (16u * 1024)
+
 /*
  * MSG_CAPTURE_STOP: take the samples that are due, write RECORD_END for each target, send
  * MSG_CAPTURE_DONE and exit. When capture exits, the kernel detaches from all threads without

@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -136,6 +137,19 @@ def test_shares_of_functions(box):
                      '')] += bar.seconds
     share = seconds['busy_seventy'] / (seconds['busy_seventy'] + seconds['busy_thirty'])
     check(0.55 < share < 0.85 and seconds['sleeper'] > 0, f'{seconds}')
+
+
+def test_a_stack_above_the_copy(box):
+    """It ends where the kernel's copy does, and a line says how many of them there are."""
+    profd = profiled(box, [box.target('deep_frames', '40')], '--mode', 'cpu', work=0.5)
+    found = re.search(r'(\d+) of (\d+) stacks are larger than the 16 KB that sampler = perf copies',
+                      profd.stderr)
+    check(found and 0 < int(found[1]) <= int(found[2]), profd.stderr)
+    depths = {b.names.count('descend') for b in bars(profd) if b.names}
+    check(depths and max(depths) in range(10, 17), f'{depths}')
+    profd = profiled(box, [box.target('deep_frames', '10')], '--mode', 'cpu', work=0.5)
+    check('are larger than' not in profd.stderr, profd.stderr)
+    check({b.names.count('descend') for b in bars(profd) if b.names} == {11}, 'all callers')
 
 
 def test_no_other_process(box):

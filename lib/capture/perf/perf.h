@@ -24,8 +24,7 @@
 
 struct perf;
 
-/* The bytes of stack in a sample, and the most that the kernel copies (a multiple of 8). */
-#define PERF_STACK_BYTES     (16u * 1024)
+/* The most bytes of stack that the kernel copies into a sample. */
 #define PERF_STACK_BYTES_MAX (63u * 1024)
 
 /*

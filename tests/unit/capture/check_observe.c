@@ -104,7 +104,7 @@ static struct live l;
 static bool is_permitted(void)
 {
 	struct perf *perf;
-	const bool is = perf_open(PERF_STACK_BYTES, &perf) == 0;
+	const bool is = perf_open(PERF_STACK_BYTES_MAX, &perf) == 0;
 
 	if (is)
 		perf_close(perf);
@@ -114,7 +114,7 @@ static bool is_permitted(void)
 static void set_up(void)
 {
 	l = (struct live){.pidfd = -1, .in = -1, .out = -1};
-	OK(perf_open(PERF_STACK_BYTES, &l.perf));
+	OK(perf_open(PERF_STACK_BYTES_MAX, &l.perf));
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, RING_BYTES);
 	OK(live_add(&l));
