@@ -1,6 +1,6 @@
 /*
- * Checks and cleans UTF-8 text (RFC 3629). All functions are inline, because lib/client, which is
- * linked into other programs, uses them, too.
+ * Checks and cleans UTF-8 text (RFC 3629). Each text s ends with a NUL. All functions are inline,
+ * because lib/client uses them, and lib/client is linked into other programs.
  */
 #ifndef LIB_BASE_UTF8_H
 #define LIB_BASE_UTF8_H
@@ -19,8 +19,8 @@ static inline bool utf8_follows(char c, uint8_t low, uint8_t high)
 }
 
 /*
- * Returns the length of the UTF-8 sequence at the start of s, 1 to 4, or 0 if there is no valid
- * one; surrogates and overlong forms are invalid. s must not be empty. Source: the table in RFC
+ * Returns the length in bytes, 1 to 4, of the UTF-8 sequence at the start of s; 0 if that is not
+ * valid. Surrogates and overlong forms are not valid. s must not be empty. Source: the table in RFC
  * 3629, section 4.
  */
 static inline size_t utf8_length(const char *s)
@@ -42,7 +42,7 @@ static inline size_t utf8_length(const char *s)
 	return n;
 }
 
-/* Returns the code point of the sequence of length bytes, as utf8_length() returns it, at s. */
+/* Returns the code point of the sequence at s. length: its bytes, as utf8_length() returns them. */
 static inline uint32_t utf8_code_point(const char *s, size_t length)
 {
 	/* Each byte after the first has 6 bits; the first has the rest. */
@@ -76,9 +76,9 @@ static inline bool utf8_is_unsafe(const char *s)
 }
 
 /*
- * Copies s to ret. Each invalid byte, and each control character unless keep_control is set,
- * becomes U+FFFD. size: of ret, at least 1; the result is cut between two characters to fit with
- * its NUL.
+ * Copies s, with its NUL, to ret. Each invalid byte, and each control character unless keep_control
+ * is set, becomes U+FFFD. size: bytes of ret, at least 1. A copy that does not fit is cut between
+ * two characters.
  */
 static inline void utf8_clean(const char *s, bool keep_control, char *ret, size_t size)
 {

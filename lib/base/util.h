@@ -39,7 +39,8 @@ static inline size_t min_size(size_t a, size_t b)
 
 /*
  * Returns the wait after a number of failures in a row: 0 after none, first_ns after one, and twice
- * as long after each further one, up to the lesser of longest_ns and 2^16 * first_ns.
+ * as long after each further one, up to the lesser of longest_ns and 2^16 * first_ns. The latter
+ * must be below 2^64.
  */
 static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t longest_ns)
 {
@@ -48,7 +49,7 @@ static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t
 	return min_u64(first_ns << min_u64(failures - 1, 16), longest_ns);
 }
 
-/* Rounds n up to a multiple of align, a power of two. The caller excludes an overflow. */
+/* Rounds n up to a multiple of align, a power of two. n + align - 1 must not overflow. */
 static inline size_t align_up(size_t n, size_t align)
 {
 	return (n + align - 1) & ~(align - 1);
@@ -65,7 +66,10 @@ static inline void close_fd(int *fd)
 	errno = saved;
 }
 
-/* Writes all n bytes, in several calls if needed. Returns 0 or the error of write(2). */
+/*
+ * Writes all n bytes, in several calls if needed, and again after EINTR. Returns 0 or -errno of
+ * write(2): then fewer bytes, or none, are written.
+ */
 must_check static inline int write_all(int fd, const void *bytes, size_t n)
 {
 	const uint8_t *at = (const uint8_t *)bytes;

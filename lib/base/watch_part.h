@@ -1,6 +1,7 @@
 /*
- * A watched part: bytes of a process's memory that unwind chose, and of which capture reports the
- * hash when it changes (record_watched in lib/capture/sample.h).
+ * Watched parts: short ranges of a target's memory that unwind chooses. Capture reports the hash of
+ * a part when it has changed (record_watched in lib/capture/sample.h). So unwind notices that the
+ * target has mapped another file at the same address.
  */
 #ifndef LIB_BASE_WATCH_PART_H
 #define LIB_BASE_WATCH_PART_H
@@ -10,18 +11,18 @@
 
 #include "lib/base/siphash.h"
 
-/* The most parts of a process, and the most bytes of each. */
+/* The most parts of a target, and the most bytes of each. */
 #define WATCH_PARTS 64
 #define WATCH_BYTES 64
 
 struct watch_part {
-	uint64_t addr;
-	uint32_t size; /* 1 to WATCH_BYTES */
-	/* 0: capture may read the part at each eighth tick only. */
+	uint64_t addr; /* in the target */
+	uint32_t size; /* bytes, 1 to WATCH_BYTES */
+	/* 1: capture reads the part at each tick in which a thread ran; 0: at most every 8th. */
 	uint32_t often;
 };
 
-/* The key is known: the reader of a hash compares it with that of a file. */
+/* Returns a part's hash. The key is no secret, since unwind hashes files in the same way. */
 static inline uint64_t watch_part_hash(const void *bytes, size_t size)
 {
 	const uint8_t key[SIPHASH_KEY_SIZE] = {0};

@@ -1,9 +1,10 @@
 /*
  * Timeouts of resumed system calls.
  *
- * A call that is entered again starts its relative timeout anew. So capture watches the time of
- * the first entry (struct resumed_call, restart/resume.h), and interrupts the thread when the
- * timeout is over.
+ * A system call that was interrupted by a ptrace-stop, and that the thread enters again, starts its
+ * relative timeout anew. So capture keeps the time of the first entry (struct resumed_call,
+ * restart/resume.h), and interrupts the thread when the timeout is over. Times are ns,
+ * CLOCK_MONOTONIC.
  */
 #ifndef LIB_CAPTURE_CALL_TIMEOUTS_H
 #define LIB_CAPTURE_CALL_TIMEOUTS_H
@@ -13,16 +14,15 @@
 #include "lib/capture/state.h"
 
 /*
- * Returns the time (ns, CLOCK_MONOTONIC) since when the stopped thread has been in the system call
- * that the stop interrupted. This is an estimate: not before the call began, and at most now_ns.
- * raw: the thread's registers.
+ * Returns an estimate of when the stopped thread entered the system call that the stop interrupted:
+ * not before the real entry, and at most now_ns. raw: the registers at the stop.
  */
 uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *raw, uint64_t now_ns);
 
-/* Call this after each stop: watches the timeout of the thread's resumed call, if it has one. */
+/* Call this at each stop, after restart/resume.h: notes when the resumed call times out. */
 void call_timeouts_watch(const struct thread *th);
 
-/* Interrupts the threads whose timeouts are over. */
+/* Called at each tick: interrupts the threads whose timeouts are over at now_ns. */
 void call_timeouts_end_due(struct capture *c, uint64_t now_ns);
 
 #endif

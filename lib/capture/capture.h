@@ -6,18 +6,17 @@
  * and goes on as soon as its registers and stack are copied. Blocked threads are not stopped.
  * Nothing is allocated while a thread is stopped.
  *
- * Order of use: capture_new; capture_add for each target; capture_tick at each tick; capture_reap
- * when SIGCHLD arrives (reap.h). detach.h has the functions that detach from targets. Capture does
- * not use PTRACE_DETACH, which needs a stop, except for a leader that is about to die. When the
- * calling thread ends, the kernel detaches all tracees without a stop.
+ * Order of use: capture_new; capture_add for each process to profile, which is a target from then
+ * on; capture_tick at each tick; capture_reap when SIGCHLD arrives (reap.h). To detach from targets
+ * (detach.h), the tracing thread ends: the kernel then detaches all tracees without a stop.
  *
  * Limits: a process has at most one struct capture, because capture waits for any child.
  * The tracing thread makes all calls. After its end a new tracing thread takes its place, whose
- * first call is capture_attach_again (detach.h). SIGALRM and ITIMER_REAL are used within calls and
- * restored; all other threads of the process must block SIGALRM.
+ * first call is capture_attach_again (detach.h). Calls use SIGALRM and ITIMER_REAL; they restore
+ * the handler and the mask, and leave the timer off. All other threads must block SIGALRM.
  *
  * A target can end at any moment, so the functions that return nothing ignore the number of a
- * target that does not exist.
+ * target that does not exist. Times are ns by capture_options.now_ns (CLOCK_MONOTONIC).
  *
  * Example: samples the threads of a process for a second, and prints which of them had samples.
  *
@@ -84,75 +83,88 @@
 
 struct capture;
 
-/* Copies the options. Returns 0 or -ENOMEM. */
+/*
+ * Makes a capture without targets. Copies the options; what they point to must outlive the capture.
+ * Returns 0 or -ENOMEM.
+ */
 must_check int capture_new(const struct capture_options *options, struct capture **ret);
 
-/* Frees everything. Writes no record and detaches no tracee. c may be NULL. */
+/* Frees the capture and its targets. Writes no record and detaches no tracee. c may be NULL. */
 void capture_free(struct capture *c);
 
 /*
- * Attaches to process pid. pidfd refers to the same process and stays the caller's. target is the
- * number that the target's records carry; not 0. capture adds to *counters (counters.h), which must
- * outlive the target. tick is the current tick; the first sample is taken at the next one.
+ * Attaches to process pid, which becomes a target. pidfd refers to the same process; the call uses
+ * it only to check that, and does not close it. target is the number that the target's records
+ * carry; not 0. Records go to *sink (options.h). Capture adds to *counters (counters.h). Both must
+ * outlive the target. tick is the number of the current tick; the first sample is taken at the next
+ * one.
  *
- * If the process is in the middle of an exec, capture attaches to it, or to the rest of its
- * threads, at a later tick. Returns 0, -ESRCH (the process has ended), -EPERM, -EACCES (this
- * process may not read the target's files in /proc), -EBUSY (another tracer has it), -ECANCELED
- * (its parent runs its handler of a crash signal, crash.h: try again later), -ENOEXEC (a 32-bit
- * program), -ENOMEM or -EMFILE.
+ * If the process is in the middle of an exec, or has very many threads, the call returns 0, and
+ * capture attaches to the process, or to its other threads, at later ticks. Returns 0, or:
+ * - -ESRCH: the process has ended, or is about to;
+ * - -EPERM: the kernel does not permit it;
+ * - -EACCES: this process may not read the target's files in /proc;
+ * - -EBUSY: another process traces the target;
+ * - -ECANCELED: the target's parent runs its handler of a crash signal, so the target may be its
+ *   crash reporter (crash.h): try again later;
+ * - -ENOEXEC: a 32-bit program;
+ * - -ENOMEM, -EMFILE, -ENFILE: lack of memory or descriptors, or CAPTURE_THREADS_MAX (-EMFILE).
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int pidfd,
 			   struct capture_sink *sink, struct capture_counters *counters,
 			   uint64_t tick);
 
 /*
- * Requests thread pointers: from here on the target's RECORD_THREADs have them where they are
- * known. The pointer of a thread that is not stopped is found by its list of robust locks, which
- * costs two system calls for each thread. Call it before the target's first tick.
+ * Requests thread pointers (on x86_64 the value of pthread_self(3)): from here on the target's
+ * RECORD_THREADs have them where they are known. This costs two system calls for each thread that
+ * is not stopped. Call it before the target's first tick.
  */
 void capture_want_thread_pointers(struct capture *c, uint32_t target);
 
 /*
- * Tells capture that the process is about to execute the program that is to be profiled. Until the
- * exec, capture takes no samples of the target and counts none of its ticks. Call it before the
- * target's first tick.
+ * For a target that is about to execute the program that is to be profiled: until the exec, capture
+ * takes no samples of the target and counts none of its ticks. Call it before the target's first
+ * tick.
  */
 void capture_await_exec(struct capture *c, uint32_t target);
 
 /*
- * Sets whose the process is: its user, whose crashes are counted together, and the owner of its
- * files in /proc, which is root while the process has other rights than its user (set-user-ID,
- * set-group-ID, file capabilities). If that owner is another one now, or after an exec, the process
- * has other rights than its unwinder may see: capture reports CAPTURE_OTHER_RIGHTS, and takes no
- * samples until an exec after which the owner is the one set here. If uid and files_uid differ,
- * this holds after each exec, since the owner would be the same. Without this call nothing is
- * compared. Call it before the target's first tick.
+ * Protects a program that gets other rights than its user's (set-user-ID, set-group-ID, file
+ * capabilities) from its unwind process. uid: the process's user; crashes are also counted by user.
+ * files_uid: the owner of its files in /proc, which is root while the process has other rights.
+ *
+ * Capture compares the owner now and after each exec. If it is not files_uid, capture reports
+ * CAPTURE_OTHER_RIGHTS, and takes no samples until an exec after which the owner is files_uid. If
+ * uid and files_uid differ, the owner after an exec proves nothing, so capture takes no samples
+ * after any exec. Without this call capture compares nothing. Call it before the target's first
+ * tick.
  */
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid);
 
 /*
- * Handlers of these signals do not make capture detach from the target (capture_options.crashed),
- * until the process executes another program. Bit n - 1 stands for signal n.
+ * Until the target's next exec, a crash by one of these signals does not make capture detach from
+ * the target, even if the target has a handler (capture_options.crashed). Bit n - 1 of signals
+ * stands for signal n. Replaces the set of an earlier call.
  */
 void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals);
 
 /*
- * Looks at each thread of each target. Interrupted threads stop soon after, and capture_reap takes
- * their samples (reap.h).
+ * Looks at the threads of each target that is due at this tick: samples blocked threads, and
+ * interrupts running ones. These stop soon after, and capture_reap takes their samples (reap.h).
  */
 void capture_tick(struct capture *c, const struct tick *tick);
 
 /*
  * Returns the number of the next tick at which capture has work; the caller may skip the ticks
- * before it. The number may be in the past, and every other call can make it lower. 0: the very
- * next tick, also if there are no targets.
+ * before it. 0, or a number in the past, means the very next tick; 0 also if there are no targets.
+ * Every other call can make the number lower, so the caller asks again after each.
  */
 uint64_t capture_next_tick(const struct capture *c);
 
 /*
- * Returns the time of the first timeout that capture watches, in ns; UINT64_MAX: none. The caller
- * must also call capture_tick for the first tick after this time, whatever capture_next_tick
- * returns.
+ * Returns a time, at the latest that of the first timeout of a system call that capture has made a
+ * thread enter again (call_timeouts.h); UINT64_MAX: none. The caller must also call capture_tick
+ * for the first tick after this time, whatever capture_next_tick returns.
  */
 uint64_t capture_timeout_ns(const struct capture *c);
 
@@ -165,9 +177,9 @@ uint64_t capture_timeout_ns(const struct capture *c);
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
 
 /*
- * While this is set, no thread of the target is looked at or interrupted. The target stays attached
- * and keeps its ticks; their samples count as missed (MISSED_BUDGET), and the reader learns that
- * the state of the threads is not known. Samples under way are given up.
+ * While is_withheld is true, capture looks at no thread of the target and interrupts none, to save
+ * CPU time. The target stays attached and keeps its ticks. Its samples, also those under way, count
+ * as missed (MISSED_BUDGET), and records say that the state of the threads is not known.
  */
 void capture_withhold(struct capture *c, uint32_t target, bool is_withheld);
 
@@ -179,39 +191,40 @@ size_t capture_threads(const struct capture *c);
 
 /*
  * Returns the highest SCHED_FIFO or SCHED_RR priority of all targets' threads; 0: no such thread.
- * The caller of capture_tick must run above this priority. Otherwise such threads keep the tracer
- * off the processors, possibly while one of their threads is stopped. A thread's priority is read
- * when the thread is new, after a late tick, and together with its name. SCHED_DEADLINE, which is
- * above all priorities, is not counted.
+ * The tracing thread must run above this priority. Otherwise such threads keep it off the
+ * processors, possibly while another thread is stopped and waits for it. A thread's priority is
+ * read when the thread is new, after a late tick, and together with its name. Threads of
+ * SCHED_DEADLINE, which is above all priorities, are not counted.
  */
 int capture_realtime_priority(const struct capture *c);
 
 /*
  * Called when the sink has a new reader. At its next tick each target of the sink gets a
- * RECORD_RESET, and all of its threads are announced and sampled anew. Samples under way are given
- * up.
+ * RECORD_RESET, and all of its threads are announced and sampled anew. Samples under way count as
+ * missed (MISSED_NO_READER). Watched parts are forgotten (capture_watch).
  */
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
 /*
- * Takes a stack hint of the sink's reader: how much of a thread's stacks the unwinder needs
- * (stack_hints_take, msg_stack_hint). If the last sample of a blocked thread had less, the thread
- * is sampled again. A hint for a thread that writes to another sink is ignored.
+ * Takes a stack hint from the sink's reader: which bytes of a thread's stacks the unwinder needs.
+ * sp, top and second: see stack_hints_take(). If the thread's last sample had less, the thread is
+ * sampled again, even if it is blocked. A hint for a thread that does not belong to this target and
+ * sink is ignored.
  */
 void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t target, uint32_t tid,
 		  uint64_t sp, uint64_t top, uint64_t second);
 
 /*
- * Takes a request of the sink's reader: the sample of a thread that is blocked at this sp and pc
- * lacked registers. The thread is stopped once, within the limits of waits.h. Ignored for a thread
- * that writes to another sink.
+ * Takes a request from the sink's reader: the sample of a thread that is blocked at this sp and pc
+ * lacked registers that the unwinder needs. Capture stops the thread once to read them, within the
+ * limits of waits.h. Ignored for a thread that does not belong to this target and sink.
  */
 void capture_want_registers(struct capture *c, const struct capture_sink *sink, uint32_t target,
 			    uint32_t tid, uint64_t sp, uint64_t pc);
 
 /*
- * Takes the list of watched parts of a target from the sink's reader (watch.h, msg_watch): n is at
- * most WATCH_PARTS. Ignored if the target writes to another sink.
+ * Takes the list of watched parts of a target from the sink's reader (watch_set() in watch.h, which
+ * copies the n parts): n is at most WATCH_PARTS. Ignored if the target has another sink.
  */
 void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
 		   uint32_t list, const struct watch_part *parts, size_t n);

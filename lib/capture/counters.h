@@ -1,11 +1,11 @@
 /*
  * The counters of a target, and the heartbeat of capture. Both are in memory that capture writes
  * and the broker reads (the heartbeat page, daemon/msg/msg_capture.h), so the counters outlive a
- * capture process that was killed. Capture adds to the counters in place; nothing else that capture
+ * capture process that was killed. Capture changes the counters in place; nothing else that capture
  * does depends on their values.
  *
  * Samples are counted by ticks: each thread of the target counts once at each of the target's
- * ticks. For a target in which no thread waits for its stop (no sample is under way):
+ * ticks. If no sample of the target is under way (thread interrupted, not stopped yet):
  *     expected = captured + repeated + filled + sum of missed
  */
 #ifndef LIB_CAPTURE_COUNTERS_H
@@ -22,11 +22,11 @@ enum missed_reason {
 	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
 	MISSED_NO_READER,   /* the ring has no reader */
 	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
-	MISSED_CRASH,	     /* detached because of a crash (crash.h). Counted by the broker */
-	MISSED_BUDGET,	     /* no samples are taken of the target (capture_withhold) */
+	MISSED_CRASH,  /* capture has detached for a crash (crash.h). The broker counts these */
+	MISSED_BUDGET, /* the target is withheld for the CPU budget (capture_withhold) */
 	/* Without tracing only (capture_options.perf): */
-	MISSED_NO_STACK,  /* the thread was on no processor, at a place that no sample shows */
-	MISSED_TWICE,	  /* a thread that moved to another processor had two samples too many */
+	MISSED_NO_STACK,  /* the thread can run, and no sample shows its present stack */
+	MISSED_TWICE,	  /* a second surplus sample of a thread (OBSERVE_DROP, observe.h) */
 	MISSED_LOST,	  /* the ring of a processor was full */
 	MISSED_THROTTLED, /* the kernel stopped the clock of a processor for a while */
 	MISSED_EXEC,	  /* the process executed a program: its rights were compared first */
@@ -34,15 +34,15 @@ enum missed_reason {
 };
 
 /*
- * A histogram of durations: bucket i counts those up to 2^(i / 8) * 256 ns. With 8 buckets an
- * octave, a percentile is exact to 9 %.
+ * A histogram of durations with 8 equal buckets an octave, from 256 ns on: a percentile is at most
+ * 12.5 % too high. The first bucket also counts shorter durations, the last one longer ones.
  */
 #define PAUSE_BUCKETS	 160
 #define PAUSE_BASE_SHIFT 8 /* 256 ns */
 
 struct capture_counters {
-	uint64_t ticks;	   /* ticks since capture attached, late ones included */
-	uint64_t expected; /* threads, added up over all ticks */
+	uint64_t ticks;	   /* of the target since capture attached, late ones included */
+	uint64_t expected; /* number of threads, summed over all ticks */
 	uint64_t captured; /* a sample was written (RECORD_SAMPLE) */
 	uint64_t repeated; /* the thread has not run since its last sample, which is still valid */
 	/*
@@ -53,35 +53,35 @@ struct capture_counters {
 	/* Bytes of stack in the captured samples, with their second ranges (lib/capture/sample.h).
 	 */
 	uint64_t stack_bytes;
-	uint64_t missed[MISSED_N]; /* the state of the thread is not known, for this reason */
-	uint64_t stops;		   /* of threads, by interrupts of capture */
+	uint64_t missed[MISSED_N]; /* by reason: the state of the thread at the tick is not known */
+	uint64_t stops;		   /* ptrace-stops by interrupts of capture */
 	uint64_t event_stops;	   /* all other stops: for clone, exec, signals, group-stops */
 	uint64_t rewritten;	   /* interrupted calls that were made to restart */
 	/* Interrupted calls that fail with EINTR because their first argument is lost (aarch64). */
 	uint64_t unrepaired;
 	uint64_t continued; /* partial transfers that were resumed */
 	uint64_t cost_ns;   /* time that capture spent on this target */
-	/* For how long all threads together were told as running, and as ready. */
+	/* How long samples say that threads were running, and ready; summed over the threads. */
 	uint64_t running_ns, ready_ns;
 	/*
-	 * Once a second the CPU time of the process is compared with running_ns: these are the sums
-	 * of both over the seconds in which no sample is missing.
+	 * The CPU time of the process by the kernel, and the part of running_ns, over the seconds
+	 * in which no sample is missing.
 	 */
 	uint64_t compared_cpu_ns, compared_running_ns;
-	uint64_t without_schedstat; /* stops at which the kernel had no mark (proc/activity.h) */
-	/* Stops by interrupts of capture, from the begin of their handling to the continuation. */
+	uint64_t without_schedstat; /* stops without a mark: schedstat not readable, or empty */
+	/* Length of `stops`, from when capture begins to handle a stop to the continuation. */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];
 	/* The present state of the target: capture replaces these values and adds nothing to them.
 	 */
 	uint64_t threads;	/* alive and known now */
 	uint64_t refused;	/* threads at the last scan that could not be attached to */
-	uint64_t refused_error; /* the errno of the last of these */
+	uint64_t refused_error; /* the positive errno of the last of these; 0: none */
 };
 
 struct capture_beat {
 	uint64_t time_ns; /* CLOCK_MONOTONIC; renewed at each tick at least */
-	/* The id of the target whose memory or files capture is about to access; 0: none. */
+	/* The number of the target whose memory or files capture may be accessing now; 0: none. */
 	uint64_t touching;
 };
 
@@ -90,7 +90,7 @@ void counters_pause(struct capture_counters *c, uint64_t ns);
 
 /*
  * Returns the pause in ns that this share of pauses (0.0 to 1.0) does not exceed: the upper bound
- * of its bucket; 0: there are no pauses.
+ * of its bucket, or pause_max_ns if that is less. Returns 0 if there are no pauses.
  */
 uint64_t counters_pause_percentile(const struct capture_counters *c, double share);
 
@@ -100,7 +100,7 @@ uint64_t counters_pause_percentile(const struct capture_counters *c, double shar
  */
 void counters_add(struct capture_counters *sum, const struct capture_counters *more);
 
-/* Returns the name of a reason in figures, such as "ring_full". */
+/* Returns the name of a reason in statistics, such as "ring_full"; "unknown" from MISSED_N on. */
 const char *missed_reason_name(enum missed_reason reason);
 
 #endif

@@ -3,24 +3,25 @@
  * a crash reporter can trace the process.
  *
  * A crash reporter is a helper process that the handler starts or informs, and that attaches to the
- * threads of the crashed process. A thread has one tracer, so capture must have left all threads
- * before the handler runs. Capture does so at the signal-delivery-stop of the crashed thread, which
- * it holds: it interrupts the other threads, holds each at its next stop, lets the crashed thread
- * go to the first instruction of the handler, where an interrupt stops it, and detaches from all.
- * Interrupted system calls are repaired as at any stop; a resumed call returns what it has so far,
- * and a timed wait begins anew. Other targets are not touched.
+ * threads of the crashed process. A thread has one tracer, so capture must have detached from all
+ * threads before the handler runs. reap.c calls this module at the signal-delivery-stop of the
+ * crashed thread:
  *
- * The order of detaching: the leader first, since the kernel queues a signal that the process
- * ignores while the leader is traced, and such a signal makes calls of the other threads fail with
- * EINTR; the crashed thread last. If it is the leader that crashes, other threads may still see
- * such a signal for the microseconds until the leader is detached from.
+ * 1. crash_is_due() and crash_begin(). From here on a thread of the process that stops is held: it
+ *    stays in its stop. Its interrupted system call is repaired as at any stop, a resumed call
+ *    (restart/resume.h) returns what it has so far, and a timed wait begins anew.
+ * 2. crash_interrupt(), repeated until the other threads are held, too.
+ * 3. crash_enter_handler(), and crash_is_in_handler() until the crashed thread is held at the first
+ *    instruction of its handler.
+ * 4. crash_detach(). Other targets are not touched.
  *
- * If no thread stops for CRASH_STOP_NS (a parent in vfork(2), uninterruptible sleep), the rest is
- * left by the end of the tracing thread, with all others (detach.h). That detaches from other
- * targets, too, for some milliseconds, so it happens only so often for the processes of one user.
+ * If a thread does not stop in time (a parent in vfork(2), uninterruptible sleep), and
+ * crash_may_end_tracer() permits it, the tracing thread ends, which detaches all tracees
+ * (detach.h). This also leaves other targets untraced for some milliseconds, so it is limited for
+ * each user. Otherwise crash_runs_traced().
  *
- * Nothing is allocated meanwhile, and of files only /proc/TID/status of the crashed thread is
- * opened, and /proc/PID/task if threads were born just before. The order of calls is in reap.c.
+ * Nothing is allocated meanwhile, and only /proc/TID/status of the crashed thread is opened, and
+ * /proc/PID/task if threads were born just before.
  */
 #ifndef LIB_CAPTURE_CRASH_H
 #define LIB_CAPTURE_CRASH_H
@@ -38,86 +39,96 @@ struct thread;
 struct traced_process;
 
 /*
- * Limits of the wait for the stops of the process's threads: since the last stop that has come, and
- * in total. On a free machine 1,000 threads take 50 ms; where many threads are runnable, each waits
- * for a processor before it stops.
+ * Limits of the wait for the stops of the process's threads: since the last stop (CRASH_STOP_NS),
+ * and in total (CRASH_HOLD_NS). On an idle machine 1,000 threads take 50 ms; where many threads are
+ * runnable, each waits for a processor before it stops.
  */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
 #define CRASH_HOLD_NS (500 * NS_PER_MS)
 
 /*
  * Returns true if capture has to detach before the thread gets this signal: it is a crash signal
- * (tracee_signal_crashes), not ignored by the target's caller, and the process has a handler for
- * it. Opens a file of /proc for a crash signal only.
+ * (tracee_signal_crashes), not one of capture_ignore_crashes(), and the process has a handler for
+ * it. False also without capture_options.crashed. Opens a file of /proc for a crash signal only.
  */
 bool crash_is_due(const struct thread *th, int signal);
 
 /*
- * Begins: from here on stop_handle() holds the process's threads in their stops, the crashed thread
- * included.
+ * Begins the detaching: from here on stop_handle() holds the process's threads in their stops, the
+ * crashed thread included. th is the crashed thread.
  */
 void crash_begin(const struct thread *th, int signal);
 
-/* Gives up: the held threads go on, and stay traced. */
+/* Gives up the detaching: the held threads go on, and stay traced. */
 void crash_give_up(struct traced_process *t);
 
-/* Gives up, and reports that the handler runs traced. */
+/* Calls capture_options.crashed, with left false, and crash_give_up(): the handler runs traced. */
 void crash_runs_traced(struct traced_process *t);
 
 /*
- * Interrupts the threads that are neither held nor interrupted. Returns true if all threads that
- * live are held.
+ * Interrupts the threads that are neither held nor interrupted. Returns true if all living threads
+ * of the process are held.
  */
 bool crash_interrupt(struct traced_process *t);
 
 /*
- * Sends the crashed thread to its handler. An interrupt stops the thread before the handler's first
- * instruction, where it shows whether the signal is blocked while the handler runs.
+ * Delivers the signal to the crashed thread, which must be held, and interrupts the thread. So it
+ * stops before the handler's first instruction. Does not wait for that stop.
  */
 void crash_enter_handler(struct traced_process *t);
 
 /*
- * Takes that stop. Returns true if the thread is held there, or was killed; false: it has not
- * stopped yet.
+ * Takes the stop after crash_enter_handler(), without waiting. Returns true if the thread is held
+ * there, or was killed; false if it has not stopped yet. Sets capture_crash.blocks_signal.
  */
 must_check bool crash_is_in_handler(struct traced_process *t);
 
 /*
  * Detaches from all held threads, and from those that the kernel has attached meanwhile. No thread
- * is in the table afterwards. The process is TRACED_ENDED, unless it was killed: then the next tick
- * finds that it has ended.
+ * of t is in the table afterwards. Sets TRACED_ENDED, unless the process was killed: then the next
+ * tick finds that it has ended.
+ *
+ * The leader is the first: while it is traced, the kernel queues even signals that the process
+ * ignores, and these make calls of other threads fail with EINTR. The crashed thread is the last.
+ * If the leader itself crashes, other threads may see such a signal for some microseconds.
  */
 void crash_detach(struct traced_process *t);
 
 /*
  * Returns true if the tracing thread may end because of a crash now: there is no other target, or
- * the process's user has caused few such ends so far. Notes the end.
+ * crashes of this user's processes (capture_set_user) have caused no such end in the last second
+ * and fewer than 10 in the last minute. If there are other targets, true counts as an end.
  */
 must_check bool crash_may_end_tracer(struct traced_process *t);
 
 /*
- * For a child that capture follows and that is no target yet: if this is the stop of a crash signal
- * with a handler, detaches from the thread, notes the crash and returns true. Other threads of the
- * child stay traced; it was born a moment ago and rarely has any.
+ * For a child of a target that capture traces (capture_options.born) and that is no target yet. If
+ * the stop is that of a crash signal with a handler, detaches from the thread tid, notes the crash
+ * and returns true. Other threads of the child stay traced; it was born a moment ago and rarely has
+ * any. Otherwise, or if the detach fails, returns false.
  */
 must_check bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_status status,
 				  int signal);
 
 /*
- * Returns true if capture has left the process in a crash in the last 10 s: a child of it may be
- * its crash reporter, and the caller may not know yet. crash_is_target_again() clears that.
+ * Returns true if capture has detached from the process because of a crash in the last 10 s. Then a
+ * child of the process may be its crash reporter, which must not become a target.
+ * crash_is_target_again(): capture attaches to the process again, so the crash is forgotten.
  */
 bool crash_was_left(struct capture *c, int32_t pid);
 void crash_is_target_again(struct capture *c, int32_t pid);
 
 /*
- * Returns true if the process, a child that capture has followed, runs its handler of a crash
- * signal, so that capture has left it: the caller does not add it as a target now. Returns true
- * once for each crash.
+ * Call this before capture_add() for a child that capture_options.born has reported. Returns true
+ * and sets *ret if crash_leave_child() has detached from the process in the last 10 s: its crash
+ * handler runs, so the caller does not add it now. Returns true once for each crash.
  */
 bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret);
 
-/* The tracing thread has ended, and with it the stops of all threads. */
+/*
+ * Called in the new tracing thread if the former one has ended because of a crash of t: no thread
+ * is held any more. Sets TRACED_ENDED.
+ */
 void crash_tracer_ended(struct traced_process *t);
 
 #endif

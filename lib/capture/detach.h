@@ -2,9 +2,11 @@
  * Detaching from targets: from one (capture_remove), or from all at the end.
  *
  * Capture does not use PTRACE_DETACH, which needs a stopped thread: a stop would take a blocked
- * thread out of its system call. Instead the tracing thread ends, at which the kernel detaches all
+ * thread out of its system call. Instead the tracing thread ends: the kernel then detaches all
  * tracees without a stop. So to detach from one target, capture detaches from all, and a new thread
- * of the same process attaches to the others again. The order of calls:
+ * of the same process attaches to the others again. Exceptions are
+ * the stops of a crash (crash.h), of an exec (held_exec.h) and of a dying leader. The order of
+ * calls:
  *
  * 1. capture_remove, and ticks as before until capture_can_detach returns true.
  * 2. No ticks, but capture_reap, capture_can_detach and capture_settle in turn, until
@@ -12,7 +14,12 @@
  * 3. The end of the tracing thread.
  * 4. In a new tracing thread capture_attach_again, at once.
  *
- * To detach from all: capture_settle, capture_finish, the end of the tracing thread.
+ * To detach from all: capture_settle and capture_finish, each until it returns true, then the end
+ * of the tracing thread.
+ *
+ * Below, a resumed call is a system call that a stop interrupted and that capture has made the
+ * thread enter again. If the tracer ended meanwhile, some would fail or return less
+ * (restart/resume.h).
  */
 #ifndef LIB_CAPTURE_DETACH_H
 #define LIB_CAPTURE_DETACH_H
@@ -27,8 +34,9 @@ struct traced_process;
 
 /*
  * Marks the target for detaching. Its threads are no longer sampled; the other targets still are.
- * Returns 0, also if the target is marked already, or -ENOENT if there is no target of this number
- * or its process has ended.
+ * With capture_options.perf, nothing is traced, and the target ends at once (CAPTURE_GONE). Returns
+ * 0, also if the target is marked already, or -ENOENT if there is no target of this number or its
+ * process has ended.
  */
 must_check int capture_remove(struct capture *c, uint32_t target);
 
@@ -42,16 +50,16 @@ bool capture_is_detaching(const struct capture *c);
  *
  * The tracing thread can end when no thread of a detaching target has a stop or a resumed call
  * under way (capture_settle), and no thread of the other targets has a resumed call that may end
- * soon. Counted from the first call after capture_remove, the function returns true after 20 s at
- * the latest, and after 10 s if only calls of the other targets are still under way.
+ * soon. The function returns true 20 s after its first call for the target at the latest, and after
+ * 10 s if only calls of the other targets are still under way.
  */
 must_check bool capture_can_detach(struct capture *c);
 
 /*
- * Returns true after a crash (crash.h) in which a thread could not be detached from by itself: the
- * tracing thread ends at once. The caller calls neither capture_tick nor capture_reap before that,
- * and does not wait for a status of any tracee: the held stop of the crashed thread would be
- * returned again and again. Then step 4.
+ * Returns true after a crash (crash.h) in which a thread did not stop in time for a detach. The
+ * tracing thread then ends at once, and step 4 follows. Until its end, the caller does not wait for
+ * a status of any tracee: waitpid(2) would return the held stop of the crashed thread again and
+ * again.
  */
 must_check bool capture_detaches_at_once(const struct capture *c);
 
@@ -59,31 +67,32 @@ must_check bool capture_detaches_at_once(const struct capture *c);
 void detach_at_once(struct capture *c);
 
 /*
- * For reap.h, before the tracing thread ends at once: cuts the resumed calls of all targets but
- * this one short. Returns true if no thread of these targets has a stop or a resumed call under
- * way.
+ * For reap.h, before the tracing thread ends at once: interrupts the resumed calls of all targets
+ * except `but`, so that they return what they have so far. Returns true if no thread of these
+ * targets has a stop or a resumed call under way.
  */
 must_check bool detach_others_are_settled(struct capture *c, const struct traced_process *but);
 
 /*
  * Returns true if no thread has an interrupt under way, and none is in a call that would fail or
- * return less if the tracer ended now (restart/resume.h). The caller calls it after the last tick,
- * after each further stop, and several times a second. Resumed calls that take long are cut short,
- * so that the target gets the result so far. Returns true 20 s after its first call at the latest,
- * whatever the threads do.
+ * return less if the tracer ended now. The caller calls it after the last tick, after each further
+ * stop, and several times a second. Resumed calls that take long are interrupted, so that the
+ * target gets the result so far. Returns true 20 s after its first call at the latest, whatever the
+ * threads do.
  */
 must_check bool capture_settle(struct capture *c);
 
 /*
- * Ends sampling. Samples under way count as missed, and each target gets its RECORD_END. Returns
- * false if a ring had no room: the caller calls it again after a credit.
+ * Ends all targets. Samples under way count as missed, and each target gets its RECORD_END and is
+ * reported as CAPTURE_GONE. Returns false if a ring had no room for RECORD_END: the caller calls it
+ * again after the reader has freed room.
  */
 must_check bool capture_finish(struct capture *c);
 
 /*
- * Called in the new tracing thread. Ends the targets that were removed (CAPTURE_GONE) and attaches
- * to the others, which takes about 5 us a thread. An end or an exec that happened in between is
- * reported as usual.
+ * Called in the new tracing thread, once. Ends the targets that were removed (CAPTURE_GONE) and
+ * attaches to the others, which takes about 5 us a thread. An end or an exec that happened in
+ * between is reported as usual; a target that another tracer has taken, as CAPTURE_OTHER_TRACER.
  */
 void capture_attach_again(struct capture *c);
 

@@ -1,11 +1,11 @@
 /*
  * Samples processes without tracing them (capture_options.perf): running threads by the samples of
- * each processor (perf/perf.h), all others by looks at /proc. Nothing is attached, so a debugger or
- * a crash reporter can be.
+ * each processor (perf/perf.h), all others by looks at /proc. Capture is not their tracer, so a
+ * debugger or a crash reporter can attach.
  *
- * A tick is looked at when its period has ended: a thread with a sample in the period was running.
- * A sample is written when the rings are read; the look counts it. The rings also report births,
- * execs and ends; scans (attach.h) find what they have not reported.
+ * Capture looks at the threads for a tick when the tick's period has ended: a thread with a sample
+ * in the period was running. The rings of perf/perf.h also report births, execs and ends of
+ * threads; scans (attach.h) find what these have not reported.
  */
 #ifndef LIB_CAPTURE_OBSERVE_H
 #define LIB_CAPTURE_OBSERVE_H
@@ -15,32 +15,36 @@
 #include "lib/capture/state.h"
 
 /*
- * Starts the events, if they do not run yet. Call it before a target is added, so that no exec of
- * the target is missed.
+ * Starts the perf events if capture has no target yet. Call it before each target is added, so that
+ * no exec of the target is missed.
  */
 void observe_start(struct capture *c);
 
 /*
- * Reads the rings, writes the samples of the periods that have ended, and sets c->tick, which is
- * the tick under way, to the last of these periods. Call it at the begin of a tick.
+ * Sets c->tick, the tick under way, back to the last tick whose period has ended. Then reads the
+ * rings of perf/perf.h and writes the samples up to the end of that period. Call it at the begin of
+ * a tick.
  */
 void observe_begin_tick(struct capture *c);
 
-/* The first tick at which the period of this tick has ended. */
+/* Returns the first tick at which the period of the given tick has ended. */
 uint64_t observe_after(const struct capture *c, uint64_t tick);
 
-/* Looks at a thread at the tick under way; as look_at_thread(). */
+/*
+ * Looks at a thread at the tick under way; parameters as of look_at_thread(). Removes and frees the
+ * thread if it has ended.
+ */
 void observe_look(struct thread *th, uint64_t ticks, const struct covered_ticks *covered);
 
-/* What is done with a sample of a thread in the period of this tick. */
+/* What is done with a sample of a thread in the period of a tick. Exported for tests. */
 enum observe_place {
-	OBSERVE_TAKE, /* it is the thread's sample of this tick */
+	OBSERVE_TAKE, /* it becomes the thread's sample of this tick */
 	/*
-	 * The tick has a sample already, because the thread has moved to another processor, or is
-	 * over: the sample is kept for the next tick at which the thread has none.
+	 * The thread has a sample of this tick already, because it has moved to another processor,
+	 * or the look at this tick is over. The sample is kept for the next tick without one.
 	 */
 	OBSERVE_KEEP,
-	OBSERVE_DROP, /* one is kept already */
+	OBSERVE_DROP, /* as OBSERVE_KEEP, but the thread has a kept sample already: it is lost */
 };
 enum observe_place observe_place(const struct thread *th, uint64_t tick);
 

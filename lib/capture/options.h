@@ -1,6 +1,6 @@
 /*
- * What the caller gives to a capture: its options (clocks and callbacks), the rings that
- * samples are written to, and the ticks.
+ * What the user of capture.h, here called the caller, gives to a capture: its options (clocks and
+ * callbacks), the rings that samples are written to, and the ticks.
  */
 #ifndef LIB_CAPTURE_OPTIONS_H
 #define LIB_CAPTURE_OPTIONS_H
@@ -15,7 +15,7 @@
 
 struct perf;
 
-/* The most threads of all targets together. Each takes two descriptors of RLIMIT_NOFILE. */
+/* The most threads of all targets together. Each needs two open descriptors (RLIMIT_NOFILE). */
 #define CAPTURE_THREADS_MAX 100000
 
 /* The most processes that are held at the stop of their exec at a time (held_exec.h). */
@@ -28,23 +28,23 @@ struct perf;
  */
 struct capture_sink {
 	struct ring_writer ring;
-	/* Ring bytes reserved for samples under way. Written by capture. */
+	/* Ring bytes reserved for samples of interrupted threads. Written by capture. */
 	size_t promised;
-	/* RECORD_EXEC and RECORD_WATCHED of all targets so far. Written by capture */
+	/* Numbers of execs, and of RECORD_WATCHED, so far. Written by capture, for the caller. */
 	uint64_t execs, watched;
 	/*
-	 * No process reads the ring, so capture takes no samples for it. Set by the caller, which
-	 * calls capture_reset() when there is a new reader.
+	 * true: no process reads the ring, so capture takes no samples for it. Set by the caller,
+	 * which sets false and calls capture_reset() when there is a new reader.
 	 */
 	bool reader_is_gone;
 };
 
 /*
- * Events of a target. After each event but CAPTURE_EXEC and CAPTURE_OTHER_RIGHTS the target is
- * freed, and its counters are free for another one.
+ * Events of a target. CAPTURE_EXEC and CAPTURE_OTHER_RIGHTS leave it a target. After any other
+ * event capture frees the target, and the caller may use its counters for another one.
  */
 enum capture_event {
-	CAPTURE_GONE,	      /* the process has ended; its RECORD_END is written */
+	CAPTURE_GONE,	      /* the process has ended, or is left; RECORD_END is written */
 	CAPTURE_EXEC,	      /* the process executes a new program */
 	CAPTURE_OTHER_RIGHTS, /* no samples are taken until the next exec (capture_set_user) */
 	CAPTURE_FOREIGN,      /* the new program is a 32-bit one: capture has detached and written
@@ -53,74 +53,71 @@ enum capture_event {
 			       */
 };
 
-/* A thread is about to run its handler of a crash signal (lib/capture/crash.h). */
+/* A thread that is about to run its handler of a crash signal, such as SIGSEGV (crash.h). */
 struct capture_crash {
 	uint32_t tid;
 	int signal;
 	/*
-	 * Capture has detached from the process, so that a crash reporter can trace it. The target
-	 * is freed as after CAPTURE_OTHER_TRACER, without a RECORD_END. false: the handler runs
-	 * traced, because a thread did not stop, and crashes of the same user's processes have
-	 * ended the tracing thread too often.
+	 * true: capture has detached from the process, so that a crash reporter can trace it, and
+	 * frees the target without a RECORD_END. false: the handler runs traced and the target
+	 * stays, because a thread did not stop, and the limit of crash_may_end_tracer() is reached.
 	 */
 	bool left;
-	/* The thread blocks the signal while the handler runs. false: it does not, or is not known.
-	 */
-	bool blocks_signal;
-	bool awaits_exec; /* no samples were taken, as after capture_await_exec() */
+	bool blocks_signal; /* while the handler runs; false also if that is not known */
+	bool awaits_exec;   /* no samples were taken, as after capture_await_exec() */
 };
 
 struct capture_options {
-	clock_fn now_ns;
-	clock_process_fn process_ns;
-	clock_switches_fn switches;
+	clock_fn now_ns;	     /* CLOCK_MONOTONIC; as clock_mono_ns() (lib/base/clock.h) */
+	clock_process_fn process_ns; /* as clock_process_ns() */
+	clock_switches_fn switches;  /* as clock_switches() */
 	/*
-	 * Events of all processors (perf/perf.h), which stay the caller's. With them capture
-	 * attaches to no process, and ticks are looked at when their period has ended. NULL:
-	 * capture attaches with ptrace.
+	 * Open events of all processors (perf/perf.h), which stay the caller's. With them capture
+	 * attaches to no process, and looks at the threads of a tick when its period has ended.
+	 * NULL: capture attaches with ptrace.
 	 */
 	struct perf *perf;
 	/*
-	 * The heartbeat; capture only writes it. Capture renews beat->time_ns while it attaches to
+	 * The heartbeat (counters.h), not NULL. Capture renews beat->time_ns while it attaches to
 	 * many threads or looks at them; at all other times the caller does. Capture sets
-	 * touching before any access to a target that can hang.
+	 * beat->touching before it accesses a target, since an access can hang.
 	 */
 	struct capture_beat *beat;
 	/*
-	 * Reports an event of a target. Called in the middle of capture_tick or capture_reap:
-	 * the callback must not call capture.
+	 * Reports an event of a target, not NULL. As the callbacks below, it is called in the
+	 * middle of a function of capture, mostly capture_tick or capture_reap, and must not call
+	 * capture.
 	 */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
 	/*
-	 * Reports that a thread of a target is about to run its handler of a crash signal. The
-	 * callback must not call capture. NULL: capture does not detach for crashes.
+	 * Reports that a thread of a target is about to run its handler of a crash signal. NULL:
+	 * capture does not detach for crashes.
 	 */
 	void (*crashed)(void *ctx, uint32_t target, const struct capture_crash *crash);
 	/*
-	 * Reports that a target, or a child that capture follows, has executed a program, at the
-	 * stop before the program's first instruction. Returns true if the process is to be held
-	 * there until capture_decide_exec() (held_exec.h). The callback must not call capture.
-	 * NULL: no process is held.
+	 * Reports that a target, or a child that `born` reports, has executed a program, at the
+	 * stop before the program's first instruction. Returns true if capture is to hold the
+	 * process there until capture_decide_exec() (held_exec.h). NULL: no process is held.
 	 */
 	bool (*executed)(void *ctx, int32_t pid);
 	/*
-	 * Reports a child that a target has forked, once or several times for each child. pid may
-	 * be the number of a thread of the child. The callback must not call capture. The kernel
-	 * attaches capture to each child at its birth. The child runs on at once, and is not a
-	 * target until the caller calls capture_add. A child of fork(2) or vfork(2) is reported
-	 * before its parent's end. NULL: capture does not attach to children.
+	 * Reports a child that a target, or such a child, has forked; once or several times for
+	 * each child. pid may be the number of a thread of the child. The kernel attaches capture
+	 * to each child at its birth. The child runs on at once, and is not a target until the
+	 * caller calls capture_add. A child of fork(2) or vfork(2) is reported before its parent's
+	 * end. NULL: capture does not attach to children.
 	 */
 	void (*born)(void *ctx, int32_t pid);
-	void *ctx;
+	void *ctx; /* passed to each callback */
 };
 
 /*
  * A tick stands for one period of time. Capture looks at the threads once, at some moment of
  * the period. Samples carry the time at which the period began, so each sample stands for the
- * same length of time, whenever the look was. Times are ns of CLOCK_MONOTONIC.
+ * same length of time, whatever that moment was. Times are ns of CLOCK_MONOTONIC.
  */
 struct tick {
-	uint64_t number;
+	uint64_t number; /* counts up from call to call of capture_tick; numbers may be left out */
 	uint64_t begin_ns, period_ns;
 	uint64_t due_ns; /* the time for which the tick was scheduled, within the period */
 };

@@ -1,5 +1,6 @@
 /*
- * Wait statuses of all tracees: stops, new threads and children, execs and deaths.
+ * Takes the wait statuses of all tracees from the kernel, and handles them: stops, new threads and
+ * children, execs and deaths. Used when SIGCHLD arrives, and within ticks.
  */
 #ifndef LIB_CAPTURE_REAP_H
 #define LIB_CAPTURE_REAP_H
@@ -10,17 +11,18 @@
 struct capture;
 
 /*
- * Handles the wait statuses that are available, up to 256. Returns true if it stopped at that
- * number: there may be more, for which no further SIGCHLD comes, so the caller calls it again.
+ * Handles the wait statuses that are available, up to about 256. Returns true if there may be more,
+ * for which no further SIGCHLD comes: the caller calls it again soon. Ended targets are freed and
+ * reported (capture_options.event). Does nothing if capture_detaches_at_once() (detach.h) is true.
  */
 bool capture_reap(struct capture *c);
 
-/* Handles one wait status that the caller has received by tracee_wait() (ptrace/tracee.h). */
+/* Handles one wait status of thread tid, from tracee_wait() (ptrace/tracee.h). */
 void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /*
- * For capture_tick: handles wait statuses in the middle of a tick. If few threads are interrupted,
- * handles the statuses of the interrupted threads; otherwise up to 16 statuses of any tracee, or
+ * For capture_tick: handles wait statuses in the middle of a tick. If at most 1/16 of the threads
+ * are interrupted, handles the statuses of these; otherwise up to 16 statuses of any tracee, or
  * none if there are more than 2048 threads. The next capture_reap() handles the remaining statuses:
  * the SIGCHLD that announced them is still pending.
  */

@@ -1,9 +1,9 @@
 /*
- * Writes records into the ring of a process (lib/capture/sample.h). If the ring has no room, the
- * record is lost. The reader then no longer knows the state of the threads, so the function sets
- * reader.needs_reset of the process (struct traced_process, state.h), and the next tick that finds
- * room writes RECORD_RESET and announces all threads anew. A caller may ignore that a function has
- * returned false for a lack of room. The parameters tick and time_ns are those of the record.
+ * Writes records (lib/capture/sample.h) into the ring of a process. If the ring has no room, the
+ * record is lost, and the reader no longer knows the state of the threads. So the function sets
+ * t->reader.needs_reset (state.h), and the next tick that finds room writes RECORD_RESET and
+ * announces all threads anew. A caller may ignore false, which means no room. Samples are an
+ * exception: see record_begin_sample(). The parameters tick and time_ns are those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H
@@ -16,31 +16,32 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 
-/* Sets what is known of the stack of a thread that is new in the table. */
+/* Call this for a new thread: sets how many bytes of the ring its first sample reserves. */
 void record_begin_thread(struct thread *th);
 
-/* The thread is dead: its RECORD_EXIT is written at the next tick, since a sample holds until then.
+/*
+ * Call this when a thread has died: its RECORD_EXIT is written at the next tick, since its last
+ * sample is valid until then. If memory cannot be allocated, sets needs_reset instead.
  */
 void record_exit_later(struct traced_process *t, uint32_t tid);
 
-/* Another program has been executed: no RECORD_EXIT is written for threads of the old one. */
+/* Call this after an exec: no RECORD_EXIT is written for threads of the old program. */
 void record_forget_exits(struct traced_process *t);
 
-/* The last sample does not stand for the thread any longer: it is sampled again at its next tick.
- */
+/* Marks the thread's last sample as not valid any more: the next look takes a new one. */
 void record_forget_sample(struct thread *th);
 
 /* Sets needs_reset. Call this if the reader has missed records, or is a new one. */
 void record_request_reset(struct traced_process *t);
 
 /*
- * Writes RECORD_RESET, and moves all threads to the awake list (sleepers_wake). They count as not
- * announced from then on. If the ring has no room for the record, sets needs_reset again.
+ * Clears needs_reset, writes RECORD_RESET, and moves all threads to the awake list (sleepers_wake).
+ * They count as not announced from then on. If the ring has no room, only sets needs_reset again.
  */
 void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
- * Returns the time for a record about an event outside of a tick: now, but not later than the
+ * Returns the time for a record about an event between two ticks: now, but not later than the
  * samples that follow. (Samples carry the time at which their period begins.)
  */
 uint64_t record_time(const struct traced_process *t);
@@ -49,32 +50,33 @@ uint64_t record_time(const struct traced_process *t);
 bool record_event(struct traced_process *t, enum record_type type, uint32_t tid, uint64_t tick,
 		  uint64_t time_ns);
 
-/* Writes RECORD_WATCHED. Returns false if there is no room. */
+/* Writes RECORD_WATCHED: part `number` of list `list` has this hash. Returns false if no room. */
 bool record_watched(struct traced_process *t, uint32_t list, uint32_t number, uint64_t hash,
 		    uint64_t tick, uint64_t time_ns);
 
-/* Writes RECORD_EXIT of the threads that have died since the last tick. */
+/* Writes the RECORD_EXITs of record_exit_later(). */
 void record_exits(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /* Writes RECORD_TICK. Returns false if the ring has no room. */
 bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
- * Writes RECORD_THREAD if the thread is not announced yet. Called before a thread's first sample.
+ * Writes RECORD_THREAD if the thread is not announced yet. Called before each sample of a look.
  * Returns true if the thread is announced. Returns false and sets *ret_reason if the ring has no
- * room, or if the thread's files in /proc could not be read. Then the caller takes no sample,
- * counts the sample as missed, and calls this function again at its next look at the thread.
+ * room, or if the thread's files in /proc could not be read. Then the caller takes no sample, and
+ * counts the sample as missed for this reason. Opens files.
  */
 must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);
 
 /*
- * Called with the thread pointer that a stop has shown (0: not known), before the sample of that
- * stop. Writes RECORD_THREAD again if the reader wants pointers and does not know this one.
+ * Call this with the thread pointer that a stop has shown (0: not known), before the sample of that
+ * stop. Writes RECORD_THREAD again if the reader wants pointers (capture_want_thread_pointers) and
+ * does not know this one.
  */
 void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 
-/* If a check is due, reads the thread's name, and writes RECORD_THREAD if the name has changed. */
+/* If it is time to, reads the thread's name, and writes RECORD_THREAD if the name has changed. */
 void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /*
@@ -83,55 +85,66 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
  */
 void record_rename_all(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
-/* The thread may have another name: it is read at the next tick. */
+/* Call this when the thread may have another name: the next tick reads the name. */
 void record_name_changed(struct thread *th);
 
 /* Returns true if the reader knows the thread. The reader ignores records of other threads. */
 bool record_knows(const struct thread *th);
 
-/* Counts ticks as missed. Writes RECORD_MISSED unless the thread's last record was one. */
+/*
+ * Counts this number of ticks as missed. Writes RECORD_MISSED unless that was written since the
+ * thread's last sample. The last sample is not valid any more.
+ */
 void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
 		   uint64_t time_ns);
 
 /*
  * Call this if the thread is runnable without a processor from this tick on. Writes RECORD_READY
- * unless the thread's last record says so already.
+ * unless the last record about the thread's state says so already.
  */
 void record_ready(struct thread *th, uint64_t tick, uint64_t time_ns);
 
-/* Writes RECORD_RUNNING. */
+/* Writes RECORD_RUNNING: the thread is running from this tick on. */
 void record_running(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /* Writes RECORD_WAITING: the thread is blocked from this tick on. */
 void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
 
-/* Returns true if the ring has room for a sample of the thread beside the samples under way. */
+/*
+ * Returns true if the ring has a reader, and room for a sample of the thread beside the samples of
+ * interrupted threads.
+ */
 bool record_has_room(const struct thread *th);
 
 /*
- * Copies a sample of the thread into the ring: *ret is the record, *ret_size its bytes. Must be
- * followed by record_commit_sample or record_drop_sample. Allocates nothing. Returns 0, -ENOBUFS
- * if the ring is full, or -EBUSY if the process's memory is slow.
+ * Copies a sample of the thread into the ring: *ret is the record, *ret_size its bytes. regs,
+ * regs_known and flags: see snapshot_take(). The reader does not see the sample before
+ * record_commit_sample(); that or record_drop_sample() must be the next call of this module for the
+ * ring. Allocates nothing. Returns 0, -ENOBUFS if the ring is full, -E2BIG if it is too small
+ * for the sample, or -EBUSY if the process's memory is slow (slow_memory.h).
  */
 must_check int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
 				   const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 				   struct record_sample **ret, size_t *ret_size);
-/* Completes the sample that record_begin_sample() has begun. size: its *ret_size. */
+/*
+ * Completes the sample that record_begin_sample() has begun. size: its *ret_size. is_ready: the
+ * sample says that the thread is ready.
+ */
 void record_commit_sample(struct thread *th, size_t size, bool is_ready);
 /* Drops the sample that record_begin_sample() has begun. */
 void record_drop_sample(struct thread *th);
 
 /*
- * Writes a finished sample, whose members but its start (h) are set. size: its bytes. Returns false
- * if the ring has no room.
+ * Copies a finished sample into the ring. The caller has set all members except the start, h. size:
+ * its bytes. Returns false if the ring has no room, and does not set needs_reset then.
  */
 must_check bool record_write_sample(struct thread *th, const struct record_sample *sample,
 				    size_t size, uint64_t tick, uint64_t time_ns);
 
-/* Returns why the ring has no room for a sample: the ring is full, or has no reader. */
+/* Returns why the ring has no room: MISSED_NO_READER or MISSED_RING_FULL. */
 enum missed_reason record_no_room_reason(const struct traced_process *t);
 
-/* Returns the reason for an error of record_begin_sample(), or of the ptrace(2) before it. */
+/* Returns the reason for an error of record_begin_sample(), or of the arch_get_regs() before it. */
 enum missed_reason record_missed_reason(const struct traced_process *t, int error);
 
 #endif

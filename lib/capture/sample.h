@@ -6,19 +6,19 @@
  * How the records describe a thread's time:
  * - Time is divided into ticks, numbered from the start of the daemon's run. RECORD_TICK announces
  *   each tick at which a target was looked at.
+ * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
+ *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
  * - RECORD_SAMPLE has a thread's registers and stack at its tick. The sample is valid until the
  *   thread's next record. A tick without a record of the thread means that the thread is unchanged:
  *   it is blocked in the same place, or it was interrupted at the record's tick and has not
  *   executed an instruction since.
- * - A target whose threads all sleep is not looked at at each tick. What a look finds after skipped
- *   ticks is recorded with the first of the ticks that the look stands for (struct covered_ticks,
- *   state.h).
- * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
- *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
+ * - Capture does not look at a target at each tick while all its threads sleep. What a look finds
+ *   after skipped ticks is recorded with the first of the ticks that the look stands for (struct
+ *   covered_ticks, state.h).
  * - RECORD_READY, RECORD_WAITING: with the stack of its last sample the thread is ready, or
- * waiting, from this tick on.
+ *   waiting, from this tick on.
  * - RECORD_RUNNING: the thread is running from this tick on. Its stack is unknown; the best guess
- * is that of its last sample that was running, and not asleep (SAMPLE_ASLEEP).
+ *   is that of its last sample that was running without SAMPLE_ASLEEP.
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
@@ -43,11 +43,11 @@ enum record_type {
 	 */
 	RECORD_THREAD,
 	RECORD_SAMPLE,
-	RECORD_MISSED,
-	RECORD_EXIT,  /* the thread is gone; it was alive before this tick */
-	RECORD_EXEC,  /* a new program: the memory and all threads but tid are gone */
-	RECORD_RESET, /* capture announces all threads of the target anew */
-	RECORD_END,   /* the target's last record */
+	RECORD_MISSED, /* the thread's state is unknown from this tick on */
+	RECORD_EXIT,   /* the thread is gone; it was alive before this tick */
+	RECORD_EXEC,   /* a new program: the memory and all threads but tid are gone */
+	RECORD_RESET,  /* the reader forgets all threads; capture announces them anew */
+	RECORD_END,    /* the target's last record */
 	/* The thread is ready, or waiting; its stack is unchanged. */
 	RECORD_READY,
 	RECORD_WAITING,
@@ -63,7 +63,7 @@ struct record {
 	uint64_t tick;
 	/*
 	 * CLOCK_MONOTONIC. Of a sample: the begin of its tick's period, the same for all threads.
-	 * Of an event between two ticks: record_time().
+	 * Of an event between two ticks: its time, but not later than the samples that follow.
 	 */
 	uint64_t time_ns;
 };
@@ -84,7 +84,7 @@ struct record_tick {
 
 struct record_thread {
 	struct record h;
-	uint32_t is_main;
+	uint32_t is_main;     /* 1: the leader of the process; else 0 */
 	char comm[COMM_SIZE]; /* bytes that the target chose, perhaps without a NUL */
 	uint32_t reserved;
 	/* The thread pointer; on x86_64 the value of pthread_self(3). 0: not known. */
@@ -100,7 +100,7 @@ struct record_watched {
 	struct record h;
 	uint32_t list;	 /* the number that the reader gave to the list of parts */
 	uint32_t number; /* the part's index in that list */
-	/* watch_part_hash(); 0: not in memory, or not readable. 0 at first. */
+	/* watch_part_hash(); 0: not in memory, or not readable. Before the first record it is 0. */
 	uint64_t hash;
 };
 
@@ -120,8 +120,8 @@ enum sample_arch {
 };
 
 enum sample_flags {
-	SAMPLE_RUNNING = 1 << 0,
-	/* The stack above the copied bytes was left out because of the limit. */
+	SAMPLE_RUNNING = 1 << 0, /* the thread was on a processor at the tick */
+	/* The copy ends at its limit, so the stack above the copied bytes may be missing. */
 	SAMPLE_CAPPED = 1 << 1,
 	/*
 	 * The callee-saved registers are those of an earlier stop at the same place (call, sp and
@@ -130,19 +130,19 @@ enum sample_flags {
 	SAMPLE_REMEMBERED = 1 << 2,
 	/* SAMPLE_CAPPED for the second range. */
 	SAMPLE_SECOND_CAPPED = 1 << 3,
-	/* Not set with SAMPLE_RUNNING. */
+	/* The thread was runnable without a processor. Not set with SAMPLE_RUNNING. */
 	SAMPLE_READY = 1 << 4,
 	/*
 	 * With SAMPLE_RUNNING: the thread ran at the tick, and has gone to sleep since. The stack
-	 * is that of the wait; where the thread ran is as with RECORD_RUNNING.
+	 * is that of the wait; for where it ran the guess of RECORD_RUNNING holds.
 	 */
 	SAMPLE_ASLEEP = 1 << 5,
 };
 
 /*
- * What capture knew of the thread's stacks when it took the sample: from the reader's hints, and
- * the end of the thread's own stack. The reader compares this with what the unwinding of the sample
- * needed, so it need not remember its hints.
+ * What capture knew of the thread's stacks when it took the sample: from the reader's hints
+ * (stack_hints.h), and the end of the thread's own stack, on which the thread began. The reader
+ * compares this with what the unwinding of the sample needed, so it need not remember its hints.
  */
 struct sample_known {
 	uint64_t top; /* the end of the stack that the thread is on; 0: not known */
@@ -188,8 +188,8 @@ struct sample_second {
 };
 
 /*
- * The most bytes of each range. Of a deeper stack the part at the root is left out, and the flags
- * say so.
+ * The most bytes of each range. If a stack is deeper, the sample lacks its part at the root, and
+ * has SAMPLE_CAPPED or SAMPLE_SECOND_CAPPED.
  */
 #define SAMPLE_STACK_MAX (512u * 1024)
 

@@ -1,11 +1,10 @@
 /*
- * Decides at which tick each process is looked at next.
+ * Decides at which tick capture looks at each process next.
  *
  * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep, looks
- * are left out: schedule_after_tick makes the distance longer step by step, up to 8 ticks. Any sign
- * of life ends that (schedule_at_once). The capture's list of targets (struct scheduled) has, for
- * each process, the number of the tick of its next look; capture_next_tick finds the earliest
- * there.
+ * are left out: schedule_after_tick() makes the distance longer step by step, up to 8 ticks. Then a
+ * stop, a new thread or a death brings the next look forward (schedule_at_once). The capture's list
+ * of targets (struct scheduled) has the number of the tick of each process's next look.
  */
 #ifndef LIB_CAPTURE_SCHEDULE_H
 #define LIB_CAPTURE_SCHEDULE_H
@@ -23,8 +22,8 @@ void schedule_all(struct capture *c);
 
 /*
  * Enters the next look of a process into the list: at the next tick of its rate, but not before
- * tick t->schedule.next_tick, which schedule_after_tick and schedule_at_once set. A process without
- * threads, or whose phase is not TRACED_SAMPLED, is looked at by the very next tick. Call this
+ * tick t->schedule.next_tick, which schedule_after_tick() and schedule_at_once() set. For a process
+ * without threads, or whose phase is not TRACED_SAMPLED, that is the very next tick. Call this
  * after a change of phase, threads.n or ticks.span.last.
  */
 void schedule_target(struct traced_process *t);
@@ -39,15 +38,16 @@ void schedule_woken(struct traced_process *t);
 uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
 
 /*
- * For samples that come at the rate at which capture wakes (observe.h): the first and the last tick
- * of the time from one wake to the next, in which this tick lies.
+ * For observe.h. Capture wakes at a part of the ticks only: those of the target with the highest
+ * rate. Return the first and the last tick of the group from one wake to just before the next, in
+ * which this tick lies.
  */
 uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
 uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);
 
 /*
- * Returns schedule_wake_end() if the process has a tick in that time, else 0: a sample of this tick
- * is one too many for the rate of the process.
+ * For observe.h: returns the tick that a sample of this tick is for. That is schedule_wake_end() if
+ * the process has a tick in that group; else 0, since the sample is beyond the process's rate.
  */
 uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick);
 
@@ -55,18 +55,18 @@ uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick);
 uint64_t schedule_ticks_between(const struct traced_process *t, uint64_t from, uint64_t to);
 
 /*
- * Returns the span of a look at this tick, at which schedule_ticks_due() is above 0. Reads t, and
- * changes nothing. time_ns: the begin of the tick's period.
+ * Returns the span of a look at this tick (state.h). schedule_ticks_due() must be above 0. time_ns:
+ * the begin of the tick's period. Changes nothing.
  */
 struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
- * Returns the ticks of a span that the look covers for a thread that has been awake for awake_ns
- * since it slept; UINT64_MAX: it was awake at the look before. If the look was not scheduled for
- * this tick, an event has caused it; then the thread is awake because of that event, and the look
- * covers no tick that was left out.
+ * Returns the ticks of a span that the look covers (stands for), for one thread. awake_ns: for how
+ * long the thread has been awake since it slept; UINT64_MAX: it was awake at the look before. If an
+ * event has brought the look forward, the thread is awake because of that event. Then the look
+ * covers its own tick and none that was left out.
  *
- * Example: a process has ticks of 10 ms and has slept for long, so it is looked at at tick 80, and
+ * Example: a process has ticks of 10 ms and has slept for long. Capture looks at it at tick 80, and
  * next at 88; 81 to 87 are left out. The look at 88 finds that a thread has been awake for 25 ms,
  * two whole ticks. So it covers five of the seven ticks that were left out, and its own: 83 to 88.
  * At 81 and 82, `before`, the thread counts as asleep. That is right on average (schedule.c).

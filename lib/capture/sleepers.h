@@ -1,8 +1,9 @@
 /*
- * The lists of a process's awake and sleeping threads. A thread is asleep if it was found blocked
- * and has not run since. Sleeping threads are not looked at. A tick need not even check each of
- * them: sleepers_begin_tick compares the process's CPU clock with the run times of its threads,
- * which nearly always shows that no sleeping thread has run (see sleepers.c).
+ * The lists of a process's awake and sleeping threads. A thread is asleep if a look found it
+ * blocked and it has not run since. A tick has no look at sleeping threads, and usually need not
+ * even check whether each has run: sleepers_begin_tick() compares the process's CPU clock with the
+ * run times of its threads, which nearly always shows that no sleeping thread has run (see
+ * sleepers.c).
  *
  * Use within a tick: sleepers_begin_tick(); while next_asleep (struct traced_process.threads) is
  * not NULL, sleepers_next_that_ran() with new *checks; then sleepers_end_checks(), also if
@@ -21,21 +22,23 @@ void sleepers_link(struct thread *th);
 /* Removes a thread from the lists of its process. Call this before th is freed. */
 void sleepers_unlink(struct thread *th);
 
-/* Moves a thread to the sleeping ones: it was found blocked, and has not run since mark. */
+/* Moves a thread, found blocked at *place and not run since *mark, to the sleeping ones. */
 void sleepers_add(struct thread *th, const struct activity_mark *mark,
 		  const struct activity_place *place);
 
 /* Moves a thread to the awake ones, since it may have run. Does nothing for an awake thread. */
 void sleepers_wake(struct thread *th);
 
-/* The number of threads was compared with that in /proc: t->threads.stirred is false until a thread
- * runs. */
+/*
+ * Call this when the number of threads was found equal to that in /proc. Sets t->threads.stirred to
+ * false until a thread runs, begins or ends: before that the number need not be compared again.
+ */
 void sleepers_note_counted(struct traced_process *t);
 
 /* Calls sleepers_wake() for all threads: the next tick looks at each. */
 void sleepers_wake_all(struct traced_process *t);
 
-/* Reads a mark of a thread for the tick under way: sets all of th->look. */
+/* Reads a mark (proc/activity.h) of a thread for the tick under way into th->look. */
 void sleepers_read_times(struct thread *th);
 
 /*
@@ -46,17 +49,17 @@ void sleepers_read_times(struct thread *th);
 void sleepers_begin_tick(struct traced_process *t);
 
 /*
- * Checks up to *checks sleeping threads, subtracts the number of checks from *checks, and wakes and
- * returns the first thread that has run. *ret_awake_ns is the time for which this thread has run
- * and waited for a processor since it fell asleep. Returns NULL if none of these threads has run:
- * if next_asleep is NULL, too, all threads have been checked, otherwise *checks is 0.
+ * Checks up to *checks sleeping threads, and subtracts the number of checks from *checks. Moves the
+ * first thread that has run to the awake ones and returns it; *ret_awake_ns is the time (ns) for
+ * which it has run and waited for a processor since it fell asleep. Returns NULL if none of them
+ * has run. Then either next_asleep is NULL and all threads have been checked, or *checks is 0.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_awake_ns);
 
 /*
  * Call this in each tick when next_asleep is NULL: all sleeping threads have been checked, or none
- * had to be. Keeps the CPU clock for the next tick.
+ * had to be. Keeps the reading of the CPU clock for the next tick.
  */
 void sleepers_end_checks(struct traced_process *t);
 

@@ -1,8 +1,8 @@
 /*
  * Copies a thread's registers and stack into a record of the ring (RECORD_SAMPLE).
  *
- * The stack is read straight into the reserved record by proc/memory.h; the caller notes in the
- * heartbeat which target it touches.
+ * Reads the stack straight into the reserved record (proc/memory.h). The read can hang, so before
+ * it the caller notes in the heartbeat which target it touches (capture_beat, counters.h).
  */
 #ifndef LIB_CAPTURE_SNAPSHOT_H
 #define LIB_CAPTURE_SNAPSHOT_H
@@ -21,7 +21,7 @@
 #define SNAPSHOT_ARCH SAMPLE_ARCH_AARCH64
 #endif
 
-/* Returns the most bytes of the ring that a sample by this plan can take. */
+/* Returns the most bytes of the ring that a sample by this plan (stack_hints.h) can take. */
 size_t snapshot_size(const struct stack_plan *plan);
 
 /* The most bytes of any sample. */
@@ -36,10 +36,10 @@ size_t snapshot_size(const struct stack_plan *plan);
  *
  * regs: ARCH_REGS values by DWARF number. Bit n of regs_known: regs[n] is valid; the bits of sp and
  * pc must be set. flags: those of enum sample_flags that the caller knows; the function adds
- * SAMPLE_CAPPED and SAMPLE_SECOND_CAPPED where it cuts off a range. pagemap_fd and seen: see
- * memory_read().
+ * SAMPLE_CAPPED and SAMPLE_SECOND_CAPPED where the limit may have cut off a range. pagemap_fd and
+ * seen: see memory_read().
  *
- * If the stack cannot be read, the record has registers only. The second range (plan->second) is
+ * If the stack cannot be read, the record has no bytes of it. The second range (plan->second) is
  * left out if it begins in the first one or cannot be read.
  */
 size_t snapshot_take(struct record_sample *record, int pagemap_fd, struct memory_seen *seen,

@@ -1,12 +1,14 @@
 /*
- * Decides how many bytes of stack a sample copies, from what capture knows of the stacks of one
- * thread: where each stack ends, and, if the thread is on another stack than its own, where its own
- * stack continues. The unwinder sends this as hints (struct msg_stack_hint).
+ * Decides how many bytes of stack a sample copies. The unwinder sends hints (struct msg_stack_hint)
+ * about the stacks that a thread uses. A hint says where one stack ends. If that is not the
+ * thread's own stack, on which the thread began, it also says from which address on the unwinder
+ * needs the own stack, too: the second range of a sample. Stacks grow downwards, so a stack ends at
+ * its highest address.
  *
- * Only this module keeps the hints; they end with the thread, with an exec, and with capture. Each
- * sample has what was known when it was taken (struct sample_known), so the unwinder need not
- * remember its hints. Hints may be wrong or hostile, so they are checked against the stack pointer
- * and the end of the thread's own stack at each use.
+ * Only this module keeps the hints, until the thread ends. Each sample has what was known when it
+ * was taken (struct sample_known), so the unwinder need not remember its hints. Hints may be wrong
+ * or hostile, so the module checks them against the stack pointer and the end of the own stack at
+ * each use.
  */
 #ifndef LIB_CAPTURE_STACK_HINTS_H
 #define LIB_CAPTURE_STACK_HINTS_H
@@ -27,7 +29,7 @@
 
 struct stack_hint {
 	uint64_t low;	   /* the lowest stack pointer for which the hint was given */
-	uint64_t top;	   /* exclusive: the unwinder needs no byte from here on */
+	uint64_t top;	   /* the end of the stack: the unwinder needs no byte from here on */
 	uint64_t second;   /* the unwinder needs the own stack from here on; 0: not needed */
 	uint64_t last_use; /* value of stack_hints.uses at the last use of this hint */
 };
@@ -35,31 +37,31 @@ struct stack_hint {
 /* {0}: nothing is known of the thread. */
 struct stack_hints {
 	uint64_t own_end; /* end of the thread's own stack; 0: not known */
-	uint64_t own_sp;  /* the stack pointer when the thread was last on its own stack, or 0 */
-	bool whole;	  /* copy the own stack up to its end, SAMPLE_WHOLE_MAX bytes at most */
-	/* second of the last hint; the guess for unknown stacks. */
+	uint64_t own_sp; /* the stack pointer when the thread was last on its own stack; 0: never */
+	bool whole;	 /* copy the own stack up to its end, SAMPLE_WHOLE_MAX bytes at most */
+	/* `second` of the last hint, which is the guess for stacks without a hint. */
 	uint64_t second;
-	uint64_t uses;		 /* of all hints, counted up */
+	uint64_t uses;		 /* number of uses of all hints */
 	struct stack_hint *list; /* room for STACK_HINTS_MAX; NULL before the first hint */
 	uint32_t n;
 };
 
-/* Frees all memory; s is {0} then. */
+/* Frees the list; *s is {0} then. Safe for {0}. */
 void stack_hints_fini(struct stack_hints *s);
 
 /*
- * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top; second is
- * where the thread's own stack continues, 0: it does not. Replaces hints that put the end of this
- * stack lower. Ignores a hint that no sample with this sp could use. Allocates once for each
- * thread; if memory cannot be allocated, the hint is lost.
+ * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top. second: the
+ * address from which the unwinder needs the own stack; 0: it does not. Replaces hints by which the
+ * stack ends between sp and top. Ignores a hint that no sample with this sp could use. Allocates
+ * once for each thread; if memory cannot be allocated, the hint is lost.
  *
- * A hint asks for the whole own stack if sp is more than SAMPLE_STACK_MAX below the end of the own
- * stack, top is not below that end, and second is 0. From then on samples copy the whole own stack,
- * SAMPLE_WHOLE_MAX bytes at most, whatever earlier hints excluded.
+ * A hint asks for the whole own stack if sp is on the own stack, more than SAMPLE_STACK_MAX below
+ * its end, top is not below that end, and second is 0. From then on samples copy the whole own
+ * stack, SAMPLE_WHOLE_MAX bytes at most. Earlier hints that end within that range are removed.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 
-/* Sets the end of the thread's own stack, unless it is known. 0: not found. */
+/* Sets the end of the thread's own stack if it is not known yet; 0 changes nothing. */
 static inline void stack_hints_set_own_end(struct stack_hints *s, uint64_t own_end)
 {
 	if (s->own_end == 0)
@@ -68,7 +70,7 @@ static inline void stack_hints_set_own_end(struct stack_hints *s, uint64_t own_e
 
 /* The plan of a sample: which bytes it copies. */
 struct stack_plan {
-	/* Goes into the sample. */
+	/* What is known of the thread's stacks: goes into the sample. */
 	struct sample_known known;
 	/* Bytes of the stack that the thread is on, with the red zone. */
 	size_t size;
@@ -78,10 +80,10 @@ struct stack_plan {
 	 */
 	uint64_t second;
 	size_t second_size;
-	bool second_is_capped; /* the own stack is longer than that */
+	bool second_is_capped; /* the own stack goes on after that range */
 };
 
-/* Makes the plan for a thread with this stack pointer, which may be any number. */
+/* Makes the plan for a sample with this stack pointer, which may be any number. Updates s. */
 void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Reads the records that the kernel writes into the ring of a perf event (perf_event_open(2)): with
- * the attributes that perf.c sets, and in any order. Pure: works on bytes in memory. The kernel
- * alone writes these bytes; the module checks every size nevertheless.
+ * Reads the records that the kernel writes into the ring of a perf event (perf_event_open(2)) with
+ * the attributes that perf.c sets. Pure: works on bytes in memory. The kernel alone writes these
+ * bytes; the module checks every size nevertheless.
  */
 #ifndef LIB_CAPTURE_PERF_DECODE_H
 #define LIB_CAPTURE_PERF_DECODE_H
@@ -14,13 +14,13 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * What is in each record besides its kind: PERF_SAMPLE_ flags of the event's sample_type. All other
- * records end with the same process, thread and time (sample_id_all).
+ * The sample_type of the event: what each PERF_RECORD_SAMPLE contains. All other records end with
+ * the process, thread and time (sample_id_all).
  */
 #define PERF_SAMPLE_TYPE \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-/* The bytes of a ring from tail up to head, which are positions: byte n is base[n % size]. */
+/* The unread bytes of a ring, from tail up to head. Position n in the ring is base[n % size]. */
 struct perf_bytes {
 	const uint8_t *base;
 	uint64_t size; /* a power of two */
@@ -28,47 +28,49 @@ struct perf_bytes {
 };
 
 enum perf_kind {
-	PERF_KIND_SAMPLE,    /* the thread is on the processor */
-	PERF_KIND_FORK,	     /* a new thread, or with another pid than its parent's a process */
+	PERF_KIND_SAMPLE,    /* the thread was on the processor */
+	PERF_KIND_FORK,	     /* a new thread; a new process if pid differs from parent */
 	PERF_KIND_NAME,	     /* the thread has another name */
 	PERF_KIND_EXEC,	     /* the process executes a program */
 	PERF_KIND_EXIT,	     /* the thread ends */
 	PERF_KIND_LOST,	     /* the ring had no room for some records */
 	PERF_KIND_THROTTLED, /* the kernel stops the event for a while (perf_event_max_sample_rate)
 			      */
-	PERF_KIND_OTHER,
+	PERF_KIND_OTHER,     /* to be ignored */
 };
 
 struct perf_record {
 	enum perf_kind kind;
-	size_t size;	  /* bytes in the ring */
-	int32_t pid, tid; /* 0: of another pid namespace, or the idle task */
+	size_t size; /* bytes in the ring */
+	/* Of the sampled or new thread. 0: of another pid namespace, the idle task, or not set. */
+	int32_t pid, tid;
 	int32_t parent;	  /* PERF_KIND_FORK: the process of the parent */
-	uint64_t time_ns;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	/* The rest is set with PERF_KIND_SAMPLE only. */
 	bool in_kernel; /* the thread was in the kernel: registers are those at its entry */
-	/* A thread with 64-bit user code. Without it there are no registers and no stack. */
+	/* The thread has 64-bit user code. false: regs and the stack are not valid. */
 	bool has_user;
 	uint64_t regs[ARCH_REGS]; /* by DWARF number */
 	uint64_t stack_at;	  /* position of the copied stack in the ring */
-	size_t stack_size;	  /* bytes there, from the stack pointer upwards */
+	size_t stack_size;	  /* bytes of it, from the stack pointer upwards; 0: none */
 };
 
-/* The registers that the event asks for: sample_regs_user of perf_event_attr. */
+/* Returns the registers that the event asks for: sample_regs_user of perf_event_attr. */
 uint64_t perf_regs_mask(void);
 
 /*
- * Reads the record at the tail, and leaves the tail as it is. Returns 1; 0: there is none; -EPROTO:
- * a size is impossible, so that no further record can be found.
+ * Reads the record at b->tail. The caller adds ret->size to the tail to get to the next one.
+ * Returns 1; 0 if there is none; -EPROTO if a size is impossible, so that no further record can be
+ * found.
  */
 must_check int perf_decode(const struct perf_bytes *b, struct perf_record *ret);
 
-/* Copies n bytes at a position, which the caller has from perf_decode(). */
+/* Copies n bytes from position `at` of the ring, such as the stack_at of a record. */
 void perf_copy(const struct perf_bytes *b, uint64_t at, void *to, size_t n);
 
 /*
  * Returns which registers of a sample are valid, bit n for regs[n]. is_old: the kernel is older
- * than Linux 5.11. There, samples in the kernel have -1 in the callee-saved registers
+ * than Linux 5.11, where samples of a thread in the kernel have -1 in the callee-saved registers
  * (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit 76a4efa80900).
  */
 uint64_t perf_regs_known(const struct perf_record *record, bool is_old);

@@ -1,16 +1,17 @@
 /*
- * Samples of what each processor runs, by the kernel's perf events: one event of the processor's
- * own clock (PERF_COUNT_SW_CPU_CLOCK) for each processor, of all processes. The kernel writes
- * samples, births, execs and ends into one ring for each processor, which only this process has
+ * Samples of what each processor runs, by the kernel's perf events: for each processor one event of
+ * its clock (PERF_COUNT_SW_CPU_CLOCK), which covers all processes. For each processor the kernel
+ * writes samples and the births, execs and ends of threads into a ring, which only this process has
  * mapped. The module reads the rings and merges their records by time. It attaches to no process.
  *
  * Use at each tick: perf_begin(), then perf_next() and perf_release() until perf_next() returns
- * false. A record of a foreign process is dropped without a copy of its stack.
+ * false. The caller gets records of all processes, and drops those of processes that it does not
+ * profile without a copy of the stack. Times are ns, CLOCK_MONOTONIC.
  *
- * Beware: an event of a thread instead of a processor would slow programs that hand over often by
- * 1.4 (the kernel programs a timer at each switch). poll(2) is of no use: on an event whose
- * processor is gone it returns at once, for ever. So the caller reads the rings by a timer of its
- * own; a ring holds some 30 samples with whole stacks.
+ * Beware: the caller reads the rings by a timer of its own, often enough: a ring holds some 30
+ * samples with whole stacks. poll(2) is of no use: on an event whose processor is gone it returns
+ * at once, for ever. Events of threads instead of processors would slow programs that switch
+ * threads often by a factor of 1.4, since the kernel programs a timer at each switch.
  */
 #ifndef LIB_CAPTURE_PERF_PERF_H
 #define LIB_CAPTURE_PERF_PERF_H
@@ -28,43 +29,48 @@ struct perf;
 #define PERF_STACK_BYTES_MAX (63u * 1024)
 
 /*
- * Opens the events of all processors that are online, stopped, and maps their rings. stack_bytes: a
- * multiple of 8, at most PERF_STACK_BYTES_MAX. Returns 0; -EACCES or -EPERM (CAP_PERFMON is
- * missing, or the memory for rings is used up: perf_event_mlock_kb); -ENOSYS (a seccomp filter, or
- * a kernel without perf events); or another error of perf_event_open(2), mmap(2) or uname(2).
+ * Opens the events of all processors that are online, and maps their rings. No samples are taken
+ * before perf_set_period(). stack_bytes: the bytes of stack in a sample, a multiple of 8, at most
+ * PERF_STACK_BYTES_MAX. Returns 0; -EACCES or -EPERM (CAP_PERFMON is missing, or the memory for
+ * rings is used up: perf_event_mlock_kb); -ENOSYS (a seccomp filter, or a kernel without perf
+ * events); -ENOMEM; -ERANGE (more than 8,192 processors); or another error of perf_event_open(2) or
+ * mmap(2).
  */
 must_check int perf_open(uint32_t stack_bytes, struct perf **ret);
-/* p may be NULL. */
+/* Closes the events and frees p, which may be NULL. */
 void perf_close(struct perf *p);
 
-/* Sets the time between two samples of a processor, in ns; 0: stops the events. */
+/* Sets the time between two samples of a processor, in ns, and starts the events; 0: stops them. */
 void perf_set_period(struct perf *p, uint64_t period_ns);
 
 /*
- * Closes the events of processors that have gone offline, and opens those of new ones. Called once
- * a second. Takes a system call for each processor.
+ * Closes the events of processors that have gone offline, and opens those of new ones. The caller
+ * calls it once a second. Takes a system call for each processor.
  */
 void perf_check_processors(struct perf *p);
 
-/* Reads how far the rings are filled. Records that come later are not returned before the next
- * call.
+/*
+ * Reads how far the rings are filled. perf_next() does not return records that come later before
+ * the next perf_begin().
  */
 void perf_begin(struct perf *p);
 
 /*
- * Finds the oldest record of all rings if its time is before until_ns. The caller calls
- * perf_release() before the next call. A thread's records come in their order if until_ns was not
- * after the time of perf_begin(). A ring with an impossible record is emptied: PERF_KIND_LOST.
+ * Returns true and sets *ret to the oldest record of all rings, if its time is before until_ns;
+ * else returns false. *ret is valid until perf_release(), which the caller calls before the next
+ * perf_next(). A thread's records come in their order if until_ns is not after the time of
+ * perf_begin(). For a ring with an invalid record, *ret is a PERF_KIND_LOST that stands for all of
+ * the ring's records.
  */
 must_check bool perf_next(struct perf *p, uint64_t until_ns, const struct perf_record **ret);
 
-/* Copies the first n bytes of the stack of the record that perf_next() has returned. */
+/* Copies the first n bytes, at most stack_size, of the stack of the record of perf_next(). */
 void perf_read_stack(const struct perf *p, void *to, size_t n);
 
-/* Returns which registers of that record are valid (perf_regs_known()). */
+/* Returns which registers of the record of perf_next() are valid: bit n for regs[n]. */
 uint64_t perf_read_known(const struct perf *p);
 
-/* Frees the room of that record. */
+/* Frees the room of the record of perf_next() in its ring. */
 void perf_release(struct perf *p);
 
 /* Returns the stack_bytes of perf_open(). */

@@ -1,12 +1,11 @@
 /*
  * Looks at a thread without stopping it: whether it has run, whether it is blocked, and where. Two
  * files of proc(5) stay open for each thread. task/TID/schedstat has the run time and the number of
- * time slices: two equal readings mean that the thread has not run in between. task/TID/syscall has
- * the system call, sp and pc of a blocked thread.
+ * time slices. task/TID/syscall has the system call, sp and pc of a blocked thread.
  *
- * Beware: the schedstat of a running thread may not change for some ticks. So two equal readings
- * prove that the thread has not run in between only if task/TID/syscall showed the thread as
- * blocked after the first reading.
+ * Two equal readings of schedstat mean that the thread has not run in between, provided that
+ * task/TID/syscall showed it as blocked after the first one. Beware: while a thread runs, its
+ * schedstat may not change for some ticks.
  */
 #ifndef LIB_CAPTURE_PROC_ACTIVITY_H
 #define LIB_CAPTURE_PROC_ACTIVITY_H
@@ -17,6 +16,7 @@
 #include "lib/base/util.h"
 #include "lib/capture/ptrace/arch.h"
 
+/* The two open files. */
 struct activity {
 	int schedstat_fd;
 	int syscall_fd;
@@ -44,25 +44,26 @@ struct activity_place {
 };
 
 /*
- * Returns true if two threads at these places, with the same sp and pc, wait in calls of the same
- * place in the program: the number of the call is the same, and so are those arguments that are
- * addresses, from argument `first` on. Other arguments change from wait to wait: a futex's value, a
- * timeout. After a stop the number can be that of restart_syscall(2).
+ * Returns true if places a and b, which the caller knows to have equal sp and pc, are waits in the
+ * same call of the program: the numbers of the calls are equal, and so are the arguments that are
+ * addresses, from argument `first` on. Other arguments, such as a futex's value, change from wait
+ * to wait. The number of restart_syscall(2), which a call can have after a stop, is equal to any.
  */
 bool activity_same_call(const struct activity_place *a, const struct activity_place *b,
 			unsigned int first);
 
 /*
  * Opens the files of a thread below proc_fd, the descriptor of its /proc/PID. Returns 0, -ESRCH if
- * the thread is gone, or the negative errno of PROC_LACK (proc.h).
+ * the thread is gone, or -errno for a lack of descriptors or memory (PROC_LACK, proc.h).
  */
 must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
+/* Closes the files. Safe after a failed activity_open(). */
 void activity_close(struct activity *a);
 
-/* Reads a mark. Returns false if the file cannot be read, or the kernel does not fill it in. */
+/* Reads a mark. Returns false if schedstat cannot be read, or the kernel does not fill it in. */
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
-/* Returns true if the thread has not run between the two marks. */
+/* Returns true if the marks are equal. The top of this header says what that proves. */
 static inline bool activity_same(const struct activity_mark *a, const struct activity_mark *b)
 {
 	return a->run_ns == b->run_ns && a->slices == b->slices;
@@ -76,27 +77,27 @@ enum activity_at_tick {
 	ACTIVITY_RAN,	       /* on a processor */
 };
 
-/* What was read around an interrupt of a thread. Times are by the tracer's clock. */
+/* What was read around an interrupt of a thread. Times are ns, CLOCK_MONOTONIC. */
 struct activity_readings {
-	uint64_t due_ns;  /* the tick was due */
-	uint64_t came_ns; /* the tracer began to work for the tick */
-	struct activity_mark first;
-	bool was_blocked;	   /* the look that followed, at task/TID/syscall, says so */
-	struct activity_mark look; /* after that, just before the interrupt */
-	uint64_t look_ns;
-	struct activity_mark stop;
-	uint64_t stop_ns;     /* the tracer handled the stop */
+	uint64_t due_ns;	    /* the tick was due */
+	uint64_t came_ns;	    /* the tracer began to work for the tick */
+	struct activity_mark first; /* read for the tick, before the look */
+	bool was_blocked;	    /* activity_look() after that found the thread blocked */
+	struct activity_mark look;  /* after that, just before the interrupt */
+	uint64_t look_ns;	    /* when that mark was read */
+	struct activity_mark stop;  /* at the stop */
+	uint64_t stop_ns;	    /* the tracer began to handle the stop */
 	bool stopped_waiting; /* the stop is in a system call, or where the look found the thread */
 	bool woken; /* the stop is in a call that has waited and ends now (syscall_waits()) */
 };
 
 /*
  * Decides from the readings what the thread did at the tick. A slice begins when the thread gets a
- * processor; the kernel adds a wait for a processor when the wait ends, which is when the slice
- * begins (sched_info_arrive() in kernel/sched/stats.h). To reach its stop the thread had a
- * processor. So after one new slice, stop_ns less the growth of the wait time is the moment at
- * which the thread was queued, or a little later; after more slices, it was queued then or earlier.
- * The first row that applies decides:
+ * processor. At that moment the kernel adds the whole wait for the processor to wait_ns
+ * (sched_info_arrive() in kernel/sched/stats.h). The thread is queued when that wait begins. To
+ * reach its stop the thread had a processor. So after one new slice, stop_ns less the growth of
+ * wait_ns is the moment at which it was queued, or a little later; after more slices, it was queued
+ * then or earlier. The first row that applies decides:
  *
  *   what was read                            what it means                          result
  *   ---------------------------------------  -------------------------------------  -----------
@@ -121,14 +122,16 @@ struct activity_readings {
 enum activity_at_tick activity_at_tick(const struct activity_readings *r);
 
 /*
- * Reads task/TID/syscall. *ret_place is written with ACTIVITY_BLOCKED. If the file cannot be read
- * for a lack of memory, the thread counts as running: an interrupt will show where it is.
+ * Reads task/TID/syscall. Sets *ret_place only if it returns ACTIVITY_BLOCKED. If the file cannot
+ * be read for a lack of memory, returns ACTIVITY_RUNNING: an interrupt will show where the thread
+ * is.
  */
 enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place);
 
 /*
- * Writes the registers that are known of a thread at that place into regs[ARCH_REGS], by DWARF
- * number; returns which are known (bit n: regs[n]).
+ * Writes those registers of a thread at the place that the place shows (sp, pc, and in a system
+ * call the first argument) into regs[ARCH_REGS], by DWARF number. Returns which they are (bit n:
+ * regs[n]).
  */
 uint64_t activity_regs(const struct activity_place *place, uint64_t *regs);
 

@@ -2,14 +2,15 @@
  * Finds out what a descriptor of a target refers to: the kind of file, and the state of a socket.
  *
  * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
- * The module opens no file of the target and asks no file system, whose server could take its time.
- * In all functions fd is a descriptor of thread tid; its lower 32 bits count.
+ * The module opens no file of the target, and sends no request to a file system, since its server
+ * could delay the answer. In all functions fd is a descriptor of thread tid; its upper 32 bits are
+ * ignored, as by the kernel.
  *
  * Beware: descriptor_socket() and descriptor_clear_error() use a copy of the descriptor. For some
- * microseconds this process holds the socket, too. If the target closes the socket meanwhile, the
- * last close is capture's: it does not wait, but the peer sees the end, and the address becomes
- * free, that much later. So the functions are only for a thread that is stopped in a call on that
- * socket.
+ * microseconds this process holds the socket, too. If another thread of the target closes the
+ * socket meanwhile, capture's close is the last one. So the peer sees the end some microseconds
+ * later, and the address becomes free later. Call these functions only for a thread that is stopped
+ * in a call on that socket.
  */
 #ifndef LIB_CAPTURE_PROC_DESCRIPTOR_H
 #define LIB_CAPTURE_PROC_DESCRIPTOR_H
@@ -26,14 +27,15 @@ enum descriptor_kind {
 	DESCRIPTOR_DATAGRAM, /* a UDP socket */
 };
 
+/* Returns DESCRIPTOR_OTHER also if the descriptor is not open. */
 enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
 
-/* Returns true for a socket of any kind. */
+/* Returns true for a socket of any kind; false also if that is not known. */
 bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 
 /*
- * Returns true for one end of a pseudoterminal, if it was opened by its own name and not as
- * /dev/tty.
+ * Returns true for one end of a pseudoterminal that was opened by its own name. One that was opened
+ * as /dev/tty is not recognised.
  */
 bool descriptor_is_pty(uint32_t tid, uint64_t fd);
 
@@ -55,22 +57,23 @@ struct descriptor_socket {
 };
 
 /*
- * Reads the state of a socket of thread tid in process pid. Returns 0; -ENOTSOCK, also if the
- * thread does not share the descriptors of its process; or an error of pidfd_getfd(2): -ENOSYS
- * before Linux 5.6, -EPERM.
+ * Reads the state of a socket of thread tid in process pid. Returns 0; -ENOTSOCK if fd is no
+ * socket, or if the thread does not share the descriptors of its process; or an error of
+ * pidfd_open(2) or pidfd_getfd(2), such as -ESRCH, -EMFILE or -EPERM.
  */
 must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 				 struct descriptor_socket *ret);
 
 /*
- * Clears the error that a socket keeps for the next call on it (SO_ERROR), if the socket is
- * blocking. Does nothing if the socket cannot be copied (see descriptor_socket()).
+ * Clears the error that a socket keeps for the next call on it (SO_ERROR). Does nothing if the
+ * socket is non-blocking, or cannot be copied (see the errors of descriptor_socket()).
  */
 void descriptor_clear_error(int32_t pid, uint32_t tid, uint64_t fd);
 
 /*
- * Closes a socket of this process. Does not wait for unsent data, even if SO_LINGER is set on the
- * socket. Uses SIGALRM and ITIMER_REAL, and restores them.
+ * Closes a socket of this process. If SO_LINGER is set, close(2) would wait for unsent data: the
+ * function ends that wait after 1 ms. Then it uses SIGALRM and ITIMER_REAL; it restores the handler
+ * and the mask, and leaves the timer off.
  */
 void descriptor_close(int fd);
 

@@ -8,8 +8,8 @@
  * /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst), and then only pages that are in
  * memory. A page of a stack that was never touched would read as zeros anyway.
  *
- * The target can still remove a page between the two reads. So before a read the caller notes in
- * the heartbeat which target it touches.
+ * The target can still remove a page between the two reads, and the read then hangs. So before a
+ * read the caller notes in the heartbeat which target it touches (capture_beat, counters.h).
  */
 #ifndef LIB_CAPTURE_PROC_MEMORY_H
 #define LIB_CAPTURE_PROC_MEMORY_H
@@ -20,13 +20,13 @@
 
 #include "lib/base/util.h"
 
-/* The most pages in one read: SAMPLE_WHOLE_MAX, and parts of two more. */
+/* The most pages in one read: those of SAMPLE_WHOLE_MAX bytes (sample.h), and two more. */
 #define MEMORY_PAGES_MAX 514
 
 /*
  * Opens the pagemap of thread tid below proc_fd, the descriptor of its /proc/PID. After an exec the
  * descriptor still refers to the memory of the old program. Returns 0; -ESRCH if the thread is
- * gone, or if the kernel has no pagemap; or the error of a lack (proc.h). On error *ret_fd is -1,
+ * gone, or if the kernel has no pagemap; or -errno of PROC_LACK (proc.h). On error *ret_fd is -1,
  * with which memory_read() assumes that every page is in memory.
  */
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
@@ -41,18 +41,19 @@ struct memory_seen {
 };
 
 /*
- * Copies up to size bytes (MEMORY_PAGES_MAX pages) at addr of thread tid. Pages that are not in
- * memory become zeros. The copy ends after the last page in memory, before a hole of more than
- * hole_max pages, or where the memory cannot be read. pagemap_fd may be -1. seen is used and
- * updated; it may be NULL. Returns the number of valid bytes in `to`, -EFAULT if there are none, or
- * -ESRCH if the process has no memory any more.
+ * Copies up to size bytes, in at most MEMORY_PAGES_MAX pages, from addr in the memory of thread
+ * tid. Pages that are not in memory become zeros. The copy ends after the last page in memory,
+ * before a hole of more than hole_max pages, or where the memory cannot be read. pagemap_fd may be
+ * -1. The cache *seen is used and updated; seen may be NULL. Returns the number of valid bytes in
+ * `to`, -EFAULT if there are none, or -ESRCH if the process has no memory any more.
  */
 must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
 			       void *to, size_t size, size_t hole_max);
 
 /*
  * Returns true if all pages of the size bytes at addr, at most MEMORY_PAGES_MAX pages, are in
- * memory and not swapped out: process_vm_readv(2) fetches none of them. pagemap_fd may be -1: true.
+ * memory and not swapped out: process_vm_readv(2) then fetches none of them. Also returns true if
+ * pagemap_fd is -1; false if pagemap cannot be read or size is 0.
  */
 bool memory_is_there(int pagemap_fd, uint64_t addr, size_t size);
 

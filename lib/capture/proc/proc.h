@@ -1,11 +1,11 @@
 /*
  * Reads files of /proc, and distinguishes the death of a thread from a lack of resources.
  *
- * Only ENOENT and ESRCH mean that the thread, or the process, is gone (PROC_GONE). All other errors
- * (EMFILE, ENFILE, ENOMEM, EINTR, EACCES) are about the caller (PROC_LACK): the state of the thread
- * is not known, so the caller counts a missed sample and reads the file again at a later tick. All
- * of lib/capture follows this rule. A switch over the outcome has no default, so that no caller
- * takes a lack for a death.
+ * Only ENOENT and ESRCH mean that the thread, or the process, is gone (PROC_GONE). All other
+ * errors, such as EMFILE, ENOMEM, EINTR and EACCES, mean that this process could not read
+ * (PROC_LACK): the state of the thread is not known. Then the caller counts a missed sample and
+ * reads the file again at a later tick. All of lib/capture follows this rule. A switch over the
+ * outcome has no default, so that no caller takes a lack for a death.
  */
 #ifndef LIB_CAPTURE_PROC_PROC_H
 #define LIB_CAPTURE_PROC_PROC_H
@@ -27,14 +27,14 @@ enum proc_answer {
 	PROC_UNKNOWN, /* PROC_LACK: ask again later */
 };
 
-/* Opens name below dir_fd with flags of open(2) and close-on-exec. The caller closes *ret_fd. */
+/* Opens name below dir_fd with flags of open(2), close-on-exec added. The caller closes *ret_fd. */
 must_check enum proc_outcome proc_open(int dir_fd, const char *name, int flags, int *ret_fd);
 
-/* Reads up to size bytes of an open file, from offset on. *ret_n may be 0. */
+/* Reads up to size bytes of an open file, from offset on. *ret_n: bytes read; 0 at the end. */
 must_check enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, size_t size,
 					  size_t *ret_n);
 
-/* Opens a file, reads up to size bytes by one read(2), so that all are of one moment, closes it. */
+/* Reads the first size bytes or fewer of a file by one read(2), so that all are of one moment. */
 must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, size_t size,
 				       size_t *ret_n);
 
@@ -42,8 +42,8 @@ must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, 
 must_check enum proc_outcome proc_read_text(int dir_fd, const char *name, char *ret, size_t size);
 
 /*
- * Returns the outcome as an error: 0, -ESRCH for PROC_GONE (and nothing else), -errno for
- * PROC_LACK.
+ * Returns the outcome as an error: 0 for PROC_READ, -ESRCH for PROC_GONE only, -errno for
+ * PROC_LACK. Call it before errno changes.
  */
 must_check int proc_error(enum proc_outcome outcome);
 

@@ -1,11 +1,11 @@
 /*
  * Reads the state of a thread from /proc/TID/status and stat.
  *
- * Most functions are called only when a system call of the thread was interrupted, or when the
- * thread gets a crash signal, and the decision needs them: they open a file while the thread is
- * stopped. If the file cannot be read, those that return bool give the answer by which capture
- * changes less for the target, which the comments name. Those that return enum proc_answer return
- * PROC_NO for a thread that is gone.
+ * Most functions open a file while the thread is stopped. So capture calls them only if a system
+ * call of the thread was interrupted, or the thread gets a crash signal, and the decision needs
+ * them. If the file cannot be read, a function that returns bool returns the answer by which
+ * capture changes less for the target; its comment names it. A function that returns enum
+ * proc_answer returns PROC_NO for a thread that is gone.
  */
 #ifndef LIB_CAPTURE_PROC_STATUS_H
 #define LIB_CAPTURE_PROC_STATUS_H
@@ -18,15 +18,15 @@
 
 struct status_state {
 	char letter;	 /* "State" of proc_pid_status(5) */
-	uint32_t tracer; /* 0: none */
+	uint32_t tracer; /* tid of the tracing thread; 0: none */
 };
 
 /* Reads task/TID/status below proc_fd, the descriptor of /proc/PID. */
 must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret);
 
 /*
- * Returns true for a leader that is dead while its threads live on, and for a thread that is not
- * reaped yet.
+ * Returns true for a thread that has ended and that its parent or tracer has not reaped yet, such
+ * as a leader while other threads of its process live.
  */
 bool status_is_dead(const struct status_state *state);
 
@@ -58,9 +58,10 @@ bool status_goes_unnoticed(uint32_t tid, int signal);
 bool status_has_pending(uint32_t tid);
 
 /*
- * Returns PROC_YES for a thread that the kernel made for its own work in an io_uring. Such a thread
- * never runs code of the program, and an interrupt makes the operation that it waits for fail
- * (result -512). Recognised by its flags and its name (proc(5), stat).
+ * Returns PROC_YES for a thread that the kernel made for its own work in an io_uring. Capture does
+ * not attach to such a thread: it never runs code of the program, and an interrupt makes the
+ * operation that it waits for fail (result -512). Recognised by its flags and its name (proc(5),
+ * stat).
  */
 enum proc_answer status_is_worker(uint32_t tid);
 

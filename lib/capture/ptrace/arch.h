@@ -1,15 +1,15 @@
 /*
  * The parts that depend on the processor: the registers of a stopped thread in DWARF order, and the
- * number, arguments and result of an interrupted system call.
+ * number, arguments and result of the system call that a ptrace-stop interrupted.
  *
- * On x86_64 the registers have all of these. On aarch64 (do_signal() in arch/arm64/kernel/signal.c)
- * the kernel has forgotten the call at the stop:
- * - Whether there was one is seen from the instructions around the pc (arch_find_call).
- * - If the kernel restarts the call by itself, it has put the pc back onto the instruction.
- * - Otherwise the result has taken the place of the first argument. The code before the call may
- *   show from which other register that argument was copied (arch_find_call), or the caller may
- *   know it from elsewhere (arch_set_first_argument). A new result does not make the kernel restart
- *   the call: the thread enters the call again by arch_call_again.
+ * On x86_64 the registers show all of these. On aarch64 (do_signal() in arch/arm64/kernel/signal.c)
+ * the registers at the stop do not say whether the thread was in a call:
+ * - The instructions around the pc show whether it was (arch_find_call).
+ * - If the kernel restarts the call by itself, the pc is at the call's instruction again.
+ * - Otherwise the result has replaced the first argument. The code before the call may show from
+ *   which other register that argument was copied (arch_find_call), or the caller may know it from
+ *   elsewhere (arch_set_first_argument). A new result does not make the kernel restart the call;
+ *   instead arch_call_again() makes registers by which the thread enters the call again.
  */
 #ifndef LIB_CAPTURE_PTRACE_ARCH_H
 #define LIB_CAPTURE_PTRACE_ARCH_H
@@ -23,7 +23,7 @@
 
 #if defined(__x86_64__)
 
-/* Registers are given by their DWARF numbers. */
+/* Registers are given by their DWARF numbers, sets of registers by bits. */
 #define ARCH_SP	  7  /* rsp */
 #define ARCH_PC	  16 /* rip */
 #define ARCH_REGS 17
@@ -33,7 +33,7 @@
 #define ARCH_CALLEE_SAVED (1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 /* rdi: has the first argument of a system call, also after the call. */
 #define ARCH_FIRST_ARGUMENT 5
-/* What a blocked thread has unchanged since an earlier stop at the same place. */
+/* The registers that a blocked thread has unchanged since an earlier stop at the same place. */
 #define ARCH_REMEMBERED ARCH_CALLEE_SAVED
 /* 1: a function that calls no other has its return address in a register only. */
 #define ARCH_LINK_REGISTER 0
@@ -41,11 +41,11 @@
 #define ARCH_RESULT_RESTARTS 1
 /* Bytes of the instruction that makes a system call. */
 #define ARCH_CALL_BYTES 2
-/* Bytes of code before the pc, and in all, that arch_find_call needs; 0: none. */
+/* Bytes of code that arch_find_call() needs, before the pc and in total; 0: none. */
 #define ARCH_CODE_BEFORE 0
 #define ARCH_CODE_BYTES	 0
 
-/* 1: the registers have the thread pointer. */
+/* 1: struct arch_regs has the thread pointer. */
 #define ARCH_POINTER_IN_REGS 1
 
 /* The registers of a stopped thread. */
@@ -82,7 +82,7 @@ struct arch_regs {
 	/* Written by arch_find_call() and arch_set_first_argument(). */
 	enum arch_stopped stopped;
 	bool first_known;
-	uint64_t first;
+	uint64_t first; /* the first argument of the call */
 };
 
 #else
@@ -98,14 +98,13 @@ struct arch_regs {
 must_check int arch_get_regs(uint32_t tid, struct arch_regs *ret);
 
 /*
- * Completes registers from arch_get_regs() by the thread's code: ARCH_CODE_BYTES bytes, of which
- * ARCH_CODE_BEFORE are before the pc. Does nothing where ARCH_CODE_BYTES is 0; elsewhere the thread
- * counts as in user mode without this call.
+ * Finds the system call for registers from arch_get_regs(), by the thread's code: ARCH_CODE_BYTES
+ * bytes, of which ARCH_CODE_BEFORE are before the pc. Does nothing where ARCH_CODE_BYTES is 0. On
+ * other processors the functions below take the thread for one in user mode before this call.
  */
 void arch_find_call(struct arch_regs *regs, const uint8_t *code);
 
-/* Returns the stack pointer less the red zone, or sp itself if there is no room for the red zone.
- */
+/* Returns sp less the red zone, or sp itself if it is too small for that. */
 static inline uint64_t arch_stack_start(uint64_t sp)
 {
 	return sp > ARCH_RED_ZONE ? sp - ARCH_RED_ZONE : sp;
@@ -115,19 +114,20 @@ static inline uint64_t arch_stack_start(uint64_t sp)
 void arch_to_dwarf(const struct arch_regs *regs, uint64_t *ret_regs);
 
 /*
- * Returns true if the stop interrupted a system call; then sets the call's number, and its result
- * so far: a negative errno or one of the kernel's restart codes. aarch64: also true for a thread
- * that is about to make a call, or has just made one.
+ * Returns true if the stop interrupted a system call. Then sets the call's number, and its result
+ * so far: a part of a transfer, a negative errno, or one of the kernel's restart codes
+ * (restart/syscalls.h). aarch64: also true for a thread that is about to make a call, or has just
+ * made one.
  */
 bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret_result);
 
 /* Returns false if the thread was stopped in user mode, true if it was in a system call. */
 bool arch_in_call(const struct arch_regs *regs);
 
-/* Returns false if the first argument of the interrupted call is lost, and not known otherwise. */
+/* Returns true unless the first argument of the interrupted call is lost (aarch64). */
 bool arch_knows_arguments(const struct arch_regs *regs);
 
-/* Sets the first argument of the interrupted call. Call this if arch_knows_arguments() is false. */
+/* Sets the first argument of the call in *regs. Call this if arch_knows_arguments() is false. */
 void arch_set_first_argument(struct arch_regs *regs, uint64_t first);
 
 /*
@@ -141,21 +141,24 @@ uint64_t arch_pc_in_call(const struct arch_regs *regs);
  */
 bool arch_enters_handler(const struct arch_regs *regs, int signal);
 
-/* Sets the result of the interrupted call. Returns 0 or -errno; -ENOSYS: no ARCH_RESULT_RESTARTS.
+/*
+ * Sets the result of the interrupted call in the stopped thread tid. Returns 0; -ESRCH if the
+ * thread has died; -ENOSYS if ARCH_RESULT_RESTARTS is 0.
  */
 must_check int arch_set_result(uint32_t tid, long result);
 
 /*
- * Returns the thread pointer of the stopped thread; 0: not known. glibc and musl put a thread's own
- * data at the end of its stack, except for the main thread. On x86_64 the pointer is the address of
- * these data, which is pthread_self(3). On aarch64 it is the end of most of them, and takes another
- * ptrace(2) (ARCH_POINTER_IN_REGS).
+ * Returns the thread pointer of the stopped thread, the base of its thread-local storage; 0: not
+ * known. glibc and musl put a thread's own data at the end of its stack, except for the main
+ * thread. On x86_64 the pointer is the address of these data, which is pthread_self(3). On aarch64
+ * it is the end of most of them, and the function calls ptrace(2) (ARCH_POINTER_IN_REGS).
  */
 uint64_t arch_thread_pointer(uint32_t tid, const struct arch_regs *regs);
 
 /*
- * Returns true if the n words at addr are the start of the data to which the thread pointer of a
- * glibc thread points. x86_64 only: on aarch64 no word of these data tells where they are.
+ * Returns true if words, n words that were read from addr, are the start of the data to which the
+ * thread pointer of a glibc thread points. aarch64: always false, since no word of these data tells
+ * where they are.
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 
@@ -167,10 +170,9 @@ bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 uint64_t arch_argument(const struct arch_regs *regs, unsigned int n);
 
 /*
- * Makes registers in *ret with which the stopped thread runs call nr with these arguments, and
- * after which the thread is at the pc of regs. regs: of a thread that was taken out of a call.
- * before: the code in front of its pc. Returns false if that is not possible: the call was not one
- * of the native ABI.
+ * Sets *ret to registers with which the stopped thread makes call nr with these arguments, and then
+ * goes on at the pc of regs. regs: those of a thread that a stop has taken out of a call. before:
+ * the code in front of its pc. Returns false if the call was not one of the native ABI.
  */
 bool arch_call_again(const struct arch_regs *regs, const uint8_t before[ARCH_CALL_BYTES], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct arch_regs *ret);
@@ -178,7 +180,7 @@ bool arch_call_again(const struct arch_regs *regs, const uint8_t before[ARCH_CAL
 /* Sets the result of the call in *regs; arch_set_regs() then gives *regs to the thread. */
 void arch_regs_set_result(struct arch_regs *regs, uint64_t result);
 
-/* Sets the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */
+/* Gives these registers to a stopped thread. Returns 0, or -ESRCH if the thread has died. */
 must_check int arch_set_regs(uint32_t tid, const struct arch_regs *regs);
 
 #endif

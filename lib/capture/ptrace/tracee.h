@@ -20,7 +20,7 @@ enum tracee_status {
 	TRACEE_CLONE,	   /* PTRACE_EVENT_CLONE, _FORK, _VFORK, in the parent */
 	TRACEE_EXEC,	   /* PTRACE_EVENT_EXEC */
 	TRACEE_EXIT,	   /* PTRACE_EVENT_EXIT: the thread is about to die */
-	TRACEE_OTHER,	   /* an event that capture has not asked for */
+	TRACEE_OTHER,	   /* a PTRACE_EVENT that is not named here */
 	TRACEE_DEAD,	   /* the thread exited or was killed */
 };
 
@@ -28,10 +28,10 @@ enum tracee_status {
  * Waits for a status of the tracee tid, or of any tracee (-1), as waitpid(2) does with __WALL, and
  * returns the tracee's tid; 0 if there is no status and blocks is false; -1 with errno.
  *
- * The kernel keeps a signal-delivery-stop, a syscall-stop and a PTRACE_EVENT_STOP after this call,
- * until the caller continues the tracee, or leaves it in its group-stop by PTRACE_LISTEN. The
- * caller has to do that before the next wait. So a signal is delivered even if the tracer is killed
- * before it continues the tracee; waitpid(2) would remove the signal from the kernel. Other
+ * After this call the kernel still keeps a signal-delivery-stop, a syscall-stop or a
+ * PTRACE_EVENT_STOP, and would return it again. So before the next wait the caller continues the
+ * tracee, or leaves it in its group-stop by PTRACE_LISTEN. The reason: waitpid(2) would remove the
+ * signal from the kernel, and if the tracer were killed then, the signal would be lost. All other
  * statuses are removed, as by waitpid(2): an end, and the other PTRACE_EVENT_*.
  */
 pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status);

@@ -1,17 +1,17 @@
 /*
  * Partial transfers: system calls that returned fewer bytes or messages than requested, because of
- * a pending signal or a ptrace-stop. Example: read(2) returned 3 of 10 bytes. The module finds how
- * much was requested, and the call that transfers the rest.
+ * a pending signal or a ptrace-stop. Example: write(2) wrote 3 of 10 bytes. The module finds how
+ * much was requested, and the call that transfers the rest. Used by restart/resume.h.
  *
- * Handled are the calls by which programs without signal handlers rely on a whole transfer, such as
- * write(2) to a pipe or socket (the rows of restart/syscalls.c that ask for something). They return
- * a part solely because of an interruption, or their call for the rest does no harm because it
- * returns at once with an error or nothing. Other calls stay short, as after any signal
+ * The module knows the calls for which a program without signal handlers relies on a whole
+ * transfer, such as write(2) to a pipe or socket (the rows of restart/syscalls.c with `asked`).
+ * Such a call returns a part only because of an interruption; or a call for the rest does no harm,
+ * because it returns at once with an error or nothing. Other calls stay short, as after any signal
  * (docs/SAFETY.md). For some of them, such as recv(2) without MSG_WAITALL, a call for the rest
- * would wait for ever.
+ * could wait for ever.
  *
- * Nothing is written to the target's memory. If the rest cannot be described by registers alone
- * (iovecs), it is transferred piece by piece.
+ * Nothing is written to the target's memory. So the rest of a call with iovecs, which registers
+ * alone cannot describe, is transferred piece by piece.
  *
  * Sources: pipe(7), send(2), recv(2), and the kernel's files named at each call.
  */
@@ -25,15 +25,15 @@
 #include "lib/capture/ptrace/arch.h"
 
 struct partial {
-	/* Set by the caller: the stopped thread, and its registers as the call returned. */
+	/* Set by the caller: the stopped thread, and its registers at the return of the call. */
 	uint32_t tid;
 	int pagemap_fd; /* see proc/memory.h */
 	struct arch_regs regs;
-	/* Set by partial_find. */
-	long nr;
+	/* Set by partial_find(). The caller adds the results of further calls to done. */
+	long nr;		   /* number of the call */
 	uint64_t whole;		   /* bytes or messages requested */
 	uint64_t done;		   /* bytes or messages transferred so far */
-	enum descriptor_kind file; /* DESCRIPTOR_OTHER where the kind does not matter */
+	enum descriptor_kind file; /* of the call; DESCRIPTOR_OTHER where it does not matter */
 };
 
 /* The next call of a partial transfer, for the rest or for a piece of it. */
@@ -44,24 +44,25 @@ struct partial_call {
 };
 
 /*
- * Returns true if the interrupted call has returned a part and can be resumed. Most calls are
- * recognised by their number alone. For others the function reads the thread's memory and checks
- * its descriptors, without opening a file.
+ * Returns true if the interrupted call has returned a part, and the module knows how to transfer
+ * the rest. For some calls the function reads the thread's memory, and the kind of file of its
+ * descriptor, without opening a file.
  */
 bool partial_find(struct partial *p);
 
 /*
- * Returns true if the calls for the rest differ from the first call in address and size only. A
- * seccomp filter that let the first one through lets these through, unless it checks a buffer or a
- * size (docs/SAFETY.md).
+ * Returns true if the calls for the rest differ from the first call in address and size only. Then
+ * a seccomp filter that permits the first call permits these, unless it checks a buffer or a size
+ * (docs/SAFETY.md).
  */
 bool partial_is_alike(const struct partial *p);
 
-/* Returns true if the call is on a socket, whose timeout may have ended it. */
+/* Returns true if the call is on a socket: then the socket's timeout may have ended it. */
 bool partial_may_have_timed_out(const struct partial *p);
 
 /*
- * Sets *ret to the next call. Returns false if there is none, or if its arguments cannot be read.
+ * Returns true and sets *ret to the next call. Returns false if all is transferred, or if the
+ * target's iovecs cannot be read.
  */
 bool partial_next(const struct partial *p, struct partial_call *ret);
 
@@ -78,8 +79,8 @@ struct partial_files {
 };
 
 /*
- * Finds the files of call nr, in which thread tid is stopped with these registers. If a descriptor
- * referred to another file before this moment, that is not known.
+ * Finds the files of call nr, in which thread tid is stopped with these registers. Call it at the
+ * first stop: if the descriptor was given to another file before, the function finds that one.
  */
 void partial_files(uint32_t tid, const struct arch_regs *regs, long nr, struct partial_files *ret);
 

@@ -20,15 +20,16 @@ struct pieces {
 };
 
 /*
- * Finds the iovecs of the interrupted call of thread tid: writev(2) and pwritev2(2),
- * sendmsg(2) without an address, recvmsg(2) without room for control messages. Returns false if it
- * is another call, or if the memory cannot be read. pagemap_fd: see proc/memory.h.
+ * Finds the iovecs of the interrupted call of thread tid, which is stopped with registers regs:
+ * writev(2), pwritev2(2), sendmsg(2) without an address, recvmsg(2) without room for control
+ * messages. Returns false if it is another call, or if the memory cannot be read. In all functions,
+ * pagemap_fd is that of memory_read() (proc/memory.h).
  */
 bool pieces_find(uint32_t tid, int pagemap_fd, const struct arch_regs *regs, struct pieces *ret);
 
 /*
  * Returns the sum of the iovecs' bytes, at most PIECES_MAX_BYTES; 0 if the iovecs cannot be read or
- * are invalid.
+ * are invalid: more than 1,024, or one of more than PIECES_MAX_BYTES.
  */
 uint64_t pieces_sum(uint32_t tid, int pagemap_fd, const struct pieces *pieces);
 

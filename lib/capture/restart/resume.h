@@ -3,21 +3,23 @@
  * thread would not have noticed without a tracer. The target sees one uninterrupted call. Three
  * kinds of calls are resumed:
  *
- * - Partial transfer: read(2) returned 3 of 10 bytes. The thread goes back to its syscall
+ * - Partial transfer: write(2) wrote 3 of 10 bytes. The thread goes back to its syscall
  *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Capture adds up
- *   the results. After a signal that has a handler, a group-stop or an error, the thread gets the
- *   sum so far, and the next call gets the error, as it would from the kernel alone. The call also
- *   ends if a part was short without an interruption by capture, because the kernel had its own
- *   reason, such as the timeout of a socket; and if the descriptor refers to another file by now.
- * - Wait with a relative timeout, which would start anew: the thread enters the same call again
- *   with the same arguments, so that nothing is lost if the tracer ends meanwhile.
- * - Call that discards its work when it is interrupted: it is entered again in the same way, and
- *   not interrupted until it is done ("undisturbed").
+ *   the results of these calls, the parts. It makes no further part after a signal that has a
+ *   handler, a group-stop or an error: the thread gets the sum so far, and its next call gets the
+ *   error, as from the kernel alone. Nor after a part that was short without an interruption by
+ *   capture, since the kernel had its own reason, such as the timeout of a socket; nor if the
+ *   descriptor refers to another file by now.
+ * - Wait with a relative timeout: if the kernel restarted the call, the timeout would start anew.
+ *   The thread enters the same call again with the same arguments, so that nothing is lost if the
+ *   tracer ends meanwhile.
+ * - Call that discards its work when it is interrupted: the thread enters it again in the same way,
+ *   and capture does not interrupt it until it is done ("undisturbed").
  *
  * While a call is resumed, the thread runs under PTRACE_SYSCALL: it stops at the begin and at the
  * end of the call, and goes on with the registers that it would have without capture. For the first
  * two kinds capture watches the time since the first entry (call_timeouts.h). When the timeout is
- * over, the caller interrupts the thread, and the call ends with the result that it has then.
+ * over, capture interrupts the thread, and the call ends with the result that it has then.
  *
  * Beware: if the tracer is killed during a partial transfer, the thread gets the result of the last
  * part only (docs/SAFETY.md).
@@ -33,26 +35,27 @@
 #include "lib/capture/restart/timeout.h"
 
 enum resume_state {
-	RESUME_NONE,
+	RESUME_NONE,	 /* no call is resumed */
 	RESUME_ENTERING, /* the thread is on its way into the call */
 	RESUME_INSIDE,	 /* the thread is in the call */
 };
 
 #define RESUME_NO_LIMIT UINT64_MAX
 
+/* {0}: no call is resumed. Times are ns, CLOCK_MONOTONIC. */
 struct resumed_call {
 	enum resume_state state;
 	bool same_call;		/* entered again unchanged: not a partial transfer */
 	bool undisturbed;	/* the call must not be interrupted */
 	unsigned int fruitless; /* parts in a row without progress */
 	bool interrupted;	/* capture may have interrupted the current part at its begin */
-	uint64_t asked;		/* result of the current part if it is not cut short */
+	uint64_t asked;		/* result of the current part if it transfers everything */
 	uint64_t call_pc;	/* address of the syscall instruction */
 	struct partial partial;
 	struct partial_files files; /* of a partial transfer */
 	uint64_t since_ns;	    /* the first entry, as far as is known */
 	uint64_t until_ns;	    /* end of the timeout; RESUME_NO_LIMIT: none */
-	bool late;		    /* the kernel's own timeout ends later, since it began anew */
+	bool late;		    /* the kernel's own timeout, begun anew, ends after until_ns */
 	struct timeout timeout;	    /* valid unless until_ns is RESUME_NO_LIMIT */
 };
 
@@ -65,8 +68,8 @@ struct resume_stop {
 	int signal;	   /* of a signal-delivery-stop, else 0 */
 	uint64_t since_ns; /* the thread has been in the call since then, as far as is known */
 	uint64_t now_ns;
-	bool at_call;	  /* the stop is at the begin or the end of a call */
-	bool interrupted; /* capture's interrupt was under way, and this stop consumed it */
+	bool at_call; /* the stop is that of PTRACE_SYSCALL, at the begin or the end of a call */
+	bool interrupted; /* an interrupt by capture was under way; this stop consumes it */
 	/*
 	 * The call may be resumed: there is no group-stop and no signal, and capture does not end
 	 * resumed calls in order to detach (state_is_cut).
@@ -75,8 +78,10 @@ struct resume_stop {
 };
 
 /*
- * Resumes a call that returned a part. Returns true if the rest is being transferred: the caller
- * then continues the thread by PTRACE_SYSCALL as long as state is not RESUME_NONE.
+ * Resumes a call that returned a part. Returns true if the thread's registers are set for the rest:
+ * the caller then continues the thread by PTRACE_SYSCALL, after this stop and after each further
+ * one, as long as r->state is not RESUME_NONE. Otherwise returns false, and the thread keeps its
+ * result.
  */
 bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 
@@ -84,24 +89,24 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
  * Resumes an interrupted wait whose relative timeout would start anew, or a call that must not be
  * disturbed (repair_needs_undisturbed). Returns true if the call is entered again: the caller then
  * continues the thread as after resume_partial(). Returns false if it is another call, or if its
- * interruption would have happened without capture, too.
+ * interruption would have happened without capture, too. Then repair_call() may restart the call.
  */
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
- * Handles a stop of a thread with a resumed call. Call this first at each stop; if state is
- * RESUME_NONE afterwards, resume_wait() and then resume_partial() may resume another call. Does
- * nothing if state is RESUME_NONE.
+ * Handles a stop of a thread with a resumed call; does nothing if r->state is RESUME_NONE. Call
+ * this first at each stop. If r->state is RESUME_NONE afterwards, resume_wait() and then
+ * resume_partial() may resume another call.
  *
- * Writes the thread's registers itself where the call needs it. *regs, which may be *stop->regs, is
- * for the sample: it becomes the registers that the thread would have without capture. The caller
- * does not write it to the thread.
+ * The function writes the thread's registers itself where the call needs it. It sets *regs, which
+ * may be *stop->regs, to the registers that the thread would have without capture. These are for
+ * the sample: the caller does not write them to the thread.
  */
 void resume_stopped(struct resumed_call *r, const struct resume_stop *stop, struct arch_regs *regs);
 
 /*
- * Returns true if the thread must not be interrupted: its stack stays as it was at the last stop
- * until it stops again.
+ * Returns true if the thread must not be interrupted. Its user stack does not change before it
+ * stops again, so no sample needs the interrupt.
  */
 static inline bool resume_is_undisturbed(const struct resumed_call *r)
 {
@@ -109,9 +114,9 @@ static inline bool resume_is_undisturbed(const struct resumed_call *r)
 }
 
 /*
- * Returns true if the call would fail if the tracer ended now: when a thread is stopped at the
- * begin of a call, the end of its tracer acts like a signal (__ptrace_unlink()). Lasts until the
- * call begins.
+ * Returns true if the call would fail if the tracer ended now, until the call has begun. The
+ * reason: for a thread that is stopped at the begin of a call, the end of its tracer acts like a
+ * signal (__ptrace_unlink()).
  */
 static inline bool resume_is_entering(const struct resumed_call *r)
 {

@@ -1,11 +1,11 @@
 /*
- * The table of system calls: a row for each call that an interrupt can shorten. A call without a
- * row is left as it is. A row has three parts: whether the interrupted call must be made to restart
- * (repair.h), how the rest of a partial transfer is requested (partial.h), and where the call's
- * relative timeout is (timeout.h).
+ * The table of system calls: a row for each call that an interrupt can shorten. Capture leaves a
+ * call without a row as it is. A row has three parts: whether capture must make the interrupted
+ * call restart (repair.h), how the rest of a partial transfer is requested (partial.h), and where
+ * the call's relative timeout is (timeout.h).
  *
  * The kernel restarts most calls by itself after a ptrace-stop. Some return EINTR as soon as
- * anything wakes them, including a tracer. Their result is set to -ERESTARTNOHAND, by which the
+ * anything wakes them, including a tracer. Capture sets their result to -ERESTARTNOHAND: then the
  * kernel restarts the call, or returns EINTR if a handler runs (signal(7), "Interruption of system
  * calls"; arch/x86/kernel/signal.c). For any other call this would be wrong. For example, close(2)
  * has released its descriptor before it returns EINTR.
@@ -18,7 +18,7 @@
 
 #include "lib/capture/ptrace/arch.h"
 
-/* The kernel's internal results of calls whose wait a signal has ended. */
+/* Restart codes: the kernel's internal results of calls whose wait a signal or a stop has ended. */
 #define RESULT_ERESTARTSYS	     (-512)
 #define RESULT_ERESTARTNOINTR	     (-513)
 #define RESULT_ERESTARTNOHAND	     (-514)
@@ -26,7 +26,7 @@
 
 enum restart_rule {
 	RESTART_LEAVE,	 /* the result is correct */
-	RESTART_REWRITE, /* to RESULT_ERESTARTNOHAND */
+	RESTART_REWRITE, /* the result is to be set to RESULT_ERESTARTNOHAND */
 	/*
 	 * RESTART_REWRITE if the first argument is a socket: like recv(2), a read(2) of a socket
 	 * with a timeout has taken no byte when it returns EINTR.
@@ -37,8 +37,8 @@ enum restart_rule {
 	/* RESTART_REWRITE for an ioctl like that of tcdrain(3): repair.c. */
 	RESTART_IF_DRAIN,
 	/*
-	 * RESTART_REWRITE if the thread is under a seccomp filter, which may not allow
-	 * restart_syscall, the call that RESULT_ERESTART_RESTARTBLOCK needs.
+	 * RESTART_REWRITE if the thread is under a seccomp filter, which may refuse
+	 * restart_syscall(2), the call by which the kernel restarts this one.
 	 */
 	RESTART_IF_FILTERED,
 	/*
@@ -50,7 +50,7 @@ enum restart_rule {
 	RESTART_UNDISTURBED,
 };
 
-/* Which argument has the requested amount. */
+/* Which argument of a call has the requested amount. Arguments are counted from 0. */
 enum syscall_asked {
 	ASKED_NOTHING, /* a short result of this call is final */
 	ASKED_LONG,    /* argument `size`, at most PIECES_MAX_BYTES */
@@ -80,8 +80,8 @@ struct syscall_timeout {
 	uint8_t argument; /* the argument that is the timeout or points to it */
 	int result;	  /* of the call when the timeout is over */
 	/*
-	 * NULL, or a function that returns true if the argument is a relative timeout whose end
-	 * capture can report
+	 * NULL, or a function that returns false for a call whose timeout is not relative, or whose
+	 * result at the end of it capture cannot make.
 	 */
 	bool (*applies)(const struct arch_regs *regs);
 };
@@ -90,13 +90,13 @@ struct syscall_timeout {
 enum syscall_socket { SOCKET_NONE, SOCKET_RECEIVES, SOCKET_SENDS };
 
 struct syscall_rule {
-	/* How the call is restarted if it returns `interrupted`; 0 stands for -EINTR. */
+	/* How the call is restarted if its result is `interrupted`; 0 in the latter is -EINTR. */
 	enum restart_rule restart;
 	int interrupted;
 
 	/*
-	 * A partial transfer is resumed if the call's argument `flags` has all of `wanted` and
-	 * nothing but `allowed`, and its argument `null` is 0. An index of 0: no such argument.
+	 * Arguments by index, 0: no such argument. A partial transfer is resumed if argument
+	 * `flags` has all bits of `wanted` and none outside `allowed`, and argument `null` is 0.
 	 */
 	enum syscall_asked asked;
 	enum syscall_next next;
@@ -104,10 +104,9 @@ struct syscall_rule {
 	uint8_t step; /* bytes at `address` for each unit of `size` */
 	uint8_t flags, null;
 	int wanted, allowed;
-	/* Sets of 1 << enum descriptor_kind, for argument 0. */
 	/*
-	 * The kinds of files on which the call is resumed, because only an interruption makes it
-	 * short there; 0: all kinds.
+	 * Sets of 1 << enum descriptor_kind, for argument 0. files: the kinds on which the call is
+	 * resumed, because only an interruption makes it short there; 0: all kinds.
 	 */
 	uint8_t files;
 	uint8_t alike; /* kinds of files on which partial_is_alike() is true */
@@ -120,25 +119,25 @@ struct syscall_rule {
 	bool starts_again; /* the kernel restarts the call, with its whole timeout */
 };
 
-/* Returns the row of call nr of the native ABI, never NULL. */
+/* Returns the row of call nr of the native ABI; a row of zeros, not NULL, if there is none. */
 const struct syscall_rule *syscall_rule(long nr);
 
 /*
- * Returns true for a call with these registers that waits for an event or a timeout, and does
- * little else.
+ * Returns true if call nr with the arguments in regs waits for an event, a timeout or a disk, and
+ * does little else.
  */
 bool syscall_waits(long nr, const struct arch_regs *regs);
 
 /*
- * Returns true for a call that always goes on after a ptrace-stop, with its remaining timeout: the
- * kernel restarts it, or capture does, if it knows the arguments.
+ * Returns true for a call that always goes on after a ptrace-stop, with its remaining timeout:
+ * either the kernel restarts it, or capture, if it knows the arguments (arch_knows_arguments).
  */
 bool syscall_always_goes_on(long nr);
 
 /* Returns the rule for call nr of the native ABI with this result. */
 enum restart_rule syscall_restart_rule(long nr, long result);
 
-/* Returns true for the result of a call whose wait was interrupted. */
+/* Returns true for the results of a call whose wait was interrupted: -EINTR and restart codes. */
 bool syscall_was_waiting(long result);
 
 #endif

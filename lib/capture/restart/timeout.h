@@ -1,15 +1,17 @@
 /*
- * Relative timeouts of system calls that start anew when the call is entered again: their length,
- * and the call's result when they are over.
+ * Finds the relative timeout of an interrupted system call: its length, and the call's result when
+ * it is over. Used when the thread is to enter the call again (restart/resume.h): then the kernel
+ * starts the timeout anew.
  *
- * Known are calls that have done nothing as long as they wait. So capture can end such a call at
- * any moment with the result that the call has when its timeout is over. They include:
+ * The module knows the timeouts of calls that have done nothing as long as they wait. So capture
+ * can end such a call at any moment with the result that it has when its timeout is over. They
+ * include:
  * - calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2)): under
  *   a seccomp filter they are entered again instead (restart/syscalls.h);
  * - calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
  *
- * Not known are: select(2) with sets, which it empties when the time is over; splice(2);
- * sendfile(2) that has sent nothing.
+ * It does not know those of select(2) with sets, which it empties when the time is over; of
+ * splice(2); and of sendfile(2) that has sent nothing.
  */
 #ifndef LIB_CAPTURE_RESTART_TIMEOUT_H
 #define LIB_CAPTURE_RESTART_TIMEOUT_H
@@ -21,7 +23,7 @@
 #include "lib/capture/ptrace/arch.h"
 
 struct timeout {
-	uint64_t ns;
+	uint64_t ns;   /* length */
 	long result;   /* of the call, when the timeout is over */
 	bool by_piece; /* the kernel starts the timeout anew with each piece of the transfer */
 };
@@ -35,14 +37,14 @@ struct timeout_call {
 };
 
 /*
- * Finds the timeout of a wait with nothing done. Returns false if there is none, or if it is not
- * known or not readable.
+ * Finds the timeout of an interrupted call that has done nothing yet. Returns false if the call has
+ * none, or if the module does not know it or cannot read it.
  */
 bool timeout_find(const struct timeout_call *c, struct timeout *ret);
 
 /*
- * Finds the timeout of the call's socket. Returns 1; 0 if the socket has none; -ENOTSOCK if the
- * call is not a known call on a socket; or an error of descriptor_socket.
+ * Finds the timeout of the call's socket (SO_RCVTIMEO, SO_SNDTIMEO). Returns 1; 0 if the socket has
+ * none; -ENOTSOCK if the call is not a known call on a socket; or an error of descriptor_socket().
  */
 must_check int timeout_of_socket(const struct timeout_call *c, struct timeout *ret);
 
