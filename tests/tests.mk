@@ -26,7 +26,8 @@ unit_capture_OBJ = $(patsubst %,$(B)/obj/tests/unit/capture/%.o, \
 unit_capture_LIB = capture base
 unit_unwind_OBJ = $(patsubst %,$(B)/obj/tests/%.o, \
 	fuzz/fuzz unit/unwind/made_up unit/unwind/record) \
-	$(B)/obj/daemon/oracle/oracle.o $(B)/obj/lib/capture/ptrace/arch.o
+	$(B)/obj/daemon/oracle/oracle.o $(B)/obj/lib/capture/ptrace/arch.o \
+	$(B)/obj/lib/capture/ptrace/aarch64.o
 unit_unwind_LIB = unwind base
 unit_unwind_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 unit_unwind_LIBS = -liberty
