@@ -95,7 +95,7 @@ static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
 	if (!f->is_leaf && !f->interrupted)
 		return code_is_sigreturn(w->space, f->addr);
 	for (size_t i = 0; i < array_size(sizes); i++)
-		if (code_is_sigreturn(w->space, walk_lookup(f) - sizes[i]))
+		if (code_is_sigreturn(w->space, walk_next_pc(f) - sizes[i]))
 			return true;
 	return false;
 }
@@ -209,7 +209,7 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 		return true;
 	return (f->is_leaf || f->interrupted) && (f->regs.known & BIT(RA)) &&
 	       unwind_space_covers(w->space, ra - 1) &&
-	       code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
+	       code_may_call(w->space, ra, walk_next_pc(f), CODE_LEAF_MAX);
 }
 
 /*
@@ -417,7 +417,7 @@ static bool is_new_thread(struct walk *w, const struct walk_frame *f)
 {
 	return (f->is_leaf || f->interrupted) &&
 	       cpu_syscall_returned_zero(f->regs.known, f->regs.r) &&
-	       code_is_thread_start(w->space, walk_lookup(f));
+	       code_is_thread_start(w->space, walk_next_pc(f));
 }
 
 /*

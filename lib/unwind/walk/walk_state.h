@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/rules/expr.h"
 #include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/unwind.h"
@@ -102,7 +103,7 @@ static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 /* Returns the address of the instruction that the frame executes next. */
 static inline uint64_t walk_next_pc(const struct walk_frame *f)
 {
-	return f->is_leaf || f->interrupted ? walk_lookup(f) : f->addr;
+	return f->interrupted ? f->addr - CPU_PC_STEP : f->addr;
 }
 
 #endif
