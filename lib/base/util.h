@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <unistd.h>
 
+/*
+ * must_check: the compiler warns if a caller ignores the result. printf_like(f, a): argument f,
+ * counted from 1, is a format of printf(3) for the arguments from a on.
+ */
 #define must_check	  __attribute__((warn_unused_result))
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
 #define array_size(a)	  (sizeof(a) / sizeof((a)[0]))
@@ -39,8 +43,8 @@ static inline size_t min_size(size_t a, size_t b)
 
 /*
  * Returns the wait after a number of failures in a row: 0 after none, first_ns after one, and twice
- * as long after each further one, up to the lesser of longest_ns and 2^16 * first_ns. The latter
- * must be below 2^64.
+ * as long after each further one, up to the lesser of longest_ns and 2^16 * first_ns. first_ns must
+ * be below 2^48.
  */
 static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t longest_ns)
 {

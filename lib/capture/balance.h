@@ -80,7 +80,10 @@ void balance_compare(struct thread *th);
  */
 void balance_read_clock(struct traced_process *t);
 
-/* Adds ticks of the thread that its records mark as running, or as ready, to the told time. */
+/*
+ * Adds ticks of the thread that its records mark as running, or as ready, to the told time, and to
+ * running_ns or ready_ns of the counters.
+ */
 void balance_tell_running(struct thread *th, uint64_t ticks);
 void balance_tell_ready(struct thread *th, uint64_t ticks);
 

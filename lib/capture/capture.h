@@ -162,9 +162,9 @@ void capture_tick(struct capture *c, const struct tick *tick);
 uint64_t capture_next_tick(const struct capture *c);
 
 /*
- * Returns a time, at the latest that of the first timeout of a system call that capture has made a
- * thread enter again (call_timeouts.h); UINT64_MAX: none. The caller must also call capture_tick
- * for the first tick after this time, whatever capture_next_tick returns.
+ * Returns a time that is not after the first timeout of a system call that capture has made a
+ * thread enter again (call_timeouts.h); UINT64_MAX: there is no such timeout. The caller must also
+ * call capture_tick for the first tick after this time, whatever capture_next_tick returns.
  */
 uint64_t capture_timeout_ns(const struct capture *c);
 

@@ -4,9 +4,9 @@
  * Capture does not use PTRACE_DETACH, which needs a stopped thread: a stop would take a blocked
  * thread out of its system call. Instead the tracing thread ends: the kernel then detaches all
  * tracees without a stop. So to detach from one target, capture detaches from all, and a new thread
- * of the same process attaches to the others again. Exceptions are
- * the stops of a crash (crash.h), of an exec (held_exec.h) and of a dying leader. The order of
- * calls:
+ * of the same process attaches to the others again. Capture uses PTRACE_DETACH only where a thread
+ * is stopped anyway: in a crash (crash.h), at an exec (held_exec.h), at the death of a leader, and
+ * at the first stop of a child that it does not follow. The order of calls:
  *
  * 1. capture_remove, and ticks as before until capture_can_detach returns true.
  * 2. No ticks, but capture_reap, capture_can_detach and capture_settle in turn, until

@@ -35,9 +35,9 @@ void exec_check_tick(struct traced_process *t, uint64_t tick, uint64_t previous)
 
 /*
  * Compares the owner of the process's files in /proc with that of capture_set_user(), and sets
- * phase TRACED_SAMPLED if they are equal, else TRACED_AWAITS_EXEC. Returns false in the second
- * case. Without capture_set_user() they count as equal. In all phases but these two, changes
- * nothing and returns true.
+ * t->phase. If the owners are equal, or capture_set_user() was not called, sets TRACED_SAMPLED and
+ * returns true; otherwise sets TRACED_AWAITS_EXEC and returns false. If t->phase is neither of
+ * these two at the call, changes nothing and returns true.
  */
 bool exec_compare_rights(struct traced_process *t);
 

@@ -51,8 +51,12 @@ int32_t held_exec_overdue(const struct capture *c);
 
 /*
  * Carries out the caller's decision about a process that capture_options.executed has reported.
- * leave false: the process goes on as a tracee. true: capture leaves it, and if it is a target,
- * reports CAPTURE_GONE; if it is not held any more but is a target, calls capture_remove() instead.
+ * leave false: the process goes on as a tracee. But capture leaves a target whose new program is a
+ * 32-bit one (CAPTURE_FOREIGN). leave true: capture leaves the process, and reports CAPTURE_GONE if
+ * it is a target.
+ *
+ * If the process is no longer held, leave true calls capture_remove() for its target, if there is
+ * one; leave false does nothing.
  */
 void capture_decide_exec(struct capture *c, int32_t pid, bool leave);
 

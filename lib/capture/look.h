@@ -22,7 +22,8 @@ void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_tick
  * Samples a thread that activity_look() has found blocked at *place, without stopping it. mark is a
  * reading of schedstat from before that; NULL: the kernel has none. Returns 0 if, after the copy,
  * the thread has not run since mark (without a mark: is blocked at *place again). With a mark it is
- * a sleeping thread then. Returns -EAGAIN if it has run, or an error of record_begin_sample().
+ * a sleeping thread then. Returns -EAGAIN if it has run, or an error of record_begin_sample(). With
+ * capture_options.perf, -EAGAIN also if exec_compare_rights() returns false.
  */
 must_check int look_sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 				   const struct activity_place *place,

@@ -8,7 +8,7 @@
 
 #include "lib/capture/state.h"
 
-/* Reads the priority of the thread, and counts the thread with it instead of its former one. */
+/* Reads the thread's priority, which replaces the one with which the thread was counted before. */
 void priority_read(struct thread *th);
 
 /* Removes the thread from the count. Call this before the thread is freed. */

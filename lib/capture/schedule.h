@@ -22,9 +22,10 @@ void schedule_all(struct capture *c);
 
 /*
  * Enters the next look of a process into the list: at the next tick of its rate, but not before
- * tick t->schedule.next_tick, which schedule_after_tick() and schedule_at_once() set. For a process
- * without threads, or whose phase is not TRACED_SAMPLED, that is the very next tick. Call this
- * after a change of phase, threads.n or ticks.span.last.
+ * tick t->schedule.next_tick, which schedule_after_tick() and schedule_at_once() set. A process
+ * without threads, or whose phase is not TRACED_SAMPLED, has its next look at the very next tick.
+ * Does nothing in phase TRACED_NEW. Call this after a change of phase, threads.n or
+ * ticks.span.last.
  */
 void schedule_target(struct traced_process *t);
 
@@ -38,9 +39,9 @@ void schedule_woken(struct traced_process *t);
 uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
 
 /*
- * For observe.h. Capture wakes at a part of the ticks only: those of the target with the highest
- * rate. Return the first and the last tick of the group from one wake to just before the next, in
- * which this tick lies.
+ * For observe.h. Capture wakes only at the ticks of the target with the highest rate. A group of
+ * ticks begins at a wake and ends just before the next wake. Return the first and the last tick of
+ * the group that contains this tick.
  */
 uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
 uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);

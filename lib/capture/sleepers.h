@@ -22,7 +22,7 @@ void sleepers_link(struct thread *th);
 /* Removes a thread from the lists of its process. Call this before th is freed. */
 void sleepers_unlink(struct thread *th);
 
-/* Moves a thread, found blocked at *place and not run since *mark, to the sleeping ones. */
+/* Moves a thread to the sleeping ones. It is blocked at *place, and has not run since *mark. */
 void sleepers_add(struct thread *th, const struct activity_mark *mark,
 		  const struct activity_place *place);
 
@@ -42,17 +42,19 @@ void sleepers_wake_all(struct traced_process *t);
 void sleepers_read_times(struct thread *th);
 
 /*
- * Begins a tick: reads the times of all awake threads, and decides whether the sleeping threads
- * have to be checked. If so, next_asleep is the first of them. Once many threads sleep, sets a
- * timer on the process's CPU clock, which makes the clock cheap to read (sleepers.c).
+ * Begins a tick: reads the times of the awake threads, except those whose last reading still serves
+ * (sleepers.c), and decides whether the sleeping threads have to be checked. If so, next_asleep is
+ * the first of them. Once many threads sleep, sets a timer on the process's CPU clock, which makes
+ * the clock cheap to read (sleepers.c).
  */
 void sleepers_begin_tick(struct traced_process *t);
 
 /*
  * Checks up to *checks sleeping threads, and subtracts the number of checks from *checks. Moves the
  * first thread that has run to the awake ones and returns it; *ret_awake_ns is the time (ns) for
- * which it has run and waited for a processor since it fell asleep. Returns NULL if none of them
- * has run. Then either next_asleep is NULL and all threads have been checked, or *checks is 0.
+ * which it has run and waited for a processor since it fell asleep. A thread whose schedstat cannot
+ * be read counts as one that has run; *ret_awake_ns is 0 then. Returns NULL if none of them has
+ * run. Then either next_asleep is NULL and all threads have been checked, or *checks is 0.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_awake_ns);

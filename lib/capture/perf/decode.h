@@ -42,7 +42,10 @@ enum perf_kind {
 struct perf_record {
 	enum perf_kind kind;
 	size_t size; /* bytes in the ring */
-	/* Of the sampled or new thread. 0: of another pid namespace, the idle task, or not set. */
+	/*
+	 * Of the thread that the record is about; PERF_KIND_FORK: the new thread. 0: a thread of
+	 * another pid namespace, the idle task, or not set.
+	 */
 	int32_t pid, tid;
 	int32_t parent;	  /* PERF_KIND_FORK: the process of the parent */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */

@@ -50,8 +50,8 @@ void perf_set_period(struct perf *p, uint64_t period_ns);
 void perf_check_processors(struct perf *p);
 
 /*
- * Reads how far the rings are filled. perf_next() does not return records that come later before
- * the next perf_begin().
+ * Reads how far the rings are filled. A record that the kernel writes after this call is returned
+ * by perf_next() only after the next perf_begin().
  */
 void perf_begin(struct perf *p);
 

@@ -99,8 +99,8 @@ must_check int arch_get_regs(uint32_t tid, struct arch_regs *ret);
 
 /*
  * Finds the system call for registers from arch_get_regs(), by the thread's code: ARCH_CODE_BYTES
- * bytes, of which ARCH_CODE_BEFORE are before the pc. Does nothing where ARCH_CODE_BYTES is 0. On
- * other processors the functions below take the thread for one in user mode before this call.
+ * bytes, of which ARCH_CODE_BEFORE are before the pc. Where ARCH_CODE_BYTES is 0, does nothing.
+ * Elsewhere the functions below take the thread for one in user mode until this call.
  */
 void arch_find_call(struct arch_regs *regs, const uint8_t *code);
 
