@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
@@ -18,11 +19,14 @@
  * back to seize_thread.
  */
 static sigjmp_buf waited_enough;
+/* waited_enough is set. A signal at another time, from another process, is ignored. */
+static volatile sig_atomic_t is_waiting;
 
 static void on_alarm(int signal)
 {
 	(void)signal;
-	siglongjmp(waited_enough, 1);
+	if (is_waiting)
+		siglongjmp(waited_enough, 1);
 }
 
 void seize_begin(struct seize *ret)
@@ -42,20 +46,21 @@ void seize_end(const struct seize *s)
 	(void)sigaction(SIGALRM, &s->action, NULL);
 }
 
-/*
- * The alarm is unblocked only during these three system calls, where a jump leaves nothing half
- * done.
- */
+/* The handler jumps only out of these three system calls, where nothing is left half done. */
 int seize_thread(uint32_t tid, unsigned long options)
 {
 	const struct itimerval wait = {.it_value.tv_usec = SEIZE_WAIT_US};
 	const struct itimerval never = {.it_value.tv_usec = 0};
 	int r;
 
-	if (sigsetjmp(waited_enough, 1) != 0)
+	if (sigsetjmp(waited_enough, 1) != 0) {
+		is_waiting = false;
 		return -EINTR;
+	}
+	is_waiting = true;
 	(void)setitimer(ITIMER_REAL, &wait, NULL);
 	r = ptrace(PTRACE_SEIZE, tid, NULL, options) == 0 ? 0 : -errno;
 	(void)setitimer(ITIMER_REAL, &never, NULL);
+	is_waiting = false;
 	return r;
 }
