@@ -29,12 +29,12 @@
  *
  * Use:
  * - An unwind process stays for IDLE_NS after the last target of its key (daemon/process/owner.h)
- *   has ended. So a service that restarts finds its files already read. If the run prints a table
- *   at its end, the process stays until then.
- * - At most IDLE_MAX unwind processes without a target stay, and no more than there are free places
- *   for further unwind processes: those that were needed last. A program that executes another one
- *   with file capabilities ten times a second needs a new unwind process each time, because each
- *   such process has a key of its own.
+ *   has ended. So a service that restarts finds its files already read. If sentry-profd prints a
+ *   table of functions at its end (options_prints_table()), its unwind processes stay until then.
+ * - Of the unwind processes without a target those that were needed last stay: at most IDLE_MAX,
+ * and at most as many as the table of unwind processes has free places. A program that executes
+ * another one with file capabilities ten times a second needs a new unwind process each time,
+ * because each such process has a key of its own.
  * - A ship stays as long as the configuration has its DSN or a run of the profiler uses it. A ship
  *   that was started for an inspection (control/inspect.h), and that no run has used, stays for
  *   IDLE_NS. The ship of the options and the ship of Spotlight always stay.
@@ -73,7 +73,10 @@ void deadlines_check_answers(struct broker *b);
  * Orders unused unwind processes to end. To be called about once a second. now_ns: CLOCK_MONOTONIC.
  */
 void deadlines_check_unwinds(struct broker *b, uint64_t now_ns);
-/* The same for ships. Only for a service: the command line names no processes. */
+/*
+ * Orders unused ships to end. To be called about once a second, but only in a service; if the
+ * command line says what is profiled, all ships stay.
+ */
 void deadlines_check_ships(struct broker *b, uint64_t now_ns);
 
 #endif

@@ -84,9 +84,9 @@ bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end);
 
 /*
  * Opens the file of mapping m: first by m->path, then by the link /proc/PID/exe. The opened file
- * has the inode of the mapping. It also has the device of the mapping, or, because overlayfs and
- * btrfs report another device than maps does, the mapped bytes. Returns -ENOENT if there is no such
- * file.
+ * is a regular file with the inode and the device of the mapping. overlayfs and btrfs report
+ * another device than maps does: then up to 64 KiB of the mapping are compared with the file.
+ * Returns -ENOENT if there is no such file.
  */
 must_check int process_mapping_open(const struct owner *owner, const struct process_mapping *m,
 				    int *ret_fd);
@@ -98,9 +98,10 @@ must_check int process_mapping_open(const struct owner *owner, const struct proc
 #define PROCESS_MAPPED_FILES_MAX 1024
 
 /*
- * Writes the identities of the files of executable mappings, in the order of maps, the text of
- * /proc/PID/maps. Leaves out a mapping whose link in /proc/PID/map_files cannot be followed.
- * Returns the number of identities, or -EIO if maps cannot be read.
+ * Writes an entry for each executable mapping of a file, in the order of /proc/PID/maps: so a file
+ * can have several. maps: a stream of that text, at its begin. Leaves out a mapping whose link in
+ * /proc/PID/map_files cannot be followed. Returns the number of identities, or -EIO if maps cannot
+ * be read.
  */
 must_check int process_mapped_files(int32_t pid, FILE *maps,
 				    struct mapped_file ret[PROCESS_MAPPED_FILES_MAX]);
@@ -115,9 +116,9 @@ struct process_code_file {
 };
 
 /*
- * Lists the files with code of pid, at most PROCESS_MAPPED_FILES_MAX. A file is listed once for
- * executable mappings between which no other file has one. Returns the number of files, or -errno
- * if /proc/PID/maps cannot be read.
+ * Lists the files with code of pid, at most PROCESS_MAPPED_FILES_MAX. Executable
+ * mappings of one file count once if no executable mapping of another file lies between them.
+ * Returns the number of files, or -errno if /proc/PID/maps cannot be read.
  */
 must_check int process_code_files(int32_t pid,
 				  struct process_code_file ret[PROCESS_MAPPED_FILES_MAX]);

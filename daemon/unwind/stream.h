@@ -80,13 +80,17 @@ must_check int stream_recording_open(struct stream *s, const struct msg_recordin
 must_check int stream_recording_close(struct stream *s, uint32_t recording);
 
 /*
- * Sends the last chunks of the recordings and of the session, and reports to the broker that they
- * are closed; the session also after an error. Afterwards the stream ignores records and usage. A
+ * Sends the last chunks of the recordings and of the session, and reports each of them as closed to
+ * the broker. After an error the remaining recordings are neither sent nor reported; the session is
+ * reported in any case. Afterwards the stream ignores records and usage. A
  * second call does nothing.
  */
 must_check int stream_close(struct stream *s);
 
-/* Calls aggregate_update_table() for the session. Returns 0 or -ENOMEM. */
+/*
+ * Adds the times of the session's open chunk, up to the settled tick, to the table of stream_new().
+ * Call it for each stream before the table is written. Returns 0 or -ENOMEM.
+ */
 must_check int stream_update_table(struct stream *s);
 
 #endif

@@ -48,18 +48,20 @@ bool capture_is_detaching(const struct capture *c);
  * calls it several times a second while capture_is_detaching() is true, and after each capture_reap
  * while there are no ticks.
  *
- * The tracing thread can end when no thread of a detaching target has a stop or a resumed call
- * under way (capture_settle), and no thread of the other targets has a resumed call that may end
- * soon. The function returns true 20 s after its first call for the target at the latest, and after
- * 10 s if only calls of the other targets are still under way.
+ * Until all threads of the detaching targets are settled (capture_settle), the function also
+ * interrupts those of their resumed calls in which no thread has moved for 2 s, or that last 10 s.
+ * For resumed calls of the other targets it waits as long, but interrupts none. Among many threads
+ * some call is always under way: so the function returns true for 250 ms every 2 s, in which ticks
+ * pause and calls end. The function returns true 20 s after its first call for the target at the
+ * latest, and after 10 s if only calls of the other targets are still under way.
  */
 must_check bool capture_can_detach(struct capture *c);
 
 /*
  * Returns true after a crash (crash.h) in which a thread did not stop in time for a detach. The
  * tracing thread then ends at once, and step 4 follows. Until its end, the caller does not wait for
- * a status of any tracee: waitpid(2) would return the held stop of the crashed thread again and
- * again.
+ * a status of any tracee: capture reads statuses without consuming them, so it would get the held
+ * stop of the crashed thread again and again.
  */
 must_check bool capture_detaches_at_once(const struct capture *c);
 

@@ -6,8 +6,9 @@
  *
  * plt_find() finds the sections when the image is made; plt_load() reads the names when an
  * address in one of them is looked up for the first time. Files without section headers
- * have no names of stubs. Not read: stubs of retpolines, and those parts of a PLT that
- * the dynamic linker runs once for each function.
+ * have no names of stubs. Without a name are also stubs of retpolines, and the code through
+ * which the first call of a function enters the dynamic linker (the first entry of the PLT; with
+ * IBT all entries of .plt).
  *
  * The file is not trusted: a malformed table names nothing.
  *
