@@ -29,7 +29,7 @@ struct stream {
 	uint64_t time_ns;	/* time of the last record */
 	uint64_t settled_ns;	/* settled time of the last tick */
 	bool closed;
-	bool was_interrupted; /* capture ended; no record has come since */
+	bool was_interrupted; /* no record has come since the stream began, or since capture ended */
 	struct work work;
 	struct unwind_counts counts;
 	struct usage_buffer usage;
@@ -72,6 +72,7 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 	s->open = *open;
 	s->cache = cache;
 	s->to_capture = to_capture;
+	s->was_interrupted = true;
 	usage_buffer_init(&s->usage);
 	stream_begin_work(s, clock_mono_ns());
 	r = program_open(&s->program, &s->open, &s->work, s->cache);
@@ -372,14 +373,14 @@ static int take_thread(struct stream *s, const struct record_thread *record)
 }
 
 /*
- * Handles the first record after an interruption. The process may have executed
- * another program, or changed its maps, after last_ns.
+ * Handles the first record after an interruption. The process may have executed another program, or
+ * changed its maps, after last_ns. 0: after stream_new() had read which program it runs.
  */
 static int resume(struct stream *s, uint64_t last_ns)
 {
 	s->was_interrupted = false;
 	if (program_is_other(&s->program))
-		return change_program(s, last_ns);
+		return last_ns == 0 ? open_program(s) : change_program(s, last_ns);
 	unwind_space_watch_again(s->program.space);
 	return s->program.has_maps ? read_maps(s) : 0;
 }

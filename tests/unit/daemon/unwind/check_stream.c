@@ -160,6 +160,8 @@ static const char *release_of_chunk(void)
 static void first_program(uint64_t time_ns)
 {
 	set_up();
+	/* For program_is_other() at the first record. */
+	answer(first, sizeof(first));
 	answer(maps, sizeof(maps) - 1);
 	tick(time_ns);
 	sample(time_ns);
@@ -185,6 +187,18 @@ TEST(a_sample_that_is_asleep_runs_where_the_thread_was_last_seen_to_run)
 	OK(stream_interrupted(stream));
 	second_program();
 	ck_assert_ptr_null(strstr(chunk(), "\"0x9001\""));
+}
+
+/* Before the stream had its first record, so no record told of it. */
+TEST(a_program_that_was_executed_before_the_first_record)
+{
+	set_up();
+	second_program();
+	answer(maps, sizeof(maps) - 1);
+	sample(clock_mono_ns());
+	tick(clock_mono_ns() + TICK_NS);
+	OK(stream_close(stream));
+	ck_assert_str_eq(release_of_chunk(), "second@unknown");
 }
 
 /* The files may be those of the second program: the exec was not reported. */
