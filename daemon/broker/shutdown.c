@@ -237,8 +237,7 @@ void shutdown_log_lost(const struct broker *b)
 	totals_of_all(&b->modules.targets, &all);
 	lost = lost_chunks(&all);
 	if (lost > 0)
-		log_warning("%llu chunk%s of this run %s lost (sentry-profd --stats FILE writes "
-			    "the reasons)",
+		log_warning("%llu chunk%s of this run %s lost (--stats FILE writes the reasons)",
 			    (unsigned long long)lost, lost == 1 ? "" : "s",
 			    lost == 1 ? "is" : "are");
 }

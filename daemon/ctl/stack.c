@@ -215,8 +215,9 @@ static int read_chunks(struct stacks *s)
 			r = 0;
 	}
 	if (r == -ETIMEDOUT && lacks_waiting)
-		log_error("process %d: none of its threads has run for %u s", recording->pid,
-			  wait_s);
+		log_error("process %d: none of its threads has run for %u s, and only running "
+			  "threads can be shown: try again while it works",
+			  recording->pid, wait_s);
 	else if (r == -ETIMEDOUT)
 		log_error("process %d: sentry-profd has sampled none of its "
 			  "threads (sentry-profctl doctor %d looks for the "

@@ -7,8 +7,9 @@
  * hexadecimal digits. If a DSN was the first one in an earlier run and is not now, or the reverse,
  * its files are in the wrong directory. ship moves them at its start.
  *
- * The ship of the first DSN also removes files from all subdirectories that are too old, because
- * a DSN that is no longer configured has no ship. At its start it removes empty subdirectories.
+ * The ship of the first DSN also removes files that are too old from all subdirectories, because a
+ * DSN that is no longer configured has no ship. At its start it removes empty subdirectories that
+ * no ship uses: each ship keeps a shared flock(2) on its own.
  */
 #ifndef DAEMON_SHIP_SPOOL_DIRS_H
 #define DAEMON_SHIP_SPOOL_DIRS_H

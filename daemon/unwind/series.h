@@ -38,9 +38,9 @@ struct series {
 	struct aggregate *aggregate;
 	uint64_t began_ns; /* beginning of a recording; 0 for a session */
 	/*
-	 * When the first chunk is due; 0 before the first tick, UINT64_MAX afterwards. The first
-	 * chunk may be shorter than the others (first_chunk_us), so that hosts that start together
-	 * do not send at the same moments.
+	 * When the first chunk is due. 0: no tick has come yet. UINT64_MAX: it has been due. The
+	 * first chunk may be shorter than the others (first_chunk_us), so that hosts that start
+	 * together do not send at the same moments.
 	 */
 	uint64_t first_end_ns;
 };
@@ -72,8 +72,9 @@ void series_free(struct series *c); /* also frees c; accepts NULL */
 void series_exec(struct series *c, const struct program *p);
 
 /*
- * Adds a RECORD_THREAD. The thread may continue the key of a thread that has ended
- * (thread_keys_assign()). The key that it had before then exits at time_ns.
+ * Adds a RECORD_THREAD. If the thread takes over the key of an ended thread
+ * (thread_keys_assign()), the key that it had until now exits at time_ns, the time of the newest
+ * record.
  */
 must_check int series_thread(struct series *c, const struct record_thread *record,
 			     uint64_t time_ns);

@@ -93,8 +93,8 @@ struct record_thread {
 
 /*
  * A watched part of the process's memory (lib/base/watch_part.h) has other bytes than in the last
- * record about it. Capture hashes the parts at each tick at which a thread has run since the tick
- * before, before it interrupts the threads.
+ * record about it. At a tick at which a thread has a look or a sample, capture first hashes the
+ * parts that are due (lib/capture/watch.h), and then interrupts threads.
  */
 struct record_watched {
 	struct record h;

@@ -47,8 +47,9 @@ uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
 uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);
 
 /*
- * For observe.h: returns the tick that a sample of this tick is for. That is schedule_wake_end() if
- * the process has a tick in that group; else 0, since the sample is beyond the process's rate.
+ * For observe.h: returns the tick that a sample of this tick is for. Capture looks at the ticks of
+ * a group together, when the group is over, and the look has the number of the last of them,
+ * schedule_wake_end(). 0: the process has no tick in that group, so the sample is beyond its rate.
  */
 uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick);
 
@@ -69,8 +70,10 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
  *
  * Example: a process has ticks of 10 ms and has slept for long. Capture looks at it at tick 80, and
  * next at 88; 81 to 87 are left out. The look at 88 finds that a thread has been awake for 25 ms,
- * two whole ticks. So it covers five of the seven ticks that were left out, and its own: 83 to 88.
- * At 81 and 82, `before`, the thread counts as asleep. That is right on average (schedule.c).
+ * two whole ticks. A thread that stays awake for m whole ticks is found by m looks more than a
+ * thread that wakes for a moment. To be right on average (schedule.c), its look covers m ticks
+ * less: of the seven ticks that were left out five, and its own, 83 to 88. At 81 and 82, `before`,
+ * the thread counts as asleep.
  */
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 

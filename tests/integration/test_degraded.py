@@ -101,7 +101,7 @@ def test_the_end_of_a_state(box):
     profd = box.profd([box.napper()], '--chunk-seconds', '2', '--dsn', server.dsn, '--socket',
                       socket, env=server.env)
     wait_for(lambda: 'degraded: the clock differs' in profd.stderr, 'the begin')
-    wait_for(lambda: 's: the clock differs' in profd.stderr.partition('no longer degraded')[2],
+    wait_for(lambda: 'ended: the clock differs' in profd.stderr.partition('no longer degraded')[2],
              'the end')
     check('clock' not in kinds(Control(box, socket)), 'status')
     check(profd.stderr.count('the clock differs') == 2, profd.stderr)

@@ -160,8 +160,8 @@ static bool may_read(struct child *child)
 		return true;
 	}
 	if (!child->is_slowed)
-		log_warning("%s (pid %d) sends more than %llu messages a second: the others are "
-			    "read later",
+		log_warning("%s (pid %d) sends more than %llu messages a second: the broker "
+			    "reads the others later, and none is lost",
 			    child->type->name, child->pid, (unsigned long long)(NS_PER_SEC / ns));
 	child->is_slowed = true;
 	loop_pause(child->children->state->loop, child->source);

@@ -32,7 +32,7 @@ void degraded_end(struct degraded *d, enum degraded_kind kind)
 
 	if (s->since_ns == 0)
 		return;
-	log_warning("no longer degraded, after %llu s: %s",
+	log_warning("no longer degraded: after %llu s this has ended: %s",
 		    (unsigned long long)((clock_mono_ns() - s->since_ns) / NS_PER_SEC),
 		    degraded_kind_texts[kind].name);
 	*s = (struct degraded_state){0};

@@ -61,10 +61,11 @@ struct governor_admission {
 
 /*
  * Admission of runs on users' targets. A new run costs processor time before the governor knows its
- * cost: in its first seconds, and for files that unwind reads for the first time. So a user whose
- * average use over ten seconds is above an equal part of what rates_left_for_users() leaves gets no
- * new run. A user with less use gets one new run in an interval of the governor. A user without use
- * has no limit here.
+ * cost: in its first seconds, and for files that unwind reads for the first time. All users
+ * together may use what rates_left_for_users() returns. rates_level() shares that: what a user does
+ * not use goes to the others. A user whose average use over ten seconds is above the result,
+ * `part`, gets no new run. A user with less use gets one new run in an interval of the governor. A
+ * user without use has no limit here.
  */
 #define GOVERNOR_USERS_MAX 64 /* beyond that, the user with the least use is forgotten */
 struct governor_users {

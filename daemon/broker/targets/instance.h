@@ -116,10 +116,10 @@ struct instance {
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
 	bool was_attached; /* capture has attached to the process with ptrace at least once */
 	/*
-	 * With --children: the children that the process has forked from this time on are profiled.
-	 * In clock ticks since the boot, as start_ticks: when it became an instance, or, if it is
-	 * INSTANCE_CHILD, its birth. 0: capture has traced the process since its birth and reports
-	 * all its children itself until the run ends.
+	 * With --children: the broker looks for children that were born at this time or later, in
+	 * clock ticks since the boot, as start_ticks. It is the time just after the process became
+	 * an instance or, for a child that capture has missed, the child's birth. 0: capture
+	 * reports the children itself; start_ticks when a run begins.
 	 */
 	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
@@ -180,9 +180,10 @@ static inline bool instance_was_added(const struct instance *i)
 /*
  * Returns true if the environment variables of the process may set the release and the environment
  * (staging, production) of its chunks. A section may match processes of any user, who could choose
- * what Sentry gets under the section's name. So an instance of a section needs trust_environment,
- * or all uids of the process are 0 or the section's uid (without one, the daemon's). True for all
- * other instances, since the command line or a user has named the process.
+ * what Sentry gets under the section's name. So for an instance of a section the function
+ * returns true only if trust_environment is set, or if each uid of the process is 0 or the
+ * section's uid (the daemon's, if the section names none). True for all other instances, since the
+ * command line or a user has named the process.
  */
 bool instance_trusts_environ(const struct instance *i);
 

@@ -33,8 +33,9 @@
 #define SYMBOLS_NAME_MAX 4096
 
 /*
- * In bytes. Few hand-written functions are longer, and those of OpenSSL, of up to 30 KB, have a
- * size. In a stripped libx264 225 KB of functions without symbols and CFI are behind a label.
+ * In bytes: how far a symbol without a size reaches. Few hand-written functions are longer, and
+ * those of OpenSSL, of up to 30 KB, have a size. Without a limit, 225 KB of a stripped libx264
+ * would have the name of the label in front of them: functions with neither symbols nor CFI.
  */
 #define SYMBOLS_NO_SIZE_MAX (16u * 1024)
 

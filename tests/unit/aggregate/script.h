@@ -40,7 +40,7 @@ static inline void open_with(uint64_t chunk_us, size_t chunk_bytes)
 
 	aggregate_free(a);
 	a = NULL;
-	functions_init(&letters_table, 0);
+	functions_fini(&letters_table);
 	OK(aggregate_new(&options, &space, &a));
 }
 
