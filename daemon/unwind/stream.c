@@ -29,7 +29,7 @@ struct stream {
 	uint64_t time_ns;	/* time of the last record */
 	uint64_t settled_ns;	/* settled time of the last tick */
 	bool closed;
-	bool was_interrupted; /* no record has come since the stream began, or since capture ended */
+	bool was_interrupted; /* no record has come since the stream began, or capture ended */
 	struct work work;
 	struct unwind_counts counts;
 	struct usage_buffer usage;

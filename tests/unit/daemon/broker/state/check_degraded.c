@@ -38,7 +38,8 @@ TEST(each_change_of_a_state_is_a_line)
 	log_capture_begin();
 	degraded_end(&d, DEGRADED_SPOOL);
 	degraded_end(&d, DEGRADED_SPOOL);
-	ck_assert_uint_eq(log_capture_end("no longer degraded: after 0 s this has ended: no spool\n"), 1);
+	ck_assert_uint_eq(
+		log_capture_end("no longer degraded: after 0 s this has ended: no spool\n"), 1);
 	ck_assert_uint_eq(degraded_count(&d), 0);
 }
 
