@@ -66,7 +66,6 @@ static struct {
 	/* The ids of MSG_CHILD_BORN that capture has not sent to the broker yet. */
 	int32_t born[BORN_MAX];
 	size_t n_born;
-	bool follows_children; /* msg_init.follow_children */
 	/* Held processes of which capture has not told the broker yet (lib/capture/held_exec.h). */
 	int32_t executed[HELD_EXEC_MAX];
 	size_t n_executed;
@@ -334,7 +333,6 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	capability_set have;
 	int r;
 
-	me.follows_children = init->follow_children;
 	r = privileges_permitted(&have);
 	if (r == 0) {
 		keep |= privileges_for_reading(have);
@@ -486,8 +484,6 @@ static void trace(void *ctx)
 	me.heartbeat->scheduler = me.realtime.scheduler;
 	if (*since_ns != 0) {
 		capture_attach_again(me.capture);
-		if (me.follows_children)
-			note_born(NULL, 0);
 		put_off_detaching(*since_ns);
 	} else {
 		check_quota();

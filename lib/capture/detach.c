@@ -80,6 +80,8 @@ void capture_attach_again(struct capture *c)
 	}
 	c->options.beat->touching = 0;
 	targets_free_ended(c);
+	if (c->options.born != NULL)
+		c->options.born(c->options.ctx, 0);
 }
 
 /*

@@ -105,7 +105,9 @@ struct capture_options {
 	 * each child. pid may be the number of a thread of the child. The kernel attaches capture
 	 * to each child at its birth. The child runs on at once, and is not a target until the
 	 * caller calls capture_add. A child of fork(2) or vfork(2) is reported before its parent's
-	 * end. NULL: capture does not attach to children.
+	 * end. A pid of 0, in capture_attach_again: targets may have forked children while they
+	 * were not traced, to which capture has not attached. NULL: capture does not attach to
+	 * children.
 	 */
 	void (*born)(void *ctx, int32_t pid);
 	void *ctx; /* passed to each callback */
