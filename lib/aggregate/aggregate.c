@@ -415,21 +415,14 @@ bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
 static int add_to_program(struct aggregate *a)
 {
 	const struct stacks *s = &a->chunk.stacks;
-	uint64_t ns[PROFILE_STATES] = {0}, sum = 0;
-	int r;
+	uint64_t ns[PROFILE_STATES] = {0};
 
 	for (size_t i = 0; i < s->n_times; i++)
-		for (size_t state = 0; state < PROFILE_STATES; state++) {
+		for (size_t state = 0; state < PROFILE_STATES; state++)
 			ns[state] += s->times[i].ns[state];
-			sum += s->times[i].ns[state];
-		}
-	if (sum == 0)
-		return 0;
-	r = programs_add(&a->options.table->programs,
-			 a->main_path[0] == '\0' ? "unknown" : names_base(a->main_path),
-			 !a->is_counted, ns);
-	a->is_counted |= r == 0;
-	return r;
+	return programs_add(&a->options.table->programs,
+			    a->main_path[0] == '\0' ? "unknown" : names_base(a->main_path), ns,
+			    &a->is_counted);
 }
 
 /*

@@ -47,16 +47,22 @@ static void add_row(struct programs_row *sum, const struct programs_row *row)
 		sum->ns[i] += row->ns[i];
 }
 
-int programs_add(struct programs *p, const char *name, bool is_first,
-		 const uint64_t ns[PROFILE_STATES])
+int programs_add(struct programs *p, const char *name, const uint64_t ns[PROFILE_STATES],
+		 bool *is_counted)
 {
-	struct programs_row more = {.n_processes = is_first}, *row;
-	int r = row_of(p, name, &row);
+	struct programs_row more = {.n_processes = !*is_counted}, *row;
+	uint64_t sum = 0;
+	int r;
 
+	for (size_t i = 0; i < PROFILE_STATES; i++)
+		sum += more.ns[i] = ns[i];
+	if (sum == 0)
+		return 0;
+	r = row_of(p, name, &row);
 	if (r < 0)
 		return r;
-	memcpy(more.ns, ns, sizeof(more.ns));
 	add_row(row, &more);
+	*is_counted = true;
 	return 0;
 }
 

@@ -36,11 +36,12 @@ void programs_init(struct programs *p, uint64_t hash_seed);
 void programs_fini(struct programs *p);
 
 /*
- * Adds times of one process in the program name, by state. is_first: no time of this process in
- * this program was added before. Returns 0 or -ENOMEM.
+ * Adds times of one process in the program name, by state. *is_counted belongs to the process in
+ * this program, and is false before the first call: the first time above 0 counts the process, and
+ * sets it. Returns 0 or -ENOMEM.
  */
-must_check int programs_add(struct programs *p, const char *name, bool is_first,
-			    const uint64_t ns[PROFILE_STATES]);
+must_check int programs_add(struct programs *p, const char *name, const uint64_t ns[PROFILE_STATES],
+			    bool *is_counted);
 
 /*
  * Writes the programs, sorted by running time: at most max_rows, and a row for all others. Writes

@@ -55,9 +55,10 @@ static int add_processes(const struct merge *m, struct programs *programs)
 	}
 	for (size_t i = 0; i < m->n_processes && r == 0; i++) {
 		char name[NAME_MAX + 1];
+		bool is_counted = false;
 
 		program_name(&m->processes[i], name);
-		r = programs_add(programs, name, true, ns[i]);
+		r = programs_add(programs, name, ns[i], &is_counted);
 	}
 	free(ns);
 	return r;

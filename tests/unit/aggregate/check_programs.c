@@ -22,7 +22,10 @@ static void add(const char *name, bool is_first, uint64_t running, uint64_t read
 {
 	const uint64_t ns[PROFILE_STATES] = {running, ready, waiting};
 
-	OK(programs_add(&programs, name, is_first, ns));
+	bool is_counted = !is_first;
+
+	OK(programs_add(&programs, name, ns, &is_counted));
+	ck_assert(is_counted);
 }
 
 static char *table(size_t max_rows, bool with_ready)
@@ -77,6 +80,17 @@ TEST(one_process_has_no_table)
 	text = table(10, false);
 	ck_assert_str_eq(text, "");
 	free(text);
+}
+
+/* A process that has had no time yet is counted when it has. */
+TEST(a_process_without_time_is_not_counted)
+{
+	static const uint64_t nothing[PROFILE_STATES];
+	bool is_counted = false;
+
+	OK(programs_add(&programs, "a", nothing, &is_counted));
+	ck_assert(!is_counted);
+	ck_assert_uint_eq(programs.n, 0);
 }
 
 /* A process that executes another program is in both rows. */
