@@ -182,8 +182,7 @@ static void print_table(struct broker *b, struct unwind *u, bool heading,
 		log_warning("the table lacks samples: the %s that had them has ended",
 			    u->child.type->name);
 	if (heading)
-		printf("%sProcesses of uid %u:\n", u == b->modules.children.unwinds[0] ? "" : "\n",
-		       u->key.uid);
+		printf("Processes of uid %u:\n", u->key.uid);
 	(void)fflush(stdout);
 	b->table_awaited = true;
 	child_send(&u->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
@@ -191,17 +190,26 @@ static void print_table(struct broker *b, struct unwind *u, bool heading,
 		continue;
 }
 
+/* An unwind process that no run was given has only answered questions about programs. */
+static bool has_table(const struct unwind *u)
+{
+	return u->newest_run != 0 && u->child.fd >= 0;
+}
+
 void shutdown_print_tables(struct broker *b)
 {
 	struct children *c = &b->modules.children;
 	struct idle_timeout timeout;
+	size_t n_tables = 0;
 
 	if (!has_samples(b))
 		return;
 	idle_timeout_start(&timeout, state_now_ns(&b->modules.state));
 	for (size_t i = 0; i < c->n_unwinds; i++)
-		if (c->unwinds[i]->newest_run != 0 && c->unwinds[i]->child.fd >= 0)
-			print_table(b, c->unwinds[i], c->n_unwinds > 1, &timeout);
+		n_tables += has_table(c->unwinds[i]);
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		if (has_table(c->unwinds[i]))
+			print_table(b, c->unwinds[i], n_tables > 1, &timeout);
 }
 
 /* Chunks that were lost. A process that was too short for a chunk had nothing to lose. */

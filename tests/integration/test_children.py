@@ -87,6 +87,17 @@ def test_the_table_of_processes_that_have_ended(box):
           re.search(r'\d s .*_PyEval_EvalFrameDefault', profd.stderr), profd.stderr)
 
 
+def test_a_table_for_each_user(box):
+    stranger.need_root()
+    profd = box.profd([], '--children', '--', 'sh', '-c', '"$0" -c "$1"; setpriv --reuid $2 '
+                      '--regid $2 --clear-groups "$0" -c "$1"',
+                      PYTHON, WORKS, stranger.UID, table=True)
+    profd.finish()
+    found = re.findall(r'^Processes of uid (\d+):$', profd.stderr, re.M)
+    check(set(found) == {'0', str(stranger.UID)}, profd.stderr)
+    check(profd.stderr.count('Hottest functions.') == len(found), profd.stderr)
+
+
 def test_forked_ones_have_profiles(box, start=started):
     profd, pid = start(box, PYTHON, '-c', FORKS)
     all_of_them = wait_for(lambda: len(descendants(pid)) == 2 and

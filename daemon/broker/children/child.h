@@ -99,7 +99,10 @@ struct child {
 	 */
 	uint64_t messages_full_ns;
 	bool is_slowed;
-	/* For targets/governor.h: the process whose processor time it last read, and that time. */
+	/*
+	 * The process whose processor time the governor has last read (targets/governor.h), and
+	 * that time.
+	 */
 	int32_t governed_pid;
 	uint64_t governed_cpu_ns;
 	uint64_t governed_used_ns; /* of that, in the governor's last interval */
