@@ -196,7 +196,7 @@ static void check_idle_ship(struct broker *b, struct ship *s, uint64_t now_ns)
 		(void)shutdown(s->child.fd, SHUT_WR);
 }
 
-void deadlines_check_unwinds(struct broker *b, uint64_t now_ns)
+void deadlines_end_unused_unwinds(struct broker *b, uint64_t now_ns)
 {
 	const struct children *c = &b->modules.children;
 	const size_t n_free = array_size(c->unwinds) - c->n_unwinds;
@@ -208,7 +208,7 @@ void deadlines_check_unwinds(struct broker *b, uint64_t now_ns)
 		longest_idle_leaves(c);
 }
 
-void deadlines_check_ships(struct broker *b, uint64_t now_ns)
+void deadlines_end_unused_ships(struct broker *b, uint64_t now_ns)
 {
 	for (size_t i = 0; i < b->modules.children.n_ships; i++)
 		check_idle_ship(b, b->modules.children.ships[i], now_ns);

@@ -1,7 +1,8 @@
 /*
  * The deadlines of child processes. Two kinds are checked here:
  * - the answer or the end that a child owes the broker (deadlines_check_answers);
- * - the use of an unwind or ship process (deadlines_check_unwinds, deadlines_check_ships).
+ * - how long an unused unwind or ship process stays (deadlines_end_unused_unwinds,
+ *   deadlines_end_unused_ships).
  *
  * All deadlines, and what follows when one has passed:
  *
@@ -27,14 +28,14 @@
  * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING,
  *   which it gets OVERDUE_PING_CHECKS checks after its start and after each answer.
  *
- * Use:
+ * Unused processes:
  * - An unwind process stays for IDLE_NS after the last target of its key (daemon/process/owner.h)
  *   has ended. So a service that restarts finds its files already read. If sentry-profd prints a
  *   table of functions at its end (options_prints_table()), its unwind processes stay until then.
  * - Of the unwind processes without a target those that were needed last stay: at most IDLE_MAX,
- * and at most as many as the table of unwind processes has free places. A program that executes
- * another one with file capabilities ten times a second needs a new unwind process each time,
- * because each such process has a key of its own.
+ *   and at most as many as the table of unwind processes has free places. A program that executes
+ *   another one with file capabilities ten times a second needs a new unwind process each time,
+ *   because each such process has a key of its own.
  * - A ship stays as long as the configuration has its DSN or a run of the profiler uses it. A ship
  *   that was started for an inspection (control/inspect.h), and that no run has used, stays for
  *   IDLE_NS. The ship of the options and the ship of Spotlight always stay.
@@ -72,11 +73,11 @@ void deadlines_check_answers(struct broker *b);
 /*
  * Orders unused unwind processes to end. To be called about once a second. now_ns: CLOCK_MONOTONIC.
  */
-void deadlines_check_unwinds(struct broker *b, uint64_t now_ns);
+void deadlines_end_unused_unwinds(struct broker *b, uint64_t now_ns);
 /*
  * Orders unused ships to end. To be called about once a second, but only in a service; if the
  * command line says what is profiled, all ships stay.
  */
-void deadlines_check_ships(struct broker *b, uint64_t now_ns);
+void deadlines_end_unused_ships(struct broker *b, uint64_t now_ns);
 
 #endif

@@ -363,7 +363,7 @@ static bool were_all_profiled(struct broker *b)
 /* Service mode: no --pid and no command. */
 static int start_service(struct broker *b)
 {
-	int r = sampling_key_read(&b->modules.targets.sampling_key);
+	int r = session_sampling_key_read(&b->modules.targets.session_sampling_key);
 
 	if (r < 0) {
 		log_error("cannot read /proc/sys/kernel/random/boot_id: %s", strerror(-r));

@@ -44,9 +44,9 @@ static void each_second(struct broker *b)
 	owners_check_all(&b->modules.targets);
 	health_check(&b->modules);
 	if (b->modules.state.phase == PHASE_PROFILING) {
-		deadlines_check_unwinds(b, now_ns);
+		deadlines_end_unused_unwinds(b, now_ns);
 		if (b->modules.discovery != NULL)
-			deadlines_check_ships(b, now_ns);
+			deadlines_end_unused_ships(b, now_ns);
 	}
 }
 

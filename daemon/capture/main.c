@@ -48,7 +48,7 @@
  */
 #define DETACH_SHARE  50
 #define DETACH_MAX_NS (2 * NS_PER_SEC)
-/* How often capture_can_detach is called. */
+/* How often capture_prepare_detach is called. */
 #define DETACH_CHECK_NS (10 * NS_PER_MS)
 
 /*
@@ -391,10 +391,10 @@ static bool settle(void)
 	bool settled = false;
 
 	stops_by_signal(&me.stops);
-	while (!settled && !capture_detaches_at_once(me.capture) && clock_mono_ns() < deadline) {
+	while (!settled && !capture_must_detach_now(me.capture) && clock_mono_ns() < deadline) {
 		/* Called before capture_settle, since a stop may begin a resumed call. */
 		(void)capture_reap(me.capture);
-		if (!me.finishing && !capture_can_detach(me.capture))
+		if (!me.finishing && !capture_prepare_detach(me.capture))
 			return false;
 		if (capture_settle(me.capture)) {
 			settled = end_targets();
@@ -429,13 +429,13 @@ static bool can_detach(void)
 	if (now < me.detach_ns)
 		return false;
 	me.detach_ns = now + DETACH_CHECK_NS;
-	return capture_can_detach(me.capture);
+	return capture_prepare_detach(me.capture);
 }
 
 /* Returns true if this tracer is to end. */
 static bool ends(void)
 {
-	return me.finishing || capture_detaches_at_once(me.capture) ||
+	return me.finishing || capture_must_detach_now(me.capture) ||
 	       (capture_is_detaching(me.capture) && can_detach());
 }
 

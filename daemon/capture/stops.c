@@ -90,7 +90,7 @@ static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t ne
 /* Returns true if a stop is due, and the tracing thread goes on and may wait for it. */
 static bool has_due(const struct stops *s)
 {
-	return capture_pending(s->capture) > 0 && !capture_detaches_at_once(s->capture);
+	return capture_pending(s->capture) > 0 && !capture_must_detach_now(s->capture);
 }
 
 /* Handles the stops that come within POLLING_NS, until none is due. */

@@ -23,9 +23,9 @@ static int peek(int fd)
 	return m.msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
-ssize_t drain_recv(int fd, bool is_safe, void *bytes, size_t size)
+ssize_t drain_recv(int fd, bool refuses_fds, void *bytes, size_t size)
 {
-	int r = is_safe ? 0 : peek(fd);
+	int r = refuses_fds ? 0 : peek(fd);
 	ssize_t n;
 
 	if (r < 0)
@@ -59,9 +59,9 @@ static void leave_to_child(int *fd)
 		(void)kill(pid, SIGKILL);
 }
 
-void drain_close(int *fd, bool is_safe)
+void drain_close(int *fd, bool refuses_fds)
 {
-	if (!is_safe && *fd >= 0 && has_descriptors(*fd))
+	if (!refuses_fds && *fd >= 0 && has_descriptors(*fd))
 		leave_to_child(fd);
 	close_fd(fd);
 }

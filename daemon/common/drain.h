@@ -3,11 +3,13 @@
  * must not drop the last reference to such a descriptor: that may block for as long as the peer
  * wants (a TCP socket with SO_LINGER, socket(7)).
  *
- * is_safe: the caller has set SO_PASSRIGHTS to 0 (Linux 6.16), so the kernel refuses descriptors,
- * and the functions are recv(2) and close(2). On an older kernel is_safe is false, and drain_recv()
- * peeks at a message before it reads the message. drain_close() then hands a socket with
- * descriptors in its queue to a forked child and kills the child: the end of a process does not
- * block (inet_release() in net/ipv4/af_inet.c). The caller reaps that child (SIGCHLD).
+ * refuses_fds: whether the kernel refuses descriptors on this socket, because the caller has set
+ * its option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions are recv(2) and close(2).
+ *
+ * On an older kernel refuses_fds is false. drain_recv() then peeks at each message and reads it
+ * only if it has no descriptors. drain_close() gives a socket whose queue has descriptors to a
+ * forked child and kills the child: the end of a process does not block (inet_release() in
+ * net/ipv4/af_inet.c). The caller reaps that child (SIGCHLD).
  */
 #ifndef DAEMON_COMMON_DRAIN_H
 #define DAEMON_COMMON_DRAIN_H
@@ -23,9 +25,9 @@
  * if the message has descriptors (it stays in the queue); -EAGAIN if there is no message; or
  * another -errno.
  */
-must_check ssize_t drain_recv(int fd, bool is_safe, void *bytes, size_t size);
+must_check ssize_t drain_recv(int fd, bool refuses_fds, void *bytes, size_t size);
 
 /* Closes *fd with the messages that are left in its queue, and sets *fd to -1. *fd may be -1. */
-void drain_close(int *fd, bool is_safe);
+void drain_close(int *fd, bool refuses_fds);
 
 #endif

@@ -155,7 +155,7 @@ static void close_link(void)
 {
 	capture_link_close(&me.link);
 	for (size_t i = 0; i < me.n_streams; i++)
-		if (stream_interrupted(me.streams[i]) < 0)
+		if (stream_capture_ended(me.streams[i]) < 0)
 			die("cannot record the end of sentry-profd-capture", ENOMEM);
 }
 

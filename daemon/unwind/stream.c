@@ -473,7 +473,7 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	}
 }
 
-int stream_interrupted(struct stream *s)
+int stream_capture_ended(struct stream *s)
 {
 	s->was_interrupted = true;
 	if (s->closed)

@@ -60,11 +60,11 @@ void stream_end_work(struct stream *s, uint64_t now_ns);
 must_check int stream_record(struct stream *s, const struct record *record, size_t size);
 
 /*
- * Call it when capture has ended: ends all threads, because nothing is known of them until a new
- * capture sends records. At the next record the stream checks whether the process has executed
- * another program meanwhile.
+ * Call this when the capture process has ended, not the target: ends all threads, because nothing
+ * is known of them until a new capture sends records. At the next record the stream checks whether
+ * the process has executed another program meanwhile.
  */
-must_check int stream_interrupted(struct stream *s);
+must_check int stream_capture_ended(struct stream *s);
 
 /* Adds the target's CPU and memory usage at a time (usage_buffer.h) to the session's chunk. */
 void stream_add_usage(struct stream *s, const struct msg_usage_entry *m);

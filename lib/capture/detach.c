@@ -226,7 +226,7 @@ static bool are_ticks_off(struct capture *c, uint64_t now)
  * long, capture waits for all threads once more. A target that was removed later than another gets
  * less time, because no new call is resumed in it.
  */
-bool capture_can_detach(struct capture *c)
+bool capture_prepare_detach(struct capture *c)
 {
 	const uint64_t now = c->options.now_ns();
 	struct awaited others = {.with_stops = false};
@@ -258,12 +258,12 @@ bool capture_can_detach(struct capture *c)
 	return false;
 }
 
-void detach_at_once(struct capture *c)
+void detach_demand_now(struct capture *c)
 {
 	c->detaching.at_once = true;
 }
 
-bool capture_detaches_at_once(const struct capture *c)
+bool capture_must_detach_now(const struct capture *c)
 {
 	return c->detaching.at_once;
 }

@@ -8,9 +8,9 @@
  * is stopped anyway: in a crash (crash.h), at an exec (held_exec.h), at the death of a leader, and
  * at the first stop of a child that it does not follow. The order of calls:
  *
- * 1. capture_remove, and ticks as before until capture_can_detach returns true.
- * 2. No ticks, but capture_reap, capture_can_detach and capture_settle in turn, until
- *    capture_settle returns true. If capture_can_detach returns false before that, back to 1.
+ * 1. capture_remove, and ticks as before until capture_prepare_detach returns true.
+ * 2. No ticks, but capture_reap, capture_prepare_detach and capture_settle in turn, until
+ *    capture_settle returns true. If capture_prepare_detach returns false before that, back to 1.
  * 3. The end of the tracing thread.
  * 4. In a new tracing thread capture_attach_again, at once.
  *
@@ -44,29 +44,30 @@ must_check int capture_remove(struct capture *c, uint32_t target);
 bool capture_is_detaching(const struct capture *c);
 
 /*
- * Returns true if the tracing thread can end, so that the kernel detaches its tracees. The caller
- * calls it several times a second while capture_is_detaching() is true, and after each capture_reap
- * while there are no ticks.
+ * Prepares the end of the tracing thread, which detaches all tracees. Returns true if the thread
+ * can end. The caller calls it several times a second while capture_is_detaching() is true, and
+ * after each capture_reap while there are no ticks.
  *
- * Until all threads of the detaching targets are settled (capture_settle), the function also
- * interrupts those of their resumed calls in which no thread has moved for 2 s, or that last 10 s.
+ * To prepare means: until all threads of the detaching targets are settled (capture_settle), the
+ * function interrupts those of their resumed calls in which no thread has moved for 2 s, or that
+ * last 10 s.
  * For resumed calls of the other targets it waits as long, but interrupts none. Among many threads
  * some call is always under way: so the function returns true for 250 ms every 2 s, in which ticks
  * pause and calls end. The function returns true 20 s after its first call for the target at the
  * latest, and after 10 s if only calls of the other targets are still under way.
  */
-must_check bool capture_can_detach(struct capture *c);
+must_check bool capture_prepare_detach(struct capture *c);
 
 /*
  * Returns true after a crash (crash.h) in which a thread did not stop in time for a detach. The
- * tracing thread then ends at once, and step 4 follows. Until its end, the caller does not wait for
- * a status of any tracee: capture reads statuses without consuming them, so it would get the held
- * stop of the crashed thread again and again.
+ * caller must then end the tracing thread at once, and step 4 follows. Until its end, the caller
+ * does not wait for a status of any tracee: capture reads statuses without consuming them, so it
+ * would get the held stop of the crashed thread again and again.
  */
-must_check bool capture_detaches_at_once(const struct capture *c);
+must_check bool capture_must_detach_now(const struct capture *c);
 
-/* Makes capture_detaches_at_once() true, until capture has attached again. */
-void detach_at_once(struct capture *c);
+/* For reap.h: makes capture_must_detach_now() true until capture has attached again. */
+void detach_demand_now(struct capture *c);
 
 /*
  * For reap.h, before the tracing thread ends at once: interrupts the resumed calls of all targets

@@ -289,7 +289,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	int r;
 
 	/* One tick later the thread has left the call that the group-stop interrupted. */
-	stop_note_left(th);
+	stop_note_left_call(th);
 	if (th->target->reader.needs_reset ||
 	    !record_announce(th, covered->tick, covered->time_ns, &reason)) {
 		counters->missed[reason] += ticks;

@@ -364,7 +364,7 @@ static void leave_in_crash(struct thread *th, int signal)
 		crash_detach(t);
 	} else if (crash_may_end_tracer(t)) {
 		settle_others(t);
-		detach_at_once(c);
+		detach_demand_now(c);
 	} else {
 		crash_runs_traced(t);
 	}

@@ -13,7 +13,7 @@ struct capture;
 /*
  * Handles the wait statuses that are available, up to about 256. Returns true if there may be more,
  * for which no further SIGCHLD comes: the caller calls it again soon. Ended targets are freed and
- * reported (capture_options.event). Does nothing if capture_detaches_at_once() (detach.h) is true.
+ * reported (capture_options.event). Does nothing if capture_must_detach_now() (detach.h) is true.
  */
 bool capture_reap(struct capture *c);
 

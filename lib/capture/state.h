@@ -64,7 +64,7 @@ enum traced_phase {
 struct traced_ticks {
 	struct tick_span span; /* up to the last look at the process */
 	uint64_t first_ns;     /* time of its first tick; 0: there was none */
-	uint64_t late_ns;      /* from this time on the other threads miss the tick (LOOK_NS) */
+	uint64_t deadline_ns;  /* from this time on the other threads miss the tick (LOOK_NS) */
 	uint64_t n_visited;    /* number of threads whose turn in this tick has come */
 	bool checking;	       /* this tick still has to find out which sleeping threads have run */
 };
@@ -279,7 +279,7 @@ struct detaching {
 	struct settling others; /* the wait for the targets to which capture attaches again */
 	/* Begin of the last pause of ticks. In a pause, resumed calls of these others can end. */
 	uint64_t ticks_off_ns;
-	/* The tracing thread ends without a further wait (capture_detaches_at_once). */
+	/* The tracing thread ends without a further wait (capture_must_detach_now). */
 	bool at_once;
 };
 

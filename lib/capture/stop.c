@@ -98,10 +98,11 @@ static void repair_or_resume(struct thread *th, const struct arch_regs *raw,
 }
 
 /*
- * Interrupts the thread once more after a resumed call has ended. An earlier interrupt may still be
- * under way, which cannot be seen. Its stop would show the registers of the ended call, and capture
- * would take the last part, which the kernel ended for its own reason, for a part that capture cut
- * short. So capture always sends one more interrupt, and knows the stop that follows.
+ * Interrupts the thread once more after a resumed call has ended by a stop that consumed an
+ * interrupt. Another interrupt may still be under way, which cannot be seen. Its stop would show
+ * the registers of the ended call, and capture would take the last part, which the kernel ended for
+ * its own reason, for a part that capture cut short. So capture interrupts the thread in any case:
+ * then one stop follows for certain, and ended_resumed tells it.
  */
 static bool stop_again(const struct thread *th)
 {
@@ -124,7 +125,7 @@ static void handle_interrupted_call(struct thread *th, struct arch_regs *raw, en
 		.goes_on = (kind == STOP_CALL || kind == STOP_INTERRUPT || kind == STOP_NOTICE) &&
 			   !state_is_cut(th->target),
 	};
-	/* A call that must not be disturbed has no interrupt under way. */
+	/* Capture does not interrupt a call that must not be disturbed, so no stop is awaited. */
 	const bool was_resumed =
 		th->resumed.state != RESUME_NONE && !resume_is_undisturbed(&th->resumed);
 	const bool was_wait = was_resumed && th->resumed.same_call;
@@ -315,7 +316,7 @@ void stop_note_seized(struct thread *th)
 	th->may_dump = true;
 }
 
-void stop_note_left(struct thread *th)
+void stop_note_left_call(struct thread *th)
 {
 	if (th->group_stop == GROUP_STOP_AFTER)
 		th->group_stop = GROUP_STOP_NONE;

@@ -29,8 +29,11 @@ void stop_hold(struct thread *th, enum tracee_status status, int signal);
  */
 void stop_note_seized(struct thread *th);
 
-/* Call this a tick later: by then the thread has left a call that a group-stop interrupted. */
-void stop_note_left(struct thread *th);
+/*
+ * Call this a tick after stop_note_seized(): by then the thread has left the call that a group-stop
+ * interrupted.
+ */
+void stop_note_left_call(struct thread *th);
 
 /*
  * Handles a stop of a thread: repairs an interrupted system call, takes the sample if one is due,

@@ -45,8 +45,11 @@ static void count_sleepers(struct traced_process *t)
 		counters->repeated += n;
 }
 
-/* Returns false if the thread existed before capture attached, and must wait for its turn. */
-static bool has_its_turn(struct thread *th, uint64_t time_ns)
+/*
+ * Returns true if the thread may be looked at: it does not wait for a turn, or takes its turn now.
+ * Only threads that existed before capture attached wait.
+ */
+static bool take_turn(struct thread *th, uint64_t time_ns)
 {
 	const struct traced_process *t = th->target;
 	const struct ring_writer *ring = &t->sink->ring;
@@ -65,15 +68,6 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 	tracees_set_life(th, THREAD_NEW);
 	return true;
 }
-
-/*
- * The number of threads that are looked at before stops are handled. It is small, because
- * interrupted threads stop meanwhile and wait for the tracer, and not too small, because each check
- * for stops visits all threads. Threads that are interrupted already are not counted.
- */
-#define PORTION_MIN   4
-#define PORTION_MAX   256 /* tens of thousands would take longer than the heartbeat's period */
-#define PORTION_SHARE 16
 
 static void end_tick(struct traced_process *t)
 {
@@ -124,6 +118,7 @@ static void begin_records(struct traced_process *t)
 
 	if (!t->reader.needs_reset)
 		record_exits(t, span->last, span->last_ns);
+	/* record_exits() sets it if the ring has no room. */
 	if (t->reader.needs_reset)
 		record_reset(t, span->last, span->last_ns);
 }
@@ -167,6 +162,7 @@ static void miss_tick(struct traced_process *t)
 /* Begins to look at the threads. Returns false if none has to be looked at: the tick is over. */
 static bool begin_looks(struct traced_process *t)
 {
+	/* A thread that has just woken (0 ns) covers the most ticks: names count from its first. */
 	const struct covered_ticks covered = schedule_covered(&t->ticks.span, 0);
 	bool more;
 
@@ -182,7 +178,7 @@ static bool begin_looks(struct traced_process *t)
 	if (!more)
 		end_tick(t);
 	charge(t);
-	t->ticks.late_ns = t->capture->charged_ns + LOOK_NS;
+	t->ticks.deadline_ns = t->capture->charged_ns + LOOK_NS;
 	return more;
 }
 
@@ -225,7 +221,7 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	/* Before the first look: while all threads sleep, the process maps no other file. */
 	if (t->ticks.n_visited == 1)
 		watch_tick(t, span->last, span->last_ns);
-	if (th->life == THREAD_DEAD || !has_its_turn(th, span->last_ns))
+	if (th->life == THREAD_DEAD || !take_turn(th, span->last_ns))
 		return;
 	if (th->life == THREAD_SEEN) {
 		covered = schedule_covered(span, awake_ns);
@@ -249,17 +245,32 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 		look_at_thread(th, ticks, &covered);
 }
 
-/* The number of sleeping threads that are checked before stops are handled. */
+/*
+ * One call of tick_continue() looks at a portion of the threads; then the caller handles stops.
+ * portion: the number of threads that it may still interrupt. It is small, because interrupted
+ * threads stop meanwhile and wait for the tracer, and not too small, because each check for stops
+ * visits all threads. Threads that are interrupted already are not counted, but at most PORTION_MAX
+ * are visited: tens of thousands would take longer than the heartbeat's period.
+ */
+#define PORTION_MIN   4
+#define PORTION_MAX   256
+#define PORTION_SHARE 16 /* of the threads of a process */
+/* The number of sleeping threads that are checked in one call. */
 #define PORTION_CHECKS 64
 
-static void visit_asleep(struct traced_process *t, bool late, uint64_t *left)
+static uint64_t portion_of(const struct traced_process *t)
+{
+	return min_u64(max_u64(t->threads.n / PORTION_SHARE, PORTION_MIN), PORTION_MAX);
+}
+
+static void visit_asleep(struct traced_process *t, bool late, uint64_t *portion)
 {
 	unsigned int checks = PORTION_CHECKS;
 	struct thread *th;
 	uint64_t awake_ns;
 
-	while (*left > 0 && (th = sleepers_next_that_ran(t, &checks, &awake_ns)) != NULL) {
-		--*left;
+	while (*portion > 0 && (th = sleepers_next_that_ran(t, &checks, &awake_ns)) != NULL) {
+		--*portion;
 		t->ticks.n_visited++;
 		visit(th, late, awake_ns);
 	}
@@ -267,13 +278,13 @@ static void visit_asleep(struct traced_process *t, bool late, uint64_t *left)
 		end_checks(t);
 }
 
-static void visit_awake(struct traced_process *t, bool late, uint64_t left)
+static void visit_awake(struct traced_process *t, bool late, uint64_t portion)
 {
-	for (uint64_t n = 0; t->threads.next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
+	for (uint64_t n = 0; t->threads.next_awake != NULL && portion > 0 && n < PORTION_MAX; n++) {
 		struct thread *th = t->threads.next_awake;
 
 		t->threads.next_awake = th->next;
-		left -= th->due != DUE_SAMPLE;
+		portion -= th->due != DUE_SAMPLE;
 		t->ticks.n_visited++;
 		visit(th, late, UINT64_MAX);
 	}
@@ -282,15 +293,16 @@ static void visit_awake(struct traced_process *t, bool late, uint64_t left)
 bool tick_continue(struct traced_process *t)
 {
 	const struct capture *c = t->capture;
-	const bool late = t->ticks.n_visited >= PORTION_MAX && c->charged_ns > t->ticks.late_ns;
-	uint64_t left = min_u64(max_u64(t->threads.n / PORTION_SHARE, PORTION_MIN), PORTION_MAX);
+	/* Even a process that is always late has looks at its first threads. */
+	const bool late = t->ticks.n_visited >= PORTION_MAX && c->charged_ns > t->ticks.deadline_ns;
+	uint64_t portion = portion_of(t);
 	bool more;
 
 	c->options.beat->touching = t->id;
 	if (t->ticks.checking)
-		visit_asleep(t, late, &left);
+		visit_asleep(t, late, &portion);
 	if (!t->ticks.checking)
-		visit_awake(t, late, left);
+		visit_awake(t, late, portion);
 	more = t->ticks.checking || t->threads.next_awake != NULL;
 	if (!more)
 		end_tick(t);

@@ -72,7 +72,7 @@ static void end_connection(struct connection *c)
 	if (c->is_greeted)
 		control->handler->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
-	drain_close(&c->fd, control->socket.is_safe);
+	drain_close(&c->fd, control->socket.refuses_fds);
 	user_quota_close(&control->quotas, c->quota_uid);
 	c->has_ended = true;
 }
@@ -198,7 +198,7 @@ static void on_readable(void *ctx)
 			loop_remove(control->loop, &c->source);
 			return;
 		}
-		n = drain_recv(c->fd, control->socket.is_safe, bytes, sizeof(bytes));
+		n = drain_recv(c->fd, control->socket.refuses_fds, bytes, sizeof(bytes));
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0 || !handle_message(c, bytes, (size_t)n)) {
@@ -269,7 +269,7 @@ static void add_connection(struct control *control, int fd)
 	return;
 out:
 	free(c);
-	drain_close(&fd, control->socket.is_safe);
+	drain_close(&fd, control->socket.refuses_fds);
 }
 
 static void on_connect(void *ctx)

@@ -129,7 +129,7 @@ static int start_listening(const struct sockaddr_un *address, bool public, struc
 	if (s->fd < 0)
 		return -errno;
 	/* Since Linux 6.16; connections inherit it. */
-	s->is_safe = setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
+	s->refuses_fds = setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
 	r = bind_with_mode(s->fd, address, public ? 0666 : 0600);
 	if (r == 0 && stat(s->path, &st) < 0)
 		r = -errno;

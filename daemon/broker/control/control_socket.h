@@ -12,9 +12,9 @@
 #include "lib/base/util.h"
 
 struct control_socket {
-	int fd;	      /* listening, non-blocking; -1: none */
-	bool is_safe; /* the kernel refuses descriptors on its connections (drain.h) */
-	int lock_fd;  /* the locked file PATH.lock; -1: none */
+	int fd;		  /* listening, non-blocking; -1: none */
+	bool refuses_fds; /* the kernel refuses descriptors on its connections (drain.h) */
+	int lock_fd;	  /* the locked file PATH.lock; -1: none */
 	char path[PATH_MAX];
 	dev_t device; /* identify the socket's file */
 	ino_t inode;

@@ -165,7 +165,7 @@ static void put_lowered(FILE *out, struct modules *modules)
 {
 	struct governor_lowered l;
 
-	governor_lowered(&modules->targets, &l);
+	governor_count_lowered(&modules->targets, &l);
 	fprintf(out,
 		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
 		"\"most_hz\": %u, \"not_sampled\": %u}",

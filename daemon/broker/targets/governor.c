@@ -298,7 +298,7 @@ static void set_rate(struct targets *ts, struct run *run, uint32_t rate_hz)
 	governor_send_rate(ts, run);
 }
 
-void governor_lowered(struct targets *ts, struct governor_lowered *ret)
+void governor_count_lowered(struct targets *ts, struct governor_lowered *ret)
 {
 	*ret = (struct governor_lowered){0};
 	FOR_EACH_RUN (run, ts) {
@@ -351,7 +351,7 @@ static void log_lowered(struct targets *ts, uint64_t elapsed_ns)
 	logged->since_ns += elapsed_ns;
 	if (logged->any && logged->since_ns < GOVERNOR_LOWERED_LOG_NS)
 		return;
-	governor_lowered(ts, &now);
+	governor_count_lowered(ts, &now);
 	if (now.lowered == logged->what.lowered && now.least_hz == logged->what.least_hz &&
 	    now.most_hz == logged->what.most_hz && now.withheld == logged->what.withheld)
 		return;

@@ -106,8 +106,8 @@ struct governor {
 	bool is_exceeded; /* even the lowest rates exceed the budget, and a line was logged */
 };
 
-/* Counts the targets that are profiled and those with a lowered rate. */
-void governor_lowered(struct targets *ts, struct governor_lowered *ret);
+/* Sets *ret to the numbers of targets now. */
+void governor_count_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /*
  * Returns true if a run may start on i, for which instance_is_for_user() is true. The result true

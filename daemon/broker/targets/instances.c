@@ -11,7 +11,7 @@
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/owners.h"
-#include "daemon/broker/targets/sampling.h"
+#include "daemon/broker/targets/session_sampling.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
@@ -104,9 +104,9 @@ static void configure(struct instance *i, const struct section_config *section)
 	/* The DSN, and with it the server's rate limit, may be another one. */
 	i->ship = NULL;
 	/* Spotlight gets all processes that have no other destination. */
-	i->is_sampled =
-		(ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
-		sampling_decides(&ts->sampling_key, i->pid, i->start_ticks, c->session_sample_rate);
+	i->is_sampled = (ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
+			session_sampling_decides(&ts->session_sampling_key, i->pid, i->start_ticks,
+						 c->session_sample_rate);
 	switch (i->wish) {
 	case INSTANCE_WISH_NONE:
 	case INSTANCE_WISH_DETACHED:

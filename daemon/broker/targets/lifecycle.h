@@ -9,8 +9,8 @@
  * need not have the right to send profiles (control/attach_request.h). Start, stop and root spans
  * have no effect on it.
  *
- * The sampling decision of Sentry's profile session (is_sampled, sampling.h) comes first in both
- * modes: an instance that is not sampled is never profiled.
+ * The sampling decision of Sentry's profile session (is_sampled, session_sampling.h) comes first in
+ * both modes: an instance that is not sampled is never profiled.
  *
  * manual: the profiler runs from lifecycle_start() to lifecycle_stop(). Root spans have no
  * effect.

@@ -14,7 +14,7 @@
 
 #include "daemon/broker/state/state.h"
 #include "daemon/broker/targets/run.h"
-#include "daemon/broker/targets/sampling.h"
+#include "daemon/broker/targets/session_sampling.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/leak_options.h"
@@ -62,7 +62,7 @@ struct targets {
 	struct held_execs held_execs;
 	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
 	struct targets_events events;
-	struct sampling_key sampling_key; /* set if there are sections */
+	struct session_sampling_key session_sampling_key; /* set if there are sections */
 	/* For `sentry-profd -- COMMAND`; the other two count only while held_pid is not 0. */
 	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or has done so */
 	int held_file;	  /* the file of COMMAND (discovery/command.h); -1: not known */

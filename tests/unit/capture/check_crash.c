@@ -241,7 +241,7 @@ static void crash_beside_vfork(void)
 	(void)live_ask(&l, "vforks", "ok");
 	live_settle(&l);
 	live_say(&l, "raise 11");
-	while (!capture_detaches_at_once(l.capture) && l.crashes_traced == 0)
+	while (!capture_must_detach_now(l.capture) && l.crashes_traced == 0)
 		live_wait(&l);
 }
 
@@ -268,11 +268,11 @@ FIXTURE(NULL, tear_down)
 TEST(a_thread_that_does_not_stop_is_left_by_the_end_of_the_tracer)
 {
 	trace(crash_beside_vfork);
-	ck_assert(capture_detaches_at_once(l.capture));
+	ck_assert(capture_must_detach_now(l.capture));
 	/* The kernel has kept the signal of the held thread. */
 	ck_assert_int_eq(live_answer(&l, "traced"), 0);
 	capture_attach_again(l.capture);
-	ck_assert(!capture_detaches_at_once(l.capture));
+	ck_assert(!capture_must_detach_now(l.capture));
 	ck_assert_uint_eq(l.crashes, 1);
 	ck_assert_uint_eq(capture_threads(l.capture), 0);
 	(void)live_answer(&l, "ok");
@@ -311,7 +311,7 @@ static void crash_too_often(void)
 	(void)live_ask(&l, "vforks", "ok");
 	live_settle(&l);
 	ck_assert_int_gt(raise_signal(SIGSEGV), 0);
-	ck_assert(!capture_detaches_at_once(l.capture));
+	ck_assert(!capture_must_detach_now(l.capture));
 	ck_assert_uint_eq(l.crashes_traced, 1);
 	(void)live_ask(&l, "join", "ok");
 	targets_free(other);

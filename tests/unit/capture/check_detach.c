@@ -198,24 +198,24 @@ static struct thread *start_other(bool moves)
 }
 
 /*
- * Calls capture_can_detach, and checks that it does not return true again soon after. Returns the
- * first result.
+ * Calls capture_prepare_detach, and checks that it does not return true again soon after. Returns
+ * the first result.
  */
 static bool is_in_a_pause(void)
 {
-	const bool tried = capture_can_detach(l.capture);
+	const bool tried = capture_prepare_detach(l.capture);
 
 	live_later(NS_PER_SEC / 2);
-	ck_assert(!capture_can_detach(l.capture));
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 	return tried;
 }
 
 static bool can_detach_later(uint64_t seconds)
 {
 	live_later(seconds * NS_PER_SEC);
-	(void)!capture_can_detach(l.capture);
-	return capture_can_detach(l.capture);
+	(void)!capture_prepare_detach(l.capture);
+	return capture_prepare_detach(l.capture);
 }
 
 static void remove_it(void)
@@ -229,15 +229,15 @@ static void remove_it(void)
 static void end_resumed_call(struct thread *th)
 {
 	th->resumed.state = RESUME_NONE;
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
 
 TEST(capture_can_detach_from_an_idle_target_at_once)
 {
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 	remove_it();
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
 
@@ -249,7 +249,7 @@ TEST(a_partial_transfer_of_the_leaving_target_is_cut_short)
 	put_into_wait(RESUME_INSIDE, SYS_write);
 	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 	ck_assert(!can_detach_later(1));
 	ck_assert(!can_detach_later(1));
 	ck_assert(l.capture->targets->target->settling.cut);
@@ -257,7 +257,7 @@ TEST(a_partial_transfer_of_the_leaving_target_is_cut_short)
 	live_known(&l, l.pid)->resumed.state = RESUME_NONE;
 	while (l.counters.event_stops == stops)
 		live_wait(&l);
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 }
 
 TEST(a_leaving_target_that_ends_needs_no_detach)
@@ -266,10 +266,10 @@ TEST(a_leaving_target_that_ends_needs_no_detach)
 	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
 	OK(capture_remove(l.capture, LIVE_TARGET));
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 	targets_end(state_next(l.capture, NULL), TRACED_END_GONE);
 	ck_assert(!capture_is_detaching(l.capture));
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 }
 
 /*
@@ -284,7 +284,7 @@ TEST(a_resumed_call_of_another_target_is_awaited)
 	ck_assert(is_in_a_pause());
 	ck_assert(!can_detach_later(1));
 	th->resumed.state = RESUME_NONE;
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 }
 
 /*
@@ -300,7 +300,7 @@ TEST(ticks_pause_so_that_calls_of_other_targets_end)
 	live_later(2 * NS_PER_SEC);
 	ck_assert(is_in_a_pause());
 	live_later(2 * NS_PER_SEC);
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 	ck_assert(!capture_settle(l.capture));
 	end_resumed_call(th);
 }
@@ -334,7 +334,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 	ck_assert(is_in_a_pause());
 	live_later(seconds * NS_PER_SEC);
 	OK(capture_remove(l.capture, OTHER_TARGET));
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 	return th;
 }
 
@@ -385,18 +385,19 @@ TEST(a_leaving_target_that_ends_stops_the_cutting_short)
 	FOR_EACH_TARGET (each, l.capture)
 		t = each->phase == TRACED_DETACHING ? each : t;
 	targets_end(t, TRACED_END_GONE);
-	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_prepare_detach(l.capture));
 	ck_assert(!l.capture->detaching.all.cut);
 }
 
-/* A resumed call begins after capture_can_detach has returned true. Then there are ticks again. */
+/* A resumed call begins after capture_prepare_detach has returned true. Then there are ticks again.
+ */
 TEST(a_call_resumed_after_the_last_tick_puts_the_detach_off)
 {
 	struct thread *th = start_other(true);
 
 	th->resumed.state = RESUME_NONE;
 	remove_it();
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 	th->resumed.state = RESUME_INSIDE;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_in_a_pause());
@@ -411,6 +412,6 @@ TEST(a_stop_of_another_target_does_not_delay_the_detach)
 	th->resumed.state = RESUME_NONE;
 	th->due = DUE_STOP;
 	remove_it();
-	ck_assert(capture_can_detach(l.capture));
+	ck_assert(capture_prepare_detach(l.capture));
 	ck_assert(!capture_settle(l.capture));
 }

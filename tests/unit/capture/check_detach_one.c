@@ -76,7 +76,7 @@ static void *be_first_tracer(void *ctx)
 	if (first_part != NULL)
 		first_part();
 	live_settle(&l);
-	while (capture_is_detaching(l.capture) && !capture_can_detach(l.capture))
+	while (capture_is_detaching(l.capture) && !capture_prepare_detach(l.capture))
 		live_wait(&l);
 	while (!capture_settle(l.capture))
 		live_wait(&l);

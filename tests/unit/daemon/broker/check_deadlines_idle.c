@@ -35,8 +35,8 @@ static bool has_ended(void)
 
 static void idle_check_both(uint64_t now_ns)
 {
-	deadlines_check_unwinds(&b, now_ns);
-	deadlines_check_ships(&b, now_ns);
+	deadlines_end_unused_unwinds(&b, now_ns);
+	deadlines_end_unused_ships(&b, now_ns);
 }
 
 FIXTURE(set_up, NULL)

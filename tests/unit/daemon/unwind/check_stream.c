@@ -184,7 +184,7 @@ TEST(a_sample_that_is_asleep_runs_where_the_thread_was_last_seen_to_run)
 	tick(now - 2 * TICK_NS);
 	sample_as(now - 2 * TICK_NS, SAMPLE_RUNNING | SAMPLE_ASLEEP, NO_FILE + 1);
 	tick(now - TICK_NS);
-	OK(stream_interrupted(stream));
+	OK(stream_capture_ended(stream));
 	second_program();
 	ck_assert_ptr_null(strstr(chunk(), "\"0x9001\""));
 }
@@ -208,7 +208,7 @@ TEST(a_program_whose_files_came_after_its_last_record_has_no_release)
 
 	first_program(now - 2 * TICK_NS);
 	tick(now - TICK_NS);
-	OK(stream_interrupted(stream));
+	OK(stream_capture_ended(stream));
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "unknown");
 }
@@ -217,7 +217,7 @@ TEST(a_program_whose_files_came_before_its_last_record_has_a_release)
 {
 	first_program(clock_mono_ns() - TICK_NS);
 	tick(clock_mono_ns());
-	OK(stream_interrupted(stream));
+	OK(stream_capture_ended(stream));
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "first@1");
 }

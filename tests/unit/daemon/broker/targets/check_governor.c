@@ -347,7 +347,7 @@ TEST(a_user_above_the_part_is_not_sampled)
 		ck_assert_uint_eq(target_at(i)->governed.lowest_hz, FULL);
 		ck_assert_ptr_nonnull(instance_budget_text(&profiled[i]));
 	}
-	governor_lowered(&b.modules.targets, &lowered);
+	governor_count_lowered(&b.modules.targets, &lowered);
 	ck_assert_uint_eq(lowered.withheld, 8);
 	ck_assert_uint_eq(lowered.lowered, 0);
 	ck_assert_uint_eq(lowered.profiled, 9);

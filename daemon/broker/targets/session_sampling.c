@@ -1,4 +1,4 @@
-#include "daemon/broker/targets/sampling.h"
+#include "daemon/broker/targets/session_sampling.h"
 
 #include <fcntl.h>
 
@@ -7,9 +7,9 @@
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-int sampling_key_parse(const char *text, struct sampling_key *ret)
+int session_sampling_key_parse(const char *text, struct session_sampling_key *ret)
 {
-	struct sampling_key key = {0};
+	struct session_sampling_key key = {0};
 	size_t n = 0;
 
 	for (; *text != '\0' && *text != '\n'; text++) {
@@ -28,16 +28,16 @@ int sampling_key_parse(const char *text, struct sampling_key *ret)
 	return 0;
 }
 
-int sampling_key_read(struct sampling_key *ret)
+int session_sampling_key_read(struct session_sampling_key *ret)
 {
 	char text[64];
 	int r = small_file_read(AT_FDCWD, BOOT_ID, text, sizeof(text));
 
-	return r < 0 ? r : sampling_key_parse(text, ret);
+	return r < 0 ? r : session_sampling_key_parse(text, ret);
 }
 
-bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
-		      double rate)
+bool session_sampling_decides(const struct session_sampling_key *key, int32_t pid,
+			      uint64_t start_ticks, double rate)
 {
 	/* Fixed offsets and byte order: another version of the daemon decides the same. */
 	uint8_t identity[12];
