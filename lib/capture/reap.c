@@ -106,22 +106,23 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 static void go_on_after_exec(struct capture *c, uint32_t tid)
 {
 	struct traced_process *t = targets_find(c, (int32_t)tid);
+	const bool is_child = t == NULL && c->options.born != NULL;
 	struct arch_regs regs;
 
-	if (t == NULL && c->options.born != NULL) {
-		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
-		return;
-	}
 	/*
 	 * The new program has one thread, which is stopped here: after this detach no thread of it
 	 * is traced.
 	 */
-	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
+	if ((t == NULL && !is_child) || arch_get_regs(tid, &regs) == -ENOEXEC) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		if (t != NULL) {
 			tracees_forget_all(t);
 			targets_end(t, TRACED_END_FOREIGN);
 		}
+		return;
+	}
+	if (is_child) {
+		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 		return;
 	}
 	set_options(t, tid);

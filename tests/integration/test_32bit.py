@@ -5,6 +5,7 @@ exec(2). No trace of the profiler stays in them.
 
 import os
 import re
+import signal
 import struct
 import subprocess
 
@@ -57,6 +58,28 @@ def test_refused(box):
     check(profd.stderr.splitlines() == [LINE.format(target.pid)],
           f'not in one line: {profd.stderr}')
     check_untouched(target)
+
+
+def test_children_became_some(box):
+    """Children often execute their program before they are attached to."""
+    path = program(box)
+    start(box, [path]).end()
+    target = box.start(['/bin/sh', '-c', f'read line; for i in 1 2 3 4 5 6 7 8;'
+                        f' do {path} & done; exec sleep 1000'],
+                       stdin=subprocess.PIPE)
+    profd = box.profd([target], '--children').wait_attached()
+    target.process.stdin.write(b'\n')
+    target.process.stdin.flush()
+    wait_for(lambda: len(harness.children(target.pid)) == 8, 'eight children')
+    children = harness.children(target.pid)
+    wait_for(lambda: all(exe(c) == 'spin32' for c in children),
+             'the 32-bit programs')
+    wait_for(lambda: all(harness.tracer(c) == 0 for c in children),
+             'the end of the tracing')
+    check(harness.tracer(target.pid) != 0, 'their parent is not profiled')
+    profd.interrupt()
+    for child in children:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_became_one(box):
