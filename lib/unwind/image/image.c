@@ -299,8 +299,10 @@ int image_load_plt(struct image *i, int fd)
 	struct elf_file f;
 	int r;
 
-	if (!i->is_elf || elf_file_open(&f, fd))
+	if (!i->is_elf || elf_file_open(&f, fd)) {
+		i->plt.is_loaded = true;
 		return 0;
+	}
 	r = plt_load(&i->plt, &f, &i->symbols);
 	elf_file_close(&f);
 	return r;
