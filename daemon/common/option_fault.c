@@ -32,6 +32,15 @@ static size_t distance(const char *a, const char *b)
 	return d[n][m];
 }
 
+bool option_full_names(const char *command, const char *value, bool *ret_full)
+{
+	*ret_full = strcmp(value, "full") == 0;
+	if (*ret_full || strcmp(value, "short") == 0)
+		return true;
+	log_error("%s: --names %s: not short or full", command, value);
+	return false;
+}
+
 const char *option_nearest(const char *word, const char *const *names, size_t n)
 {
 	const char *nearest = NULL;

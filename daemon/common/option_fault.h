@@ -13,6 +13,7 @@
 #define DAEMON_COMMON_OPTION_FAULT_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define OPTION_LONG 256
@@ -41,6 +42,12 @@ void option_fault(int result, char *const *argv, const struct option *known,
  */
 int option_next(const char *command, int argc, char *const *argv, const char *letters,
 		const struct option *known, int *ret_index);
+
+/*
+ * Reads the value of the option --names, "short" or "full". Returns false after a line on stderr,
+ * which begins with command, if the value is neither.
+ */
+bool option_full_names(const char *command, const char *value, bool *ret_full);
 
 /*
  * Returns the one of n names that the user probably meant by word: the name with the smallest edit

@@ -20,7 +20,9 @@
 #include "lib/base/digits.h"
 #include "lib/base/escape.h"
 #include "lib/base/procfs.h"
+#include "lib/base/short_names.h"
 #include "lib/base/small_file.h"
+#include "lib/base/text.h"
 #include "lib/unwind/unwind.h"
 
 enum {
@@ -46,6 +48,7 @@ const char stack_help[] =
 	"stack PID        print the stack of each thread, as profiles have it; if no\n"
 	"                 daemon runs, start a sentry-profd for PID\n"
 	"\n"
+	"  --names full     C++ and Rust names with template arguments and parameters\n"
 	"  --oracle[=NAME]  compare each stack with that of another unwinder at the\n"
 	"                   same stop: libunwind (default), dwfl or all; if one\n"
 	"                   differs, the exit status is 3\n";
@@ -56,6 +59,7 @@ struct stacks {
 	struct recording recording;
 	unsigned int n_chunks;
 	bool is_printed;
+	bool full_names;
 };
 
 /* The signal that ends the process; 0: none. */
@@ -74,17 +78,18 @@ static const struct import_image *image_at(const struct import_chunk *c, uint64_
 	return NULL;
 }
 
-/* Prints "name (module+0x12) at file:line"; 0x12 is the address in the file of the module. */
-static void print_frame(const struct import_chunk *c, size_t n, const struct import_frame *f)
+/*
+ * Prints "name (module+0x12) at file:line"; 0x12 is the address in the file of the module. name may
+ * be NULL.
+ */
+static void print_frame(const struct import_chunk *c, size_t n, const struct import_frame *f,
+			const char *name)
 {
 	const struct import_image *image = image_at(c, f->addr);
-	char demangled[NAME_SHOWN_MAX];
-	const char *name = f->function, *base;
+	const char *base;
 
 	printf("  #%-3zu 0x%016" PRIx64, n, f->addr);
 	if (name != NULL) {
-		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
-			name = demangled;
 		(void)putchar(' ');
 		escape_write(name, stdout);
 	}
@@ -104,12 +109,59 @@ static void print_frame(const struct import_chunk *c, size_t n, const struct imp
 	(void)putchar('\n');
 }
 
+/* Sets names to the n frames' functions as they are shown; NULL: unknown. */
+static int make_names(const struct stacks *s, const struct import_chunk *c, const uint32_t *frames,
+		      size_t n, struct text *text, const char **names)
+{
+	const char **known = calloc(2 * n + 1, sizeof(*known)), **shown = known + n;
+	char demangled[NAME_SHOWN_MAX];
+	size_t n_known = 0;
+	int r = known == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const char *name = c->frames[frames[i]].function;
+
+		if (name == NULL)
+			continue;
+		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
+			name = demangled;
+		r = text_intern(text, name, &known[n_known++]);
+	}
+	if (r == 0 && s->full_names)
+		shown = known;
+	else if (r == 0)
+		r = short_names_make(known, n_known, text, shown);
+	n_known = 0;
+	for (size_t i = 0; i < n && r == 0; i++)
+		names[i] = c->frames[frames[i]].function == NULL ? NULL : shown[n_known++];
+	free(known);
+	return r;
+}
+
+static int print_frames(const struct stacks *s, const struct import_chunk *c,
+			const uint32_t *frames, size_t n)
+{
+	const char **names = calloc(n + 1, sizeof(*names));
+	struct text text;
+	int r = -ENOMEM;
+
+	text_init(&text, 0);
+	if (names != NULL)
+		r = make_names(s, c, frames, n, &text, names);
+	for (size_t i = 0; i < n && r == 0; i++)
+		print_frame(c, i, &c->frames[frames[i]], names[i]);
+	text_fini(&text);
+	free(names);
+	return r;
+}
+
 /*
  * Prints one thread. The name is that of the kernel: chunks change names so that they are
  * unique. With thread_id_format = pthread an id is a pointer, not a tid: then it is that of the
  * chunk.
  */
-static void print_thread(const struct import_chunk *c, const struct import_sample *s)
+static int print_thread(const struct stacks *stacks, const struct import_chunk *c,
+			const struct import_sample *s)
 {
 	const struct import_thread *t = &c->threads[s->thread];
 	const size_t start = c->stack_starts[s->stack];
@@ -122,8 +174,7 @@ static void print_thread(const struct import_chunk *c, const struct import_sampl
 	printf("thread %s ", t->id);
 	escape_write(tid <= INT32_MAX ? name : t->name, stdout);
 	printf(" (%s)\n", profile_state_name(s->state));
-	for (size_t i = start; i < end; i++)
-		print_frame(c, i - start, &c->frames[c->stack_frames[i]]);
+	return print_frames(stacks, c, c->stack_frames + start, end - start);
 }
 
 /*
@@ -169,24 +220,25 @@ static int take_chunk(void *ctx, const struct import_chunk *c)
 	const size_t n_threads = count_threads(s->recording.pid);
 	uint32_t *last = calloc(c->n_threads + 1, sizeof(*last));
 	size_t n;
+	int r = 0;
 
 	if (last == NULL)
 		return -ENOMEM;
 	s->n_chunks++;
 	n = find_last(c, last);
 	if (n > 0 && (n >= n_threads || s->n_chunks >= CHUNKS_MAX)) {
-		for (size_t t = 0; t < c->n_threads; t++)
+		for (size_t t = 0; t < c->n_threads && r == 0; t++)
 			if (last[t] != 0)
-				print_thread(c, &c->samples[last[t] - 1]);
+				r = print_thread(s, c, &c->samples[last[t] - 1]);
 		if (n < n_threads)
 			printf("not seen: %zu of %zu threads (kernel threads, "
 			       "threads that cannot be stopped, or waiting threads "
 			       "if mode is cpu)\n",
 			       n_threads - n, n_threads);
-		s->is_printed = true;
+		s->is_printed = r == 0;
 	}
 	free(last);
-	return 0;
+	return r;
 }
 
 static int take_payload(void *ctx, const char *payload, size_t size)
@@ -277,10 +329,11 @@ static int exec_oracle(const char *pid, const char *oracle)
 
 int stack_run(int argc, char **argv)
 {
-	enum { SOCKET = OPTION_LONG, ORACLE };
+	enum { SOCKET = OPTION_LONG, ORACLE, NAMES };
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
 		{"oracle", optional_argument, NULL, ORACLE},
+		{"names", required_argument, NULL, NAMES},
 		{0},
 	};
 	const struct sigaction action = {.sa_handler = on_signal};
@@ -290,11 +343,12 @@ int stack_run(int argc, char **argv)
 	int option, r;
 
 	while ((option = option_next(argv[0], argc, argv, ":", options, NULL)) != -1) {
-		if (option == '?')
+		if (option == '?' ||
+		    (option == NAMES && !option_full_names(argv[0], optarg, &s.full_names)))
 			return EXIT_USAGE;
 		if (option == SOCKET)
 			s.socket = optarg;
-		else
+		else if (option == ORACLE)
 			oracle = optarg != NULL ? optarg : "libunwind";
 	}
 	if (optind + 1 != argc || !digits_pid(argv[optind], &s.pid)) {

@@ -22,7 +22,7 @@ struct export_options {
 	bool by_samples;     /* folded: count samples, not microseconds */
 	bool with_threads;   /* folded: the thread is the root of each stack */
 	bool is_pretty;	     /* json: each element of a list on its own line */
-	bool full_names;     /* summary: C++ and Rust names are not shortened */
+	bool full_names;     /* summary, svg: C++ and Rust names are not shortened */
 	const char *thread;  /* self-profiling: write only this thread; NULL: all */
 	const char *version; /* of sentry-profd */
 	/* html: the comparison to show; NULL: the page shows one profile. */

@@ -85,6 +85,11 @@ def test_names_for_people(box):
     check('_ZN' not in profd.stdout, profd.stdout)
     check(' demo::SortJob::run(unsigned long) ' in profctl(
         'convert', profd.output, '--to', 'summary', '--names', 'full'), 'full names')
+    svg = profctl('convert', profd.output, '--to', 'svg')
+    check(re.search(r'<title>demo::SortJob::run\(unsigned long\) .*'
+                    r' data-label="demo::SortJob::run\(\.\.\.\)"', svg), svg[:4000])
+    check('data-label' not in profctl('convert', profd.output, '--to', 'svg', '--names', 'full'),
+          'full names')
     check(WORK in functions(profd), 'names are raw where the server demangles')
     profd = box.profile([target], '--platform', 'native', '--names', 'full', table=True,
                         work=0.5)
@@ -92,6 +97,13 @@ def test_names_for_people(box):
     found = functions(profd)
     check('demo::Pool::work()' in found and
           not any(n and n.startswith('_ZN4demo') for n in found), f'{found}')
+
+
+def test_names_of_stack(box):
+    target = box.target('threads')
+    for options, wanted in ((), r'demo::\w+Job::run\(\.\.\.\)'), \
+            (('--names', 'full'), r'demo::\w+Job::run\(unsigned long\)'):
+        check(re.search(wanted, profctl('stack', target.pid, *options)), f'{wanted}')
 
 
 def test_no_names(box):

@@ -295,6 +295,22 @@ def test_without_a_daemon(box):
     wait_for(lambda: not harness.tracer(target.pid), 'it is let go')
 
 
+def test_names(box):
+    """C++ names are short, unless --names full is given."""
+    target = box.target('threads')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box, width=160)
+    for options, wanted in ((), 'demo::SortJob::run(...)'), \
+            (('--names', 'full'), 'demo::SortJob::run(unsigned long)'):
+        terminal.run(EXE, 'top', '--socket', ctl.path, *options, target.pid)
+        wait_rows(terminal, lambda at, name=wanted:
+                  any(text.startswith(name + ' ') for text, _ in rows(at)), wanted)
+        terminal.type('q')
+        terminal.wait_status()
+    profd.interrupt()
+
+
 def test_hostile_names(box):
     """A target's name is only text."""
     name = 'a\x1bc\x9b\u202e\xe4'
@@ -365,7 +381,8 @@ def test_wrong_usage(box):
           said)
     for words, why in ((['top', '1', '2'], 'one pid or name'),
                        (['top', ''], 'neither a pid'),
-                       (['top', '--wrong'], 'not known')):
+                       (['top', '--wrong'], 'not known'),
+                       (['top', '--names', 'long'], 'not short or full')):
         said = ctl.run(*words, status=2).stderr
         check(why in said, said)
     terminal = Terminal(box)

@@ -342,7 +342,7 @@ static bool set_option(struct comparison *c, int option, const char *value)
 	case MAP:
 		return add_map(c, value);
 	case NAMES:
-		return selection_names("compare", value, &c->full_names);
+		return option_full_names("compare", value, &c->full_names);
 	case 'o':
 		c->out = value;
 		return true;

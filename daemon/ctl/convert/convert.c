@@ -25,7 +25,7 @@ const char convert_help[] =
 	"  --threads             folded: the thread is the root of each stack\n"
 	"  --thread NAME         self-profiling: only this thread\n"
 	"  --pretty              json: write an element a line\n"
-	"  --names short|full    summary: C++ and Rust names without or with template\n"
+	"  --names short|full    summary, svg: C++ and Rust names without or with template\n"
 	"                        arguments and parameters (default: short)\n"
 	"  --symbolize           add names, source lines and inlined functions from\n"
 	"                        program files and debug files of this machine, and\n"
@@ -109,7 +109,7 @@ static bool set_option(struct convert *c, int option, const char *value)
 		c->export.thread = value;
 		return true;
 	case NAMES:
-		return selection_names(c->command, value, &c->export.full_names);
+		return option_full_names(c->command, value, &c->export.full_names);
 	case SYMBOLIZE:
 		c->symbolizes = true;
 		return true;

@@ -86,13 +86,6 @@ bool selection_set(struct merge_options *o, const char *command, int option, con
 	}
 }
 
-bool selection_names(const char *command, const char *value, bool *ret_full)
-{
-	*ret_full = strcmp(value, "full") == 0;
-	return *ret_full || strcmp(value, "short") == 0 ||
-	       selection_fault(command, "names", value, "not short or full");
-}
-
 static bool demangle(const char *raw, char *out, size_t size)
 {
 	return unwind_demangle(raw, true, out, size);

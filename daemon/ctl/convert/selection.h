@@ -44,12 +44,6 @@ bool selection_fault(const char *command, const char *option, const char *value,
 		     const char *problem);
 
 /*
- * Reads the value of --names, "short" or "full". If it is neither, prints a line on stderr that
- * begins with command, and returns false.
- */
-bool selection_names(const char *command, const char *value, bool *ret_full);
-
-/*
  * Initialises an empty merge. Sets the demangler and the hash seed in o, then copies *o to m. So
  * the caller sets all other options before. The patterns of filters are not copied and have to
  * outlive m. The caller frees m by merge_fini().

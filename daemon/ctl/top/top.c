@@ -36,7 +36,9 @@ const char top_help[] =
 	"\n"
 	"top [PID|NAME]  show the functions, threads and callers of a process, second\n"
 	"                by second; without an argument, all targets and what profiling\n"
-	"                costs them; if no daemon runs, start a sentry-profd for PID\n";
+	"                costs them; if no daemon runs, start a sentry-profd for PID\n"
+	"\n"
+	"  --names full     C++ and Rust names with template arguments and parameters\n";
 
 struct top {
 	const char *socket; /* NULL: not given */
@@ -602,17 +604,20 @@ static int run(struct top *t, const sigset_t *mask)
 
 static bool parse(struct top *t, int argc, char **argv)
 {
-	enum { SOCKET = OPTION_LONG };
+	enum { SOCKET = OPTION_LONG, NAMES };
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, SOCKET},
+		{"names", required_argument, NULL, NAMES},
 		{0},
 	};
 	int option;
 
 	while ((option = option_next(argv[0], argc, argv, ":", options, NULL)) != -1) {
-		if (option != SOCKET)
+		if (option == SOCKET)
+			t->socket = optarg;
+		else if (option != NAMES ||
+			 !option_full_names(argv[0], optarg, &t->view.full_names))
 			return false;
-		t->socket = optarg;
 	}
 	if (argc - optind > 1) {
 		log_error("top takes one pid or name, or nothing (see --help)");

@@ -10,11 +10,16 @@
 #include <wchar.h>
 
 #include "daemon/common/log.h"
+#include "lib/base/short_names.h"
+#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 
 /* Lines above and below the list. */
 #define HEAD_LINES 3
 #define FOOT_LINES 1
+
+/* Of the list on the screen. */
+#define ROWS_MAX 512u
 
 /* Numbers of colour pairs. */
 enum { PAIR_RUNNING = 1, PAIR_READY, PAIR_WAITING };
@@ -162,7 +167,9 @@ int top_screen_key(void)
 
 size_t top_screen_rows(void)
 {
-	return LINES > HEAD_LINES + FOOT_LINES ? (size_t)(LINES - HEAD_LINES - FOOT_LINES) : 1;
+	return LINES > HEAD_LINES + FOOT_LINES
+		       ? min_size((size_t)(LINES - HEAD_LINES - FOOT_LINES), ROWS_MAX)
+		       : 1;
 }
 
 /* Text. */
@@ -287,7 +294,7 @@ static int join_times(const struct top_view *v, const struct times *now, const s
 			now->ready, now->waiting, all->self, all->total, all->ready, all->waiting);
 }
 
-static void put_row(const struct top_view *v, int y, const struct top_row *row)
+static void put_row(const struct top_view *v, int y, const struct top_row *row, const char *name)
 {
 	struct times now, all;
 	char times[TOP_TEXT];
@@ -304,8 +311,8 @@ static void put_row(const struct top_view *v, int y, const struct top_row *row)
 	put_seconds(all.waiting, row->all.waiting_ns);
 	x = join_times(v, &now, &all, times);
 	(void)put_text(y, 0, COLS, times);
-	if (row->name[0] != '\0')
-		x += put_text(y, x, COLS - x, row->name) + 1;
+	if (name[0] != '\0')
+		x += put_text(y, x, COLS - x, name) + 1;
 	if (row->detail[0] != '\0' && x < COLS)
 		(void)put_text(y, x, COLS - x, is_thread ? row->detail : merge_base(row->detail));
 }
@@ -392,11 +399,31 @@ static size_t length_of(const struct top_view *v)
 	return v->list == TOP_LIST_TARGETS ? v->targets->n : v->rows->n;
 }
 
+/*
+ * Sets names to those of the rows on the screen: short, so that they differ from each other.
+ * Without memory they are full.
+ */
+static void name_rows(const struct top_view *v, size_t n, struct text *text, const char **names)
+{
+	const char *full[ROWS_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = full[i] = v->rows->v[v->first + i].name;
+	if (!v->full_names && v->list != TOP_LIST_THREADS &&
+	    short_names_make(full, n, text, names) < 0)
+		memcpy(names, full, n * sizeof(*names));
+}
+
 static void put_list(const struct top_view *v, size_t n_shown)
 {
-	const size_t n = length_of(v);
+	const size_t n = min_size(length_of(v) - min_size(length_of(v), v->first), n_shown);
+	const char *names[ROWS_MAX];
+	struct text text;
 
-	for (size_t i = 0; i < n_shown && v->first + i < n; i++) {
+	text_init(&text, 0);
+	if (v->list != TOP_LIST_TARGETS)
+		name_rows(v, n, &text, names);
+	for (size_t i = 0; i < n; i++) {
 		const size_t at = v->first + i;
 		const int y = HEAD_LINES + (int)i;
 		attr_t attributes = at == v->selected ? A_REVERSE : A_NORMAL;
@@ -409,9 +436,10 @@ static void put_list(const struct top_view *v, size_t n_shown)
 		if (v->list == TOP_LIST_TARGETS)
 			put_target(y, &v->targets->v[at]);
 		else
-			put_row(v, y, &v->rows->v[at]);
+			put_row(v, y, &v->rows->v[at], names[i]);
 		(void)attroff(attributes);
 	}
+	text_fini(&text);
 }
 
 void top_screen_draw(struct top_view *v)

@@ -43,6 +43,7 @@ struct top_view {
 	/* The first two lines of the screen and the last one; message "": the keys are shown. */
 	char title[TOP_TEXT], subtitle[TOP_TEXT], message[TOP_TEXT];
 	bool is_paused, shows_help;
+	bool full_names; /* C++ and Rust names are not shortened (lib/base/short_names.h) */
 };
 
 /*

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/short_names.h"
+#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "proto/export/html/html_page.h"
 
@@ -22,11 +24,12 @@
 struct graph {
 	const struct merge *m;
 	bool only_running;
-	uint64_t sum_ns;    /* of all stacks */
-	uint64_t *total_ns; /* by node: with the functions that it called */
-	uint64_t *start_ns; /* by node: the time of the bars to its left */
-	uint32_t *depth;    /* by node: 1 for a root */
-	uint32_t *order;    /* nodes by parent, those of one parent by name */
+	uint64_t sum_ns;     /* of all stacks */
+	uint64_t *total_ns;  /* by node: with the functions that it called */
+	uint64_t *start_ns;  /* by node: the time of the bars to its left */
+	uint32_t *depth;     /* by node: 1 for a root */
+	uint32_t *order;     /* nodes by parent, those of one parent by name */
+	const char **labels; /* by frame: the name in the bar, which may be short */
 };
 
 static bool has_running(const struct merge *m)
@@ -117,6 +120,8 @@ static void write_text(const char *s, size_t max, FILE *out)
 			(void)fputs("&lt;", out);
 		else if (c == '>')
 			(void)fputs("&gt;", out);
+		else if (c == '"')
+			(void)fputs("&quot;", out);
 		else if (c < 0x20 || c == 0x7f || (n == 1 && c >= 0x80) ||
 			 (n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0) ||
 			 (n == 3 && memcmp(s, "\xef\xbf", 2) == 0 && (unsigned char)s[2] >= 0xbe))
@@ -137,8 +142,9 @@ static void write_colour(const char *name, FILE *out)
 		      (hash >> 20) % 55);
 }
 
-static void write_bar(const struct graph *g, const char *name, uint64_t start_ns, uint64_t total_ns,
-		      uint32_t depth, uint32_t height, FILE *out)
+/* label: as the bar shows the name; svg.js needs it whole if it is not the name. */
+static void write_bar(const struct graph *g, const char *name, const char *label, uint64_t start_ns,
+		      uint64_t total_ns, uint32_t depth, uint32_t height, FILE *out)
 {
 	const double x = pixels(g, start_ns), width = pixels(g, total_ns);
 	const uint32_t y = height - FOOT - (depth + 1) * BAR_HEIGHT;
@@ -151,10 +157,16 @@ static void write_bar(const struct graph *g, const char *name, uint64_t start_ns
 	(void)fprintf(out, "x=\"%.3f\" y=\"%" PRIu32 "\" width=\"%.3f\" height=\"%d\" fill=\"", x,
 		      y, width, BAR_HEIGHT - 1);
 	write_colour(name, out);
-	(void)fprintf(out, "\"/><text x=\"%.3f\" y=\"%" PRIu32 "\">", x + PADDING,
+	(void)fprintf(out, "\"/><text x=\"%.3f\" y=\"%" PRIu32 "\"", x + PADDING,
 		      y + BAR_HEIGHT - 5);
+	if (strcmp(label, name) != 0) {
+		(void)fputs(" data-label=\"", out);
+		write_text(label, SIZE_MAX, out);
+		(void)fputs("\"", out);
+	}
+	(void)fputs(">", out);
 	if (room >= 3)
-		write_text(name, (size_t)room, out);
+		write_text(label, (size_t)room, out);
 	(void)fputs("</text></g>\n", out);
 }
 
@@ -205,15 +217,32 @@ static int write_graph(const struct graph *g, FILE *out)
 			depth = g->depth[i];
 	height = HEAD + (depth + 1) * BAR_HEIGHT + FOOT;
 	write_head(g, height, out);
-	write_bar(g, "all", 0, g->sum_ns, 0, height, out);
+	write_bar(g, "all", "all", 0, g->sum_ns, 0, height, out);
 	for (uint32_t i = 0; i < m->n_nodes; i++)
 		if (is_drawn(g, i))
-			write_bar(g, name_of(m, i), g->start_ns[i], g->total_ns[i], g->depth[i],
-				  height, out);
+			write_bar(g, name_of(m, i), g->labels[m->nodes[i].frame], g->start_ns[i],
+				  g->total_ns[i], g->depth[i], height, out);
 	(void)fputs("<script><![CDATA[\n", out);
 	(void)fwrite(svg_script, 1, svg_script_size, out);
 	(void)fputs("]]></script>\n</svg>\n", out);
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+}
+
+static int make_labels(struct graph *g, bool full_names, struct text *text)
+{
+	const char **names = calloc(g->m->n_frames + 1, sizeof(*names));
+	int r = -ENOMEM;
+
+	for (size_t i = 0; i < g->m->n_frames && names != NULL; i++)
+		names[i] = g->m->frames[i].name;
+	if (names != NULL && full_names) {
+		memcpy(g->labels, names, g->m->n_frames * sizeof(*names));
+		r = 0;
+	} else if (names != NULL) {
+		r = short_names_make(names, g->m->n_frames, text, g->labels);
+	}
+	free(names);
+	return r;
 }
 
 int export_svg(const struct merge *m, const struct export_options *o, FILE *out)
@@ -226,11 +255,16 @@ int export_svg(const struct merge *m, const struct export_options *o, FILE *out)
 		.start_ns = calloc(n, sizeof(*g.start_ns)),
 		.depth = calloc(n, sizeof(*g.depth)),
 		.order = calloc(n, sizeof(*g.order)),
+		.labels = calloc(m->n_frames + 1, sizeof(*g.labels)),
 	};
+	struct text text;
 	int r = -ENOMEM;
 
-	(void)o;
-	if (g.total_ns != NULL && g.start_ns != NULL && g.depth != NULL && g.order != NULL) {
+	text_init(&text, m->options.hash_seed);
+	if (g.total_ns != NULL && g.start_ns != NULL && g.depth != NULL && g.order != NULL &&
+	    g.labels != NULL)
+		r = make_labels(&g, o->full_names, &text);
+	if (r == 0) {
 		add_times(&g);
 		place(&g);
 		r = write_graph(&g, out);
@@ -239,5 +273,7 @@ int export_svg(const struct merge *m, const struct export_options *o, FILE *out)
 	free(g.start_ns);
 	free(g.depth);
 	free(g.order);
+	free(g.labels);
+	text_fini(&text);
 	return r;
 }

@@ -16,20 +16,22 @@ const bars = [...document.querySelectorAll('g.f')].map(g => {
 		y: +rect.getAttribute('y'),
 	};
 });
-for (const bar of bars)
+for (const bar of bars) {
 	bar.name = bar.title.replace(/ \([^(]*\)$/, '');
+	bar.label = bar.text.dataset.label ?? bar.name;
+}
 const unzoom = document.getElementById('unzoom');
 const searching = document.getElementById('search');
 const matched = document.getElementById('matched');
 
 function draw(bar, x, w) {
 	const room = Math.floor((w - 2 * PADDING) / CHAR);
-	const chars = [...bar.name];
+	const chars = [...bar.label];
 	bar.rect.setAttribute('x', x);
 	bar.rect.setAttribute('width', Math.max(w - 0.5, 0.1));
 	bar.text.setAttribute('x', x + PADDING);
 	bar.text.textContent = room < 3 ? '' :
-		chars.length <= room ? bar.name : chars.slice(0, room - 2).join('') + '..';
+		chars.length <= room ? bar.label : chars.slice(0, room - 2).join('') + '..';
 }
 
 function zoom(to) {
