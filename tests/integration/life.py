@@ -52,11 +52,11 @@ def check_profd(profd):
     check(profd.stats['samples_taken'] > 0, f'no samples: {profd.stats}')
 
 
-def profiled(box, program, rate):
+def profiled(box, program, rate, more=()):
     """Profiles a waiting program from its beginning to its end. The programs
     handle crash signals in ordinary work, and have no crash reporter."""
-    profd = box.profd([program], '--rate', rate, '--on-crash',
-                      'stay').wait_attached()
+    profd = box.profd([program], '--rate', rate, '--on-crash', 'stay',
+                      *more).wait_attached()
     begin(program)
     lines = transcript(program)
     check_profd(profd)
@@ -71,16 +71,16 @@ def check_same(alone, under, rate):
     raise Failure(f'{len(alone)} lines without us, {len(under)} at {rate} Hz')
 
 
-def compare(box, name, *args, stops=True, rates=RATES, **options):
+def compare(box, name, *args, stops=True, rates=RATES, more=(), **options):
     """Runs a program without the daemon and under it, and checks that its
-    output is the same."""
+    output is the same. more: options of the daemon."""
     program = start(box, name, *args, **options)
     begin(program)
     alone = transcript(program)
     check(alone, f'{name} says nothing')
     for rate in rates:
         program = start(box, name, *args, **options)
-        under, profd = profiled(box, program, rate)
+        under, profd = profiled(box, program, rate, more)
         check_same(alone, under, rate)
         if stops:
             check(profd.stats['stops'] > 0,

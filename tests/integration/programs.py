@@ -200,7 +200,12 @@ class Profd(Program):
         return [p for p in children(self.pid) if exe_name(p) == 'sentry-profd']
 
     def wait_attached(self):
-        """Waits until capture traces every thread of the targets."""
+        """Waits until capture traces every thread of the targets. With --sampler perf it traces
+        none: its looks at them show that it has begun."""
+        if 'perf' in self.process.args:
+            wait_for(lambda: not self.running() or self.helpers()['capture'], 'capture')
+            return self.wait_looks()
+
         def attached():
             if not self.running():
                 raise Failure(f'{self.name} ended: {self.stderr}')

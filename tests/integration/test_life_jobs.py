@@ -75,12 +75,12 @@ def stop_and_continue(rng, target, rounds):
     return seen
 
 
-def parents_view(box, rate):
+def parents_view(box, rate, more=()):
     rng = random.Random(SEED)
     # A process group of its own that is not orphaned, so that terminals may
     # stop it.
     target = Progress(box, process_group=0)
-    profd = box.profd([target], '--rate', rate).wait_attached() if rate \
+    profd = box.profd([target], '--rate', rate, *more).wait_attached() if rate \
         else None
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     try:
@@ -95,13 +95,18 @@ def parents_view(box, rate):
     return seen
 
 
-def test_the_parents_view(box):
+def check_view(box, more=()):
+    """more: options of the daemon."""
     try:
         alone = parents_view(box, None)
         for rate in life.RATES:
-            life.check_same(alone, parents_view(box, rate), rate)
+            life.check_same(alone, parents_view(box, rate, more), rate)
     except Failure as e:
         raise Failure(f'{e} (SEED={SEED})') from e
+
+
+def test_the_parents_view(box):
+    check_view(box)
 
 
 class Shell:

@@ -15,7 +15,11 @@ import subprocess
 import chunk_rules
 import crashes
 import harness
+import life
 import stranger
+import test_leak_check as leak_check
+import test_life_jobs as life_jobs
+import test_transparency_calls as transparency_calls
 from account import check_sums
 from harness import BUILD, Skip, check, cpu_seconds, wait_for
 from layout import Layout
@@ -35,12 +39,8 @@ def need_perf(box):
 
 
 def started(box, targets, *args):
-    """Starts sentry-profd and waits for its first looks. Capture traces no thread, so the
-    statistics of looks show that it has begun."""
     need_perf(box)
-    profd = box.profd(targets, *PERF, *args)
-    wait_for(lambda: not profd.running() or profd.helpers()['capture'], 'capture')
-    return profd.wait_looks()
+    return box.profd(targets, *PERF, *args).wait_attached()
 
 
 def profiled(box, targets, *args, work=0.0):
@@ -139,6 +139,24 @@ def test_shares_of_functions(box):
     check(0.55 < share < 0.85 and seconds['sleeper'] > 0, f'{seconds}')
 
 
+def check_no_stop(stats):
+    counts = {k: stats[k] for k in ('stops', 'event_stops', 'rewritten', 'continued')}
+    check(not any(counts.values()), f'{counts}')
+
+
+def test_calls(box):
+    """Each kind of call that waits has the result that it has alone."""
+    need_perf(box)
+    check_no_stop(transparency_calls.watch(box, '1000', more=PERF))
+
+
+def test_signals_and_jobs(box):
+    """Signals arrive once, and a parent sees each stop of its child once."""
+    need_perf(box)
+    life.compare(box, 'life_signals', life_jobs.SEED, 651, stops=False, more=PERF)
+    life_jobs.check_view(box, PERF)
+
+
 def test_a_stack_above_the_copy(box):
     """It ends where the kernel's copy does, and a line says how many of them there are."""
     profd = profiled(box, [box.target('deep_frames', '40')], '--mode', 'cpu', work=0.5)
@@ -231,6 +249,17 @@ def test_crash_reporter(box):
     profd.finish()
     check_sums(profd.stats, arrived='written')
     check('crash' not in profd.stats['missed'], f'{profd.stats}')
+
+
+def test_leak_sanitizer(box):
+    """It traces its own process, which is profiled: leak_check does not apply."""
+    target = leak_check.target(box, 'leaks_asan')
+    profd = started(box, [target])
+    leak_check.end(target)
+    profd.finish()
+    check_sums(profd.stats, arrived='written')
+    check(profd.stats['samples_taken'] > 0, f'{profd.stats}')
+    leak_check.check_ran(*leak_check.command(box, leak_check.TARGETS / 'leaks_asan', options=PERF))
 
 
 def test_a_program_with_other_rights(box):

@@ -60,7 +60,7 @@ def kinds(program):
                           check=True).stdout.split()
 
 
-def watch_calls(box, rate, target, least, check_calls):
+def watch_calls(box, rate, target, least, check_calls, more=()):
     """Makes each kind of call this many times with the profiler, and a few times
     before and after it, and checks the results; returns the statistics."""
     def wait(n):
@@ -69,7 +69,7 @@ def watch_calls(box, rate, target, least, check_calls):
                          'every kind of call a number of times')
     wait(FEW * least)
     check_calls(target)
-    profd = box.profd([target], '--rate', rate).wait_attached()
+    profd = box.profd([target], '--rate', rate, *more).wait_attached()
     wait(least)
     check_calls(target)
     profd.interrupt()
@@ -79,10 +79,10 @@ def watch_calls(box, rate, target, least, check_calls):
     return profd.stats
 
 
-def watch(box, rate, *calls):
+def watch(box, rate, *calls, more=()):
     n = len(calls) or len(kinds('cap_waits')) - 2
     target = box.target('cap_waits', WAIT_US, *calls, stdin=subprocess.PIPE)
-    return watch_calls(box, rate, target, LEAST, lambda t: check_calls(t, n))
+    return watch_calls(box, rate, target, LEAST, lambda t: check_calls(t, n), more)
 
 
 def test_all_kinds_at_1000_hz(box):
