@@ -5,7 +5,7 @@
 #
 #help make            the seven executables and the client library
 #help make install    into $(DESTDIR)$(PREFIX); make uninstall
-#help make deb        the Debian packages, build/sentry-profd*.deb
+#help make deb        the Debian packages, build/sentry-profd*.deb; make deb-arm64: by the cross compiler
 #help make dist       the sources of the last commit, build/sentry-profd-*.tar.gz
 #help make demo       installs missing packages, builds, profiles a real program
 #help make check      installs missing packages, builds, tests what a change may break
@@ -24,10 +24,6 @@ LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
 DOCDIR = $(PREFIX)/share/doc/sentry-profd
-# Directories of bash, zsh and fish for command completion.
-BASHDIR = $(PREFIX)/share/bash-completion/completions
-ZSHDIR = $(PREFIX)/share/zsh/site-functions
-FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 
 # ?= would keep make's own default (cc).
 ifeq ($(origin CC),default)
@@ -35,7 +31,6 @@ CC = gcc
 endif
 OBJCOPY ?= objcopy
 PKG_CONFIG ?= pkg-config
-INSTALL ?= install
 B = build
 # Of the archive that `make dist` has made, or of git; empty if not known.
 COMMIT := $(shell (cat .commit || git --git-dir=.git rev-parse --short=12 HEAD) 2>/dev/null)

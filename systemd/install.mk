@@ -9,9 +9,14 @@ TMPFILES = $(PREFIX)/lib/tmpfiles.d/sentry-profd.conf
 EXAMPLE = $(wildcard systemd/sentry-profd.conf)
 CONFIG = $(SYSCONFDIR)/sentry-profd/sentry-profd.conf
 
-# A configuration that is there stays.
+INSTALL ?= install
 COMPLETION = daemon/ctl/completion/sentry-profd
+# Directories of bash, zsh and fish for command completion.
+BASHDIR = $(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(PREFIX)/share/zsh/site-functions
+FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 
+# A configuration that is there stays.
 install: all
 	$(INSTALL) -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) \
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)
@@ -75,6 +80,9 @@ uninstall:
 # The Debian packages of this version: build/sentry-profd_*.deb, and build/sentry-profd-oracle_*.deb
 # with the executable of that name. Built by themselves, as PREFIX goes into the executables. With
 # SOURCE_DATE_EPOCH in the environment they are the same bytes wherever the same compiler builds them.
+# DEB_ARCH: after a cross build (make deb-arm64), dpkg's name of the architecture.
+STRIP ?= strip
+DEBS = $(B)
 deb:
 	$(Q)tests/tools/deps.sh deb
 	$(Q)rm -rf $(B)/deb/root
@@ -82,7 +90,7 @@ deb:
 		PREFIX=/usr LIBDIR=/usr/lib/$$($(CC) -dumpmachine) \
 		CFLAGS='$(CFLAGS) -ffile-prefix-map=$(CURDIR)=.' \
 		DESTDIR=$(abspath $(B))/deb/root
-	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(B)
+	$(Q)STRIP='$(STRIP)' systemd/deb/build.sh $(B)/deb/root $(VERSION) $(DEBS) $(DEB_ARCH)
 
 # The sources of the last commit, the same bytes whenever it is called. .commit has the commit, for
 # --version. Needs git 2.37.

@@ -1,17 +1,20 @@
 #!/bin/sh
 # Makes the Debian packages from a staged make install: sentry-profd, and sentry-profd-oracle,
 # which is a second tracer and so is not on each host.
-# Usage: systemd/deb/build.sh DIR VERSION OUTPUT-DIR
+# Usage: systemd/deb/build.sh DIR VERSION OUTPUT-DIR [ARCHITECTURE]
 #
 # DIR is the DESTDIR of make install. Needs only dpkg-deb and dpkg-shlibdeps;
 # debhelper would need a debian/ directory at the top and a hundred packages.
+# ARCHITECTURE, as dpkg calls it, is given after a cross build: then the file
+# depends-ARCHITECTURE has the packages of the libraries. STRIP: the command.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(cd "$1" && pwd)
 version=$2
 output=$3
-architecture=$(dpkg --print-architecture)
+architecture=${4-$(dpkg --print-architecture)}
+list=${4:+$here/depends-$4}
 doc=$dir/usr/share/doc/sentry-profd
 
 work=$(mktemp -d)
@@ -20,9 +23,26 @@ mkdir "$work/debian"
 printf 'Source: sentry-profd\n\nPackage: sentry-profd\nArchitecture: any\n' \
 	>"$work/debian/control"
 
+# The same by the list. A library that the list lacks is an error.
+depends_by_list()
+{
+	readelf -d "$@" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >"$work/needed"
+	while read -r library; do
+		sed -n "s/^$library //p" "$list" | grep . || {
+			echo "$0: $list has no package of $library" >&2
+			return 1
+		}
+	done <"$work/needed" >"$work/depends"
+	sort -u "$work/depends" | paste -s -d , | sed 's/,/, /g'
+}
+
 # Prints the packages, with versions, on which the files depend.
 depends()
 {
+	if [ -n "$list" ]; then
+		depends_by_list "$@"
+		return
+	fi
 	(cd "$work" && dpkg-shlibdeps -O "$@" >depends)
 	sed -n 's/^shlibs:Depends=//p' "$work/depends" | grep .
 }
@@ -59,9 +79,9 @@ oracle_depends=$(depends "$dir/$path")
 main_depends=$(depends $(echo "$executables" | grep -v /sentry-profd-oracle) $libraries)
 
 # shellcheck disable=SC2086
-strip --strip-unneeded --remove-section=.comment --remove-section=.note \
+${STRIP-strip} --strip-unneeded --remove-section=.comment --remove-section=.note \
 	$executables $libraries
-find "$dir" -name '*.a' -exec strip --strip-debug --remove-section=.comment {} +
+find "$dir" -name '*.a' -exec ${STRIP-strip} --strip-debug --remove-section=.comment {} +
 find "$dir/usr/share/man" -type f ! -name '*.gz' -exec gzip -9n {} +
 
 mkdir -p "$oracle/usr/share/doc" "$oracle/${path%/*}"

@@ -35,6 +35,13 @@ check-aarch64 check-aarch64-short:
 	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(CROSS) run-$@
 
+# build/sentry-profd*_arm64.deb.
+deb-arm64:
+	$(Q)BUILD=$(B) tests/tools/deps.sh aarch64
+	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(CROSS) STRIP=aarch64-linux-gnu-strip \
+		DEB_ARCH=arm64 DEBS=$(abspath $(B)) deb
+
 run-check-aarch64: built
 	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) --user $(PURE) \
 		--exact tests/integration/test_known.py --fast $(IN_MACHINE) $(AARCH64_SCRIPTS) \
@@ -43,4 +50,4 @@ run-check-aarch64-short: executables $(B)/targets/known $(SHORT_PURE)
 	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) --user $(SHORT_PURE) \
 		--exact $(SHORT_SCRIPTS)
 
-.PHONY: check-aarch64 check-aarch64-short run-check-aarch64 run-check-aarch64-short
+.PHONY: deb-arm64 check-aarch64 check-aarch64-short run-check-aarch64 run-check-aarch64-short
