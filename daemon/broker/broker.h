@@ -1,7 +1,8 @@
 /*
- * The state of the whole broker, the process sentry-profd. The files of daemon/broker itself
- * (main.c, turn.c, ...), the broker's root, drive all parts with it. There is one struct broker.
- * The broker has one thread, which never waits for capture, unwind or ship without a timeout.
+ * The state of the whole broker, which is the process sentry-profd. There is one struct broker.
+ * Only the files directly in daemon/broker (main.c, turn.c, ...) use it. Comments call these files
+ * the broker's root. The broker has one thread, which never waits for capture, unwind or ship
+ * without a timeout.
  */
 #ifndef DAEMON_BROKER_BROKER_H
 #define DAEMON_BROKER_BROKER_H
@@ -27,7 +28,7 @@ struct broker {
 	struct notify notify;
 	int stats_fd;		 /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	bool table_awaited;	 /* a MSG_TABLE, the request for the table, is without an answer */
+	bool table_awaited;	 /* MSG_TABLE was sent to an unwind process and has no answer */
 };
 
 #endif

@@ -10,8 +10,8 @@
 #include "lib/base/ipc.h"
 
 /*
- * Handles one message: the callback message of struct child_events. ctx is the struct broker.
- * Descriptors that it leaves in m are the caller's.
+ * Handles one message. This is the callback message of struct child_events. ctx is the struct
+ * broker. The caller closes the descriptors that this function leaves in m.
  */
 void inbox_handle(void *ctx, struct child *child, struct ipc_message *m);
 

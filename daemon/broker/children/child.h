@@ -7,8 +7,8 @@
  * A struct child stands for one of these roles. Its process may die and be restarted; the struct
  * stays until no process is needed in the role any more.
  *
- * Other parts of the broker decide about targets, chunks and files. This module calls them by
- * struct child_events.
+ * Other parts of the broker decide about targets, chunks and files. This module calls these parts
+ * by the callbacks in struct child_events.
  *
  * The broker does not trust its children: a child that breaks a rule of daemon/msg/msg.h is killed.
  *
@@ -66,7 +66,7 @@ struct child_type {
 };
 extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
 
-/* The state of the newest process of a child. It stays after the end, until the next start. */
+/* The state of the newest process of a child. The end of that process does not change the state. */
 enum child_state {
 	CHILD_STARTS, /* never started, or MSG_READY has not arrived */
 	CHILD_READY,  /* MSG_READY has arrived */
@@ -89,7 +89,7 @@ struct child {
 	uint64_t killed_ns;
 	/* The process was told to end; when it has, children_sweep() frees the child. */
 	bool is_leaving;
-	/* Checks of deadlines.c in a row that found the process's end, or its MSG_READY, due. */
+	/* How many checks of deadlines.c in a row have awaited MSG_READY, or the process's end. */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (reap_child_failed) */
 	/*
@@ -118,8 +118,11 @@ struct unwind {
 	uint32_t id;
 	struct owner_key key;
 	uint32_t newest_run; /* the largest id of a run that was given to this unwind */
-	bool has_died;	     /* an earlier process of this key has died, with its table */
-	/* The process's end of a socket to capture, until the ring is made; -1: none. */
+	bool has_died;	     /* an earlier process of this key has died */
+	/*
+	 * One end of a socket pair: capture has the other. The process gets this end with the ring,
+	 * when capture has made the ring. -1: no ring is awaited.
+	 */
 	int link_fd;
 	/*
 	 * Rings that the present capture process was asked for and has not made yet. Only the ring
@@ -169,7 +172,8 @@ struct ship {
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
 	/*
-	 * When the ship was last asked to probe its server, if only inspections have used it; or 0.
+	 * The time of the last MSG_PROBE, if an inspection (control/inspect.h) started the ship and
+	 * no run of the profiler has needed the ship since; 0 for every other ship.
 	 */
 	uint64_t only_probed_ns;
 	bool probe_awaited;		/* its process owes MSG_PROBED */
@@ -291,15 +295,15 @@ bool child_kill(struct child *child);
  * Sends a message of size bytes with n_fds descriptors, which stay the caller's. If the kernel is
  * short of memory or has too many descriptors in flight, tries again for 31 ms. Calls child_fail()
  * if that does not help, or if the child's socket has no room. Has no effect if the socket is
- * closed.
+ * closed or the child has ended.
  */
 void child_send(struct child *child, const void *message, size_t size, const int *fds,
 		size_t n_fds);
 /* Sends a struct msg_id by child_send(). */
 void child_send_id(struct child *child, enum msg_type type, uint32_t id);
 /*
- * Takes one message of a child: a loop_fn (lib/base/loop.h) of the child's socket. ctx is the
- * child.
+ * Reads and handles one message of a child. This is the loop_fn (lib/base/loop.h) of the child's
+ * socket; ctx is the struct child.
  *
  * Messages have a rate limit, because a child that was taken over may send messages without end,
  * and each costs the broker some microseconds. The limit is CHILD_MESSAGES_HZ, or
@@ -316,8 +320,8 @@ void child_on_readable(void *ctx);
  */
 void child_check_slowed(struct child *child);
 /*
- * Takes the messages that a child sent before it ended, and closes its socket. Call it before
- * wait(2) frees the child's pid: a message that breaks a rule makes the broker kill the process
+ * Handles the messages that a child sent before its end, and closes its socket. Call this function
+ * before wait(2) frees the child's pid: if a message breaks a rule, the broker kills the process
  * with that pid.
  */
 void child_read_last(struct child *child);

@@ -17,27 +17,28 @@
  */
 void children_init(struct children *c);
 /*
- * Starts the ship of the options, that of Spotlight if it is on, and capture. The caller has set
- * has_dsn, dsn, spotlight_url and ship_fds (ship_open_files) before. Returns 0; or -errno, and no
- * restart is scheduled.
+ * Starts the ship of the options, the ship of Spotlight if Spotlight is on, and capture. Call it
+ * once, after has_dsn, dsn, spotlight_url and ship_fds (ship_open_files) are set. Returns 0 or
+ * -errno. After an error no restart is scheduled.
  */
 must_check int children_start(struct children *c);
 /*
- * Finds the unwind process of an owner's key, or makes and starts one. Returns 0; -ENOMEM; or
- * -EAGAIN if all HEARTBEAT_SLOTS places are taken: then unwind processes without targets end within
- * a second (deadlines.h). A process that cannot be started now is no error: a restart is scheduled.
- * *ret stays valid until children_sweep() frees it.
+ * Finds the unwind process of an owner's key, or makes and starts one. A process that cannot be
+ * started now is no error: a restart is scheduled. *ret stays valid until children_sweep() frees
+ * it. Returns 0; -ENOMEM; or -EAGAIN if all HEARTBEAT_SLOTS places are taken. After -EAGAIN places
+ * become free within about a second, because unused unwind processes are ended (deadlines.h).
  */
 must_check int children_get_unwind(struct children *c, const struct owner *owner,
 				   struct unwind **ret);
 /*
- * Finds the ship of a DSN, or makes and starts one. Two texts of the same DSN have one ship. As for
- * children_get_unwind(), a process that cannot be started now is no error. Returns 0; -ENOMEM;
- * -EAGAIN if the ship of this DSN, or one of SHIPS_MAX ships, was told to end and has not ended
- * yet; or -ENOSPC if there are SHIPS_MAX ships otherwise.
+ * Finds the ship of a DSN, or makes and starts one. Two spellings of the same DSN have one ship. A
+ * process that cannot be started now is no error: a restart is scheduled. Returns 0, -ENOMEM, or
+ * - -EAGAIN: the ship of this DSN was told to end and still exists; or there are SHIPS_MAX ships,
+ *   and at least one of them was told to end. A later call can succeed.
+ * - -ENOSPC: there are SHIPS_MAX ships, and none was told to end.
  */
 must_check int children_get_ship(struct children *c, const char *dsn, struct ship **ret);
-/* Returns true if children_get_ship() would find s for this DSN. */
+/* Returns true if s is the ship of this DSN. Two spellings of the same DSN make no difference. */
 bool children_ship_is_for(const struct ship *s, const char *dsn);
 /*
  * Asks capture to make the ring of u, and counts the request in u->rings_awaited. capture answers
@@ -45,9 +46,10 @@ bool children_ship_is_for(const struct ship *s, const char *dsn);
  */
 must_check int children_make_ring(struct children *c, struct unwind *u);
 /*
- * Frees the unwinds and ships that were told to end (is_leaving) and have ended. An unwind stays
- * until capture has answered for its rings, a ship while it has envelopes in flight. Called at the
- * end of a turn, after instances_sweep(). No other function removes an entry from these lists.
+ * Frees each struct unwind and struct ship whose process was told to end (is_leaving) and has
+ * ended. Keeps an unwind for which capture still has to make a ring, and a ship that has envelopes
+ * in flight. Called at the end of a turn, after instances_sweep(). No other function removes an
+ * entry of c->unwinds or c->ships.
  */
 void children_sweep(struct children *c);
 /*

@@ -3,23 +3,22 @@
  * cannot work in a traced process, and would end the process with an error. targets/leaks.h asks
  * before capture attaches.
  *
- * A question goes through all files with code of the process: the program, and those that it has
- * mapped. A helper (files/files.h) lists and opens them. The unwind process of the owner's key
- * (daemon/process/owner.h) looks at each in its sandbox (MSG_FILE_LOOK). A cache keeps what was
- * found, by that key and the identity of the file. If a file has LeakSanitizer, the helper reads
- * the environment of the process: detect_leaks=0 switches LeakSanitizer off. The broker itself
- * parses neither files nor environment.
+ * The answer is found in these steps. The broker itself parses neither files nor environment:
+ * - A helper (files/files.h) lists all files from which the process has mapped code, the program
+ *   included, and opens each file that is not in the cache (see below).
+ * - The unwind process of the owner's key (daemon/process/owner.h) looks at each file in its
+ *   sandbox (MSG_FILE_LOOK). A cache keeps the result, by that key and the identity of the file.
+ * - If a file has LeakSanitizer, the helper reads the environment of the process: detect_leaks=0
+ *   switches LeakSanitizer off.
  *
  * A process whose files are all in the cache costs one request to the helper. Each file that is not
  * in the cache costs another request, and a message to the unwind process and back.
  *
- * An unwind process that a target has taken over can give wrong answers. They concern processes of
- * its own key only, because the cache is by key. Therefore cache entries stay when the key of a
- * process changes: other processes may have the old key. Entries of a key that no process has any
- * more are replaced in time.
+ * An unwind process that a target has taken over can give wrong answers. Wrong answers concern only
+ * processes of the same key, because each cache entry belongs to a key.
  *
- * targets/held_execs.h asks about a process that capture holds at the stop of an exec, at which
- * only the program and the dynamic linker are mapped. It calls in this order:
+ * targets/held_execs.h, for example, asks about a process that capture holds at the stop of an
+ * exec, when only the program and the dynamic linker are mapped. Its calls, in this order:
  * - leak_check_process() with is_new_program and a timeout of 1 s;
  * - leak_question_answer() at every turn, until that is not LEAK_ANSWER_AWAITED. An answer arrives
  *   as an event of the loop, so a turn follows at once;
@@ -40,14 +39,14 @@
 #include "lib/base/util.h"
 
 /*
- * The number of files in the cache: a host runs some hundred programs and libraries. A file has one
- * of LEAK_CHECK_PLACES places, by its hash. If these are taken, it replaces one of their files,
- * which is looked at again when it is needed.
+ * The number of files in the cache: a host runs some hundred programs and libraries. The hash of a
+ * file selects LEAK_CHECK_PLACES places of the cache. If all of them are taken, the new file
+ * replaces one of the files there. A replaced file is looked at again when it is needed.
  */
 #define LEAK_CHECK_CACHED_MAX 4096
 #define LEAK_CHECK_PLACES     8
 
-/* The number of questions that are worked on at a time: the oldest. The others wait. */
+/* How many questions are worked on at a time. These are the oldest ones; the others wait. */
 #define LEAK_CHECK_ACTIVE_MAX 16
 
 struct leak_question;
@@ -91,18 +90,20 @@ void leak_check_init(struct leak_check *lc, struct files *files, struct quaranti
 /*
  * Asks about the process of *owner, which owner_read() has read just now. pidfd refers to the
  * process, and u is the unwind process of its owner; both must stay valid until
- * leak_question_free(). is_new_program: the process has just executed its program. The libraries of
- * LD_PRELOAD are not mapped yet, so their names count. A file that cannot be opened, is no ELF file
- * or is quarantined counts as a file without LeakSanitizer. After timeout_ns the answer is
- * LEAK_ANSWER_UNKNOWN. Returns 0 or -ENOMEM.
+ * leak_question_free(). is_new_program: the process has just executed its program, and has not
+ * mapped the libraries of LD_PRELOAD yet. Then the names of these libraries show whether one of
+ * them is LeakSanitizer. A file that cannot be opened, is no ELF file or is quarantined counts as a
+ * file without LeakSanitizer. After timeout_ns the answer is LEAK_ANSWER_UNKNOWN. Returns 0 or
+ * -ENOMEM.
  */
 must_check int leak_check_process(struct leak_check *lc, struct unwind *u,
 				  const struct owner *owner, int pidfd, bool is_new_program,
 				  uint64_t timeout_ns, struct leak_question **ret);
 /*
- * Asks about a program that is to be executed with these options. fd is the file, which is
- * duplicated. If fd is -1, the file is unknown and counts as one without LeakSanitizer. u and
- * timeout_ns are as for leak_check_process(). Returns 0, -ENOMEM or an error of fcntl(2).
+ * Asks about a program before it is executed. fd is the file of the program, which is duplicated.
+ * If fd is -1, the file is unknown and counts as one without LeakSanitizer. options: what the
+ * environment of the program says, the libraries of LD_PRELOAD included. u and timeout_ns are as
+ * for leak_check_process(). Returns 0, -ENOMEM or an error of fcntl(2).
  */
 must_check int leak_check_file(struct leak_check *lc, struct unwind *u, int fd,
 			       const struct leak_options *options, uint64_t timeout_ns,
@@ -116,7 +117,8 @@ void leak_question_free(struct leak_question **q);
 
 /*
  * To be called at every turn, before files_check(): goes on with the LEAK_CHECK_ACTIVE_MAX oldest
- * questions. If an unwind process has ended before it answered, its file is sent to its successor.
+ * questions. If an unwind process has ended before it answered, the next unwind process of the key
+ * gets the file.
  */
 void leak_check_turn(struct leak_check *lc);
 

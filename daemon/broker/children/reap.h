@@ -1,11 +1,12 @@
 /*
- * Handles the ends of child processes. If the broker still needs a child that has ended, it counts
- * a restart, by kind of child and reason (struct restarts). It schedules the restart with a delay
- * that grows with each failure in a row.
+ * Handles the ends of child processes. If the broker still needs a child that has ended, this
+ * module counts a restart, by kind of child and reason (struct restarts), and schedules it. The
+ * delay of the restart grows with each failure in a row.
  *
- * If no child of its kind has ever sent MSG_READY, and the child exited by itself or was killed at
- * its third failure in a row, a restart would fail, too. Then the broker logs an error and ends
- * (PHASE_STOPPING).
+ * The broker logs an error and ends (PHASE_STOPPING) if no child of this kind has ever sent
+ * MSG_READY, so that a restart is likely to fail as well, and
+ * - the child exited by itself,
+ * - or a signal ended the child at its third failure in a row.
  */
 #ifndef DAEMON_BROKER_CHILDREN_REAP_H
 #define DAEMON_BROKER_CHILDREN_REAP_H
@@ -16,11 +17,10 @@
 #include "lib/base/util.h"
 
 /*
- * Schedules a restart of a child that could not be started or has ended: immediately after
- * the first failure in a row, after 100 ms for the second, then twice as long each time, at
- * most 5 s. An end more than 10 s after the start begins a new row. Logs the first failure in
- * a row and the eighth. what: what happened, after the child's name in the log line ("cannot
- * be started").
+ * Schedules a restart of a child that could not be started or has ended. The delay is 0 after the
+ * first failure in a row, 100 ms after the second, then twice as long each time, at most 5 s. A
+ * failure 10 s or more after the start is the first of a new row. Logs the first and the eighth
+ * failure in a row. what: the text after the child's name in the log line ("cannot be started").
  */
 void reap_child_failed(struct child *child, const char *what);
 /*
@@ -35,9 +35,9 @@ void children_reap(struct children *c);
  */
 void children_check_killed(struct children *c);
 
-/* Returns the name of a reason, as in metrics and JSON: a string literal. */
+/* Returns the name of a reason in metrics and JSON, a string literal; "" for RESTART_REASON_N. */
 const char *reap_reason_name(enum restart_reason reason);
-/* Counts a restart of a child that has ended with this status of wait4(2). For children_reap(). */
+/* Counts one restart of a child that has ended with this status of wait4(2). */
 void reap_count_restarts(struct restarts *r, const struct child *child, int status);
 
 /*
@@ -48,7 +48,7 @@ void reap_count_restarts(struct restarts *r, const struct child *child, int stat
  * while any child runs. Call it again until it returns false.
  */
 must_check bool children_close(struct children *c);
-/* Returns true if a thread of any ship is runnable: it is still writing chunks, for example. */
+/* Returns true if a thread of any ship is runnable: the ship is writing chunks, for example. */
 must_check bool children_ships_work(const struct children *c);
 /* Sends SIGKILL to all children that still run. Does not wait for their ends. */
 void children_kill(struct children *c);

@@ -1,12 +1,12 @@
 /*
  * Stops the sampling for a DSN while its server takes no profiles: while a rate limit of the server
  * lasts (MSG_LIMITED), or while the server refuses the DSN (MSG_DENIED). So no thread is stopped
- * for samples that could not be sent. The runs of the profiler for that DSN are stopped, and
- * instances_check() starts others when the server takes profiles again. The time in between is
- * called a hold.
+ * for samples that could not be sent. The time without sampling is called a hold. During a hold no
+ * run of the profiler makes chunks for that DSN: instances_check() stops the runs, and starts new
+ * ones after the hold. Recordings (control/recordings.h) go on.
  *
- * has_files: chunks are also written to files (--output). Then sampling goes on, and there are no
- * holds.
+ * has_files, an argument of several functions: chunks are also written to files (--output). If
+ * true, there are no holds, because the files still need samples.
  */
 #ifndef DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
 #define DAEMON_BROKER_CHILDREN_SERVER_LIMIT_H
@@ -20,9 +20,9 @@
 #include "proto/dsn.h"
 
 /*
- * Handles MSG_LIMITED: the ship's server takes no profiles until until_ns, by clock_boot_ns(). That
- * may be earlier than in the last message. Logs a line if until_ns is in the future. Returns 0, or
- * -EPROTO if the limit lasts longer than RATE_LIMIT_MAX_S seconds from now.
+ * Handles MSG_LIMITED: the ship's server takes no profiles until until_ns, by clock_boot_ns(). This
+ * replaces the time of the last message, which may have been later. Logs a line if until_ns is in
+ * the future. Returns 0, or -EPROTO if until_ns is more than RATE_LIMIT_MAX_S seconds from now.
  */
 must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 
@@ -38,7 +38,10 @@ must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, boo
 /* The ship is about to be freed: adds its holds to c->limits_gone. */
 void server_limit_add_gone(struct children *c, const struct ship *s);
 
-/* Begins and ends the holds. Called at every turn. */
+/*
+ * Begins and ends the holds. Called at every turn. The number of holds per time is limited: a hold
+ * above this limit lasts longer than the server requires.
+ */
 void server_limit_check(struct children *c, bool has_files);
 
 /*
@@ -51,7 +54,7 @@ bool server_limit_stops_sampling(const struct ship *s);
 struct server_limit_sum {
 	uint64_t holds;
 	uint64_t held_ns;
-	/* When the last of the present rate limits ends, by clock_boot_ns(); 0: none. */
+	/* When the last rate limit of the present holds ends, by clock_boot_ns(); 0: none. */
 	uint64_t until_ns;
 	bool is_held; /* at present, by a rate limit or a refusal */
 };
@@ -61,19 +64,19 @@ struct server_limit_sum {
  */
 void server_limit_sum(const struct children *c, struct server_limit_sum *ret);
 
-/* Totals of one server: of the ships of all DSNs with this server, without freed ships. */
+/* Totals of the ships whose DSNs have the same server and project. */
 struct limited_server {
-	char name[DSN_LABEL_SIZE]; /* of proto/dsn.h, without the key */
-	uint64_t limited_ns;	   /* for how much longer it takes no profiles; 0: no limit */
+	char name[DSN_LABEL_SIZE]; /* server and project, by dsn_label(): without the key */
+	uint64_t limited_ns;	   /* how long the present rate limit still lasts; 0: no limit */
 	struct server_limit_sum sum;
-	int64_t clock_ahead_s; /* how far its clock is ahead of this host's, by its last answers */
-	uint64_t delivered_ns; /* when it last took a chunk, by clock_mono_ns(); 0: not yet */
+	int64_t clock_ahead_s; /* how far the server's clock is ahead of this host's */
+	uint64_t delivered_ns; /* when the server last took a chunk, by clock_mono_ns(); 0: never */
 	/* Of one of the ships, valid until children_sweep(); NULL: the server refuses no DSN. */
 	const struct msg_denied *denial;
 };
 /*
- * Writes one entry for each server. Ships without a DSN and that of Spotlight have none. Returns
- * the number of entries.
+ * Writes one entry for each server and project that a ship sends to. Ships without a DSN and the
+ * ship of Spotlight have no entry. Returns the number of entries.
  */
 size_t server_limit_servers(const struct children *c, struct limited_server ret[SHIPS_MAX]);
 

@@ -17,32 +17,33 @@
 #include "daemon/msg/msg_ship.h"
 
 /*
- * Opens the files that the options name into c->ship_fds, which the caller has set to -1. A default
- * spool that cannot be opened is no error. Returns 0; or -errno, with one log line.
+ * Opens the files that the options name into c->ship_fds, which the caller has set to -1. Two
+ * faults of the spool are no errors, but begin a degraded state: another sentry-profd uses it, or
+ * it is the default spool and cannot be opened. Returns 0; or -errno, with one log line.
  */
 must_check int ship_open_files(struct children *c);
 /*
- * For a reload: opens certificates and keys again and sends them to all ships. If one cannot be
- * opened, logs a line, and all files stay as they were.
+ * For a reload: opens the certificates and keys again and sends them to the ships. If one file
+ * cannot be opened, logs a line, and all ships keep the files that they have.
  */
 void ship_renew_files(struct children *c);
 /*
- * Returns true if the process of the ship gets a descriptor of this file (an enum init_file) at its
- * start. The ship of Spotlight, for example, gets no spool.
+ * Returns true if the process of the ship gets a descriptor of this file at its start. The ship of
+ * Spotlight, for example, gets no spool. file: an enum init_file.
  */
 bool ship_has_file(const struct ship *s, size_t file);
 
 /*
- * Tells the ship to end its work within timeout_ns from now. It then puts the chunks that the
- * server has not taken into the spool, or drops them.
+ * Tells the ship to end its work within timeout_ns from now. At the end of that time the ship puts
+ * the chunks that the server has not taken into the spool, or drops them if it has no spool.
  */
 void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
 /* Sends s->unreported, the losses that the ship does not know of, if its process runs. */
 void ship_report_lost(struct ship *s);
 
 /*
- * Sums the spool statistics of all ships: outcomes since the broker started, and what the spools
- * hold now.
+ * Sums the spool statistics of all ships: what became of spooled chunks since the broker started,
+ * and what the spools hold now.
  */
 void ship_sum_spool(const struct children *c, struct spool_counts *ret);
 /* The ship's process has ended: adds its statistics to s->spool_past. */

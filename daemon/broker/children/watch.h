@@ -1,8 +1,8 @@
 /*
  * Watches whether child processes make progress:
- * - The heartbeat of capture is a time that capture renews while it makes progress. A capture that
- *   hangs is killed and replaced. The target whose memory capture was reading is not profiled any
- *   more.
+ * - The heartbeat of capture is a time in shared memory that capture renews while it makes
+ *   progress. A capture that hangs is killed and replaced. If capture hung while it read the memory
+ *   of a target, that target is not profiled any more.
  * - struct idle_timeout is a timeout for processes that the broker waits for when the broker ends
  *   or is suspended. The timeout ends IDLE_TIMEOUT_NS after the last progress of the processes, at
  *   the latest IDLE_TIMEOUT_MAX_NS after idle_timeout_start(). A process that is runnable but gets
@@ -20,32 +20,32 @@
 #include "lib/base/util.h"
 
 /*
- * Returns true if capture hangs, that is, if
- * - its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a target's memory, or a signal or
- *   a debugger has stopped it;
- * - or its heartbeat is 10 s old.
+ * Returns true if capture hangs. This is so if its heartbeat is
+ * - 1 s old (HEARTBEAT_DEAD_MS), and capture waits for the memory of a target;
+ * - 1 s old, and a signal or a debugger has stopped capture;
+ * - or 10 s old, for whatever reason.
  *
  * Then sets *ret_target to the id of the target whose memory capture waits for, or to 0 if no
  * target is the cause. After true, the caller passes an id other than 0 to totals_capture_died(),
- * and then calls watch_kill_capture().
+ * which ends the profiling of that target, and then calls watch_kill_capture().
  *
- * If the heartbeat is HEARTBEAT_DEAD_MS or more in the future, kills capture and returns false: an
- * honest capture writes no such time. Called in every turn of the event loop.
+ * If the heartbeat is 1 s or more in the future, kills capture and returns false: an honest capture
+ * writes no such time. Called in every turn of the event loop.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
-/* Kills capture and logs why; it is restarted when it has died. */
+/* Kills capture and logs why. A new capture is started when the killed one has ended. */
 void watch_kill_capture(struct children *c);
 
 /*
- * Returns the time of the newest heartbeat, or the present time if the heartbeat is later: an
- * attacker who has taken over capture can write any time. Call this function only after capture was
- * started.
+ * Returns the time of the newest heartbeat, by clock_mono_ns(). If that time is in the future,
+ * returns the present time, because a capture that was taken over can write any time. Call this
+ * function only after capture was started.
  */
 uint64_t watch_beat_ns(const struct children *c);
 
 /*
- * Returns true if capture makes progress or is runnable: for the argument busy of
- * idle_timeout_end_ns().
+ * Returns true if capture makes progress or has a runnable thread. The caller passes the result to
+ * idle_timeout_end_ns() as busy.
  */
 must_check bool watch_capture_works(const struct children *c);
 

@@ -4,10 +4,14 @@
  * recorded (recordings.h). detach.h is the opposite.
  *
  * The setting user_attach in [sentry] says what users who are no operators (rights.h) may do with
- * their own processes. With `record` such a user may record a process and not attach it. Reason:
- * profiles of an attached process go to the DSN of the configuration, with the release and
- * environment that the process's user chose. With `send` the user may do both, with `no` neither.
- * The setting does not apply to processes about which the administrator has decided: those that a
+ * their own processes. The difference matters, because profiles of an attached process go to the
+ * DSN of the configuration, with the release and environment that the process's user chose:
+ *
+ *     user_attach              no    record    send
+ *     record the process       -     yes       yes
+ *     attach the process       -     -         yes
+ *
+ * With --children the setting counts as `no`. The setting does not apply to processes that a
  * section matches, that the command line names, or that an operator has attached.
  *
  * The request changes the instance only: targets/instances.h then starts a run, and capture
@@ -25,11 +29,11 @@
 struct targets;
 
 /*
- * The maximum number of processes that are attached or recorded at the request of one user, and the
- * maximum for all users who are no operators (control/rights.h). Both limits count the processes
- * that these users have added, and the processes of a section that would not be profiled without
- * their request. The other three quarters of HEARTBEAT_SLOTS are for sections and operators. A
- * request counts for the user peer->user.
+ * The maximum number of processes that are attached or recorded at the request of one user
+ * (peer->user), and the maximum for all users together. Both leave out operators. Both count the
+ * processes that users have added, and the processes of a section that are profiled only because of
+ * a user's request. ATTACH_REQUEST_USERS_MAX is a quarter of HEARTBEAT_SLOTS: the other three
+ * quarters are for sections and operators.
  */
 #define ATTACH_REQUEST_USER_MAX	 8
 #define ATTACH_REQUEST_USERS_MAX 64
@@ -37,16 +41,16 @@ struct targets;
 /*
  * Handles attach: the daemon profiles the process from now on, whatever the configuration says
  * about the process. Makes an instance if the process has none. If the process was released
- * (sentry-profctl detach --for), the release ends. *ret: the answer to the peer.
+ * (sentry-profctl detach --for), the release ends. *ret: the answer to the peer, which gives the
+ * reason if the request is refused.
  */
 void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
 			   struct control_answer *ret);
 
 /*
  * Returns the instance for a recording of the process; the caller adds the recording. If the
- * process has no instance yet, this function makes one, which is removed with its last recording.
- * Returns NULL, with the reason in *ret, if the peer may not record the process, or if the process
- * cannot be profiled.
+ * process has no instance, makes one that exists until its last recording ends. Returns NULL, with
+ * the reason in *ret, if the peer may not record the process, or if the process cannot be profiled.
  */
 struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,
 					      int32_t pid, struct control_answer *ret);

@@ -19,8 +19,8 @@
 struct client_page {
 	struct protocol_page *shared;
 	/*
-	 * What client_page_show() wrote last. Only the members before beat are set. sequence is the
-	 * odd number that the page had during that write.
+	 * What client_page_show() wrote last, in the members before beat. During that write the
+	 * page has shown.sequence, which is odd, and after it the next number.
 	 */
 	struct protocol_page shown;
 };
@@ -34,8 +34,8 @@ must_check int client_page_init(struct client_page *p, int *ret_fd);
 void client_page_fini(struct client_page *p);
 
 /*
- * Writes the members of now from state to profiler_id, inclusive, to the page, if they differ
- * from what the page has.
+ * Writes the members of now from state to profiler_id, inclusive, to the page, unless the page has
+ * the same values. A client that reads meanwhile finds an odd sequence and reads again.
  */
 void client_page_show(struct client_page *p, const struct protocol_page *now);
 

@@ -4,17 +4,17 @@
  * end of their connections. When a connection ends, the root spans that its process reported count
  * as closed.
  *
- * A process may connect before the broker has an instance for it (targets/instance.h), because
- * discovery is later or waits for min_age_seconds; and its connection may outlive the instance.
- * Therefore a client keeps its START and STOP requests, and clients_check() assigns the client the
- * instance with the same pid and start time.
+ * A process may connect before discovery has made an instance of it (targets/instance.h), and the
+ * connection may outlive the instance. So a client can be without an instance. As soon as there is
+ * an instance with the client's pid and start time, clients_check() assigns it to the client. START
+ * and STOP requests wait until then.
  *
  * The broker reads two words of a client's page. They are as untrusted as a message: each is taken
  * as yes or no, and concerns the client's own process only.
  *
- * A client has no instance while its connection does not speak for the process (peer_speaks()), for
- * example after the process has executed a program with more rights. Its requests are denied, its
- * page is not read, and the page shows no state.
+ * After the process has executed a program with more rights, for example, the connection does not
+ * speak for the process any more (peer_speaks()). Then the broker denies the client's requests,
+ * takes its instance away, does not read its page, and shows no state in the page.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
 #define DAEMON_BROKER_CONTROL_CLIENTS_H
@@ -59,9 +59,13 @@ void clients_sweep(struct clients *cs);
 /*
  * Handles a request of a process about itself: START, STOP, PROFILER_ID, SPANS_OPEN, SPANS_CLOSED
  * or THREAD. The caller passes *answer with zeros; the function sets result, pid, state,
- * profiler_id and text. If the client has no instance, START and STOP are answered with
- * PROTOCOL_OK, and only the last of them is carried out, when the client gets its instance. The
- * result is PROTOCOL_DENIED if the connection does not speak for the process.
+ * profiler_id and text. For THREAD, pid is the id of the thread, by thread_number_find().
+ *
+ * If the client has no instance, START and STOP are answered with PROTOCOL_OK and wait. Of several
+ * that wait, only the last one is carried out, when the client gets its instance.
+ *
+ * Other results: PROTOCOL_DENIED if the connection does not speak for the process;
+ * PROTOCOL_NO_PROCESS if there is no such thread; those of lifecycle_start() and lifecycle_stop().
  */
 void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer);
@@ -79,7 +83,7 @@ void clients_forget(struct clients *cs, const struct instance *i);
 
 /*
  * Fills in pid and state of an answer about i, and the profiler id if i is profiled. If i is left
- * out or waits, and *ret has no text, the text is the reason.
+ * out or waits, also sets the text to the reason, unless *ret has a text already.
  */
 void clients_answer(const struct instance *i, struct protocol_answer *ret);
 

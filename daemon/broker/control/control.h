@@ -8,9 +8,9 @@
  * used up, requests of that user stay in the queues of their connections.
  *
  * The handler may defer the answer to a request. Until the answer, the module does not read that
- * connection. So answers have the order of the requests, and a connection has at most one deferred
- * request: the limits of connections (user_quota.h) also limit deferred requests. The module
- * notices a peer that disconnects meanwhile only when it sends the answer.
+ * connection. So a connection has at most one deferred request, and answers have the order of the
+ * requests. If the peer disconnects meanwhile, the module notices that only when it sends the
+ * answer.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
 #define DAEMON_BROKER_CONTROL_CONTROL_H
@@ -39,8 +39,8 @@ struct control_answer {
 	struct protocol_answer m; /* without the header, which control.c fills in */
 	int fd;			  /* sent with the answer and then closed; -1: none */
 	uint32_t work;		  /* the cost for user_quota_use(); 1 for a small request */
-	bool is_deferred;	  /* not answered yet: again() is called at every turn */
-	uint64_t note;		  /* the handler's; again() gets the value of the last call */
+	bool is_deferred;	  /* no answer yet: control_check() calls again() */
+	uint64_t note;		  /* any value of the handler; the next again() gets it back */
 };
 
 /* Sets the result of an answer, and its text: the reason and what the user can do. */
@@ -56,14 +56,14 @@ struct control_handler {
 	void (*request)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 			struct control_answer *ret);
 	/*
-	 * Goes on with a request that the handler deferred waited_ns ago. *ret is as for request(),
-	 * but with the note of the last call.
+	 * Goes on with a request that the handler deferred, waited_ns after request() was called.
+	 * *ret is as for request(), but with the note that the last call has set.
 	 */
 	void (*again)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		      uint64_t waited_ns, struct control_answer *ret);
 	/*
-	 * Makes a page (struct protocol_page) for a peer that wants one. *ret_fd is the page's
-	 * memfd, which control.c sends and closes. Returns 0; or -errno: then the peer gets
+	 * Makes a page (struct protocol_page) for a peer whose HELLO asks for one. *ret_fd is the
+	 * page's memfd, which control.c sends and closes. Returns 0; or -errno: then the peer gets
 	 * PROTOCOL_FAILED and no page.
 	 */
 	int (*page)(void *ctx, struct control_peer *peer, int *ret_fd);
@@ -78,7 +78,7 @@ struct control_handler {
  */
 must_check int control_new(const char *path, const struct control_handler *handler, void *ctx,
 			   uint32_t own_uid, struct control **ret);
-/* Accepts connections from now on. l must outlive c. Returns 0 or an error of loop_add(). */
+/* Accepts connections in the loop l, which must outlive c. Returns 0 or an error of loop_add(). */
 must_check int control_start(struct control *c, struct loop *l);
 /* Removes the socket and ends all connections; calls gone() for their peers. c may be NULL. */
 void control_free(struct control *c);

@@ -24,10 +24,12 @@ union control_message {
 };
 
 /*
- * Checks one datagram of size bytes (may be 0) and copies it to *ret, which stays as it was if the
- * message is CONTROL_BAD. is_first: the message is the first of its connection, which has to be a
- * HELLO. In the copy of a request, the bytes after the NUL of the name, or after the seconds, are
- * 0. A request with a pid or a name that its type does not take is CONTROL_BAD.
+ * Checks one datagram of size bytes (may be 0) and copies it to *ret. After CONTROL_BAD *ret stays
+ * as it was. is_first: the message is the first of its connection, which has to be a HELLO.
+ *
+ * A request is CONTROL_BAD if it has a pid or a name that its type does not take, or lacks one that
+ * its type needs. In the copy of a request, the part of the array name that holds neither the name
+ * nor the seconds is 0.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);

@@ -1,16 +1,16 @@
 /*
- * Handles the requests detach and release (sentry-profctl detach, sentry_profd_release()): the
- * profiling of a process stops, for good (detach) or for some time (release). The peer gets its
- * answer when no thread of the process has a tracer of sentry-profd, so that a debugger can attach.
- *
- * A release ends when its time is over and no other process traces a thread of the process; then a
- * new run begins, if the lifecycle wants one. The time counts from the answer. A request to release
- * a released process prolongs the release. A detached process stays detached. The recordings of a
- * released process wait for its next run, those of a detached process end.
+ * Handles the requests detach and release (sentry-profctl detach, sentry_profd_release()). The
+ * peer gets its answer when sentry-profd traces no thread of the process any more, so that a
+ * debugger can attach.
+ * - detach ends the profiling of a process until a user attaches the process again, or a reload
+ *   gives it another section. The recordings of the process end.
+ * - release suspends the profiling for a time, which counts from the answer. A second release can
+ *   prolong the first. A release ends when its time is over and no other process traces a thread
+ *   of the process. Then a new run begins, if the lifecycle wants one (targets/lifecycle.h). The
+ *   recordings of the process wait for this run. A detached process cannot be released.
  *
  * These requests change the instance (targets/instance.h) only: targets/instances.h then stops and
- * starts runs. A process that is no instance yet can be attached to during its release, when
- * discovery finds it.
+ * starts runs. A process without an instance can release itself, but only until the answer.
  */
 #ifndef DAEMON_BROKER_CONTROL_DETACH_H
 #define DAEMON_BROKER_CONTROL_DETACH_H
@@ -22,22 +22,25 @@
 struct targets;
 
 /*
- * How long a request waits: longer than capture needs at most to detach (lib/capture/detach.h: 20
- * s; and DETACH_MAX_NS in daemon/capture/main.c), unless capture gets no processor time.
+ * How long a request waits. capture needs less time to detach (lib/capture/detach.h: 20 s; and
+ * DETACH_MAX_NS in daemon/capture/main.c), unless it gets no processor time.
  */
 #define DETACH_WAIT_NS (25 * NS_PER_SEC)
 
 /*
- * Handles PROTOCOL_DETACH and PROTOCOL_RELEASE. Usually defers the answer (ret->is_deferred), and
- * passes detach_go_on() the start time of the process in ret->note.
+ * Handles PROTOCOL_DETACH and PROTOCOL_RELEASE. Defers the answer (ret->is_deferred) unless the
+ * request is refused or the process is detached already. ret->note is for detach_go_on().
  */
 void detach_request(struct targets *ts, const struct control_peer *peer,
 		    const struct protocol_request *m, struct control_answer *ret);
 
 /*
- * Called at every turn for a request that waits: sets the answer when capture has detached, when
- * the process has ended, when a user has attached it again, or after DETACH_WAIT_NS. The answer
- * names another process that traces the process. Detaching goes on after PROTOCOL_TIMED_OUT.
+ * Called at every turn for a deferred request. Sets the answer when
+ * - capture has detached, or the process has ended: PROTOCOL_OK. If another process traces the
+ *   process, the answer names the tracer;
+ * - the process is to be profiled again, after a request to attach, for example: PROTOCOL_FAILED;
+ * - DETACH_WAIT_NS have passed: PROTOCOL_TIMED_OUT. Detaching goes on.
+ * Otherwise defers the answer again.
  */
 void detach_go_on(struct targets *ts, const struct control_peer *peer,
 		  const struct protocol_request *m, uint64_t waited_ns, struct control_answer *ret);

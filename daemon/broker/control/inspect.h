@@ -1,15 +1,15 @@
 /*
  * Inspections for sentry-profctl doctor: whether the configuration is right, whether each server
  * takes envelopes, and which section matches a process. The daemon's own ships ask the servers
- * (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for chunks. A
- * configured DSN has no ship yet if no profiled process has needed one: then a ship is started for
- * the inspection. Such a ship ends a minute after the last inspection, unless a process needs it
+ * (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for chunks. If a
+ * configured DSN has no ship yet, because no run of the profiler has needed one, the inspection
+ * starts a ship. That ship ends a minute after the last inspection, unless a run needs it by then
  * (deadlines.h).
  *
  * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing else
- * (--check-config --servers). There is one inspection at a time. Its findings
- * (daemon/common/finding.h) are written when all answers have arrived, or after 90 s; a server
- * without an answer by then is reported as a fault.
+ * (--check-config --servers). There is one inspection at a time. The inspection writes its findings
+ * (daemon/common/finding.h) when all servers have answered, or after 90 s. A server that has not
+ * answered by then is a fault in the findings.
  */
 #ifndef DAEMON_BROKER_CONTROL_INSPECT_H
 #define DAEMON_BROKER_CONTROL_INSPECT_H
@@ -46,8 +46,8 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 must_check int inspect_options(struct inspector *in, const struct config_faults *faults);
 
 /*
- * To be called at every turn: writes the findings and ends the inspection, when all answers have
- * arrived or the 90 s are over.
+ * To be called at every turn: if all servers have answered or the 90 s are over, writes the
+ * findings and ends the inspection.
  */
 void inspect_check(struct inspector *in);
 

@@ -4,12 +4,12 @@
  * finds the socket writable. It never waits for the peer. A chunk that the peer does not get is
  * counted as lost.
  *
- * The peer gets copies of the chunks, because the daemon's control group stays charged for memory
- * that the peer keeps: for the pages of a memfd that the peer holds open, and for the pages of a
- * pipe or a stream socket, which splice(2) moves into pipes of the peer. From a SOCK_SEQPACKET
- * socket splice(2) makes copies, and the peer cannot change how much the socket holds. The peer can
- * keep the socket open and not read it, and what the socket holds is still the daemon's memory. So
- * a reader is closed only after reader_waiting() has returned 0.
+ * Why copies: the daemon's control group is charged for memory that the broker has allocated, for
+ * as long as the peer keeps it. A malicious peer could keep much: a memfd by holding it open, and
+ * the pages of a pipe or stream socket by moving them into pipes of its own with splice(2). From a
+ * SOCK_SEQPACKET socket splice(2) only makes copies. So the peer can keep only what this socket
+ * holds, by not reading it, and cannot change how much that is. The caller counts this memory with
+ * reader_waiting(), and therefore closes a reader only when reader_waiting() returns 0.
  *
  * Times are in nanoseconds, by any clock that does not go back.
  */
@@ -29,7 +29,7 @@
  * makes several chunks at once.
  */
 #define READER_CHUNKS_MAX 8
-/* A reader that takes no piece for this time loses the chunks that wait for it. */
+/* A peer that reads nothing for this time loses the chunks that wait for it. */
 #define READER_IDLE_NS (5 * NS_PER_SEC)
 
 /* A chunk that waits. */
@@ -43,15 +43,16 @@ struct reader {
 	struct loop *loop;
 	struct loop_source *source; /* NULL: no chunk waits */
 	int fd;			    /* the broker's end of the socket; -1: not open */
-	bool is_stopped;	    /* the peer has disconnected, or gets nothing more */
+	bool is_stopped;	    /* reader_stop() was called, or the peer has disconnected */
 	uint32_t lost;		    /* chunks that the peer did not get */
 	struct reader_chunk chunks[READER_CHUNKS_MAX]; /* the oldest first */
 	size_t n_chunks;
 	uint32_t at;	/* bytes of the first chunk that were sent */
 	bool has_moved; /* a piece was sent since the last reader_check() */
 	/*
-	 * unread: how many bytes the peer had not read at the last reader_check(). moved_ns: when
-	 * the peer has last read something, or when the first chunk that waits was added.
+	 * unread: how many bytes in the socket the peer had not read at the last reader_check().
+	 * moved_ns: when the peer last read something. If the peer has read nothing since chunks
+	 * wait: when the first of them was added.
 	 */
 	uint64_t unread, moved_ns;
 	uint64_t budget_full_ns; /* when the bucket of bytes is full (lib/base/token_bucket.h) */
@@ -62,18 +63,15 @@ struct reader {
  * peer's end, which is the caller's. Returns 0 or -errno: then nothing is open.
  */
 must_check int reader_open(struct reader *r, struct loop *loop, int *ret_fd);
-/*
- * Closes the socket and drops the chunks that wait. Has no effect if the reader is not open (fd
- * -1).
- */
+/* Closes the socket and drops the chunks that wait. No effect if the reader is not open (fd -1). */
 void reader_close(struct reader *r);
 
 /*
  * Adds a chunk: a sealed memfd of size bytes, which stays the caller's. The chunk is lost if
- * - its memory is larger than room, in bytes, or has holes;
- * - READER_CHUNKS_MAX chunks wait;
- * - the broker has copied as many bytes for this reader lately as it may (reader.c);
- * - a descriptor or memory is short, or the peer gets nothing more.
+ * - its memory, in bytes (sealed_memory()), is more than room, or the memfd has holes;
+ * - READER_CHUNKS_MAX chunks wait already;
+ * - the reader's rate limit is reached: on average CHUNK_BUDGET_BYTES a second (delivery.h);
+ * - descriptors or memory are short, or is_stopped is set.
  */
 void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t now_ns);
 /*
@@ -82,24 +80,26 @@ void reader_add(struct reader *r, int fd, uint32_t size, uint64_t room, uint64_t
  */
 void reader_check(struct reader *r, uint64_t now_ns);
 /*
- * Sends the final message, with a text of fewer than PROTOCOL_TEXT_SIZE bytes. Returns 0; -EAGAIN
- * if chunks wait, or the socket is full: the caller calls the function again at a later turn;
- * -EPIPE if the peer has disconnected, or after reader_stop(); or another error of ipc_send().
+ * Sends the final message, with the reason end and a text, which is cut off at
+ * PROTOCOL_TEXT_SIZE - 1 bytes. Returns 0, or
+ * - -EAGAIN: chunks wait, or the socket is full. The caller tries again at a later turn;
+ * - -EPIPE: the peer has disconnected, or reader_stop() was called;
+ * - another error of ipc_send().
  */
 must_check int reader_end(struct reader *r, enum protocol_record_end end, const char *text);
 /*
- * Sends a note. text and the returned values are as for reader_end(), but a note overtakes the
- * chunks that wait.
+ * Sends a note, before the chunks that wait. text and the returned values are as for reader_end(),
+ * but -EAGAIN only says that the socket is full.
  */
 must_check int reader_note(struct reader *r, const char *text);
-/* Drops the chunks that wait. */
+/* Drops the chunks that wait, and counts them as lost. */
 void reader_drop(struct reader *r);
-/* Drops the chunks that wait. The peer gets nothing more from now on. */
+/* As reader_drop(). After that the reader sends nothing more and counts new chunks as lost. */
 void reader_stop(struct reader *r);
 
 /*
- * Returns how many bytes of memory wait for the peer: chunks, and messages in the socket that the
- * peer has not read. 0 if the peer has closed the socket and no chunk waits.
+ * Returns how many bytes of memory wait for the peer: chunks, and unread messages in the socket. A
+ * peer that has closed the socket has no unread messages.
  */
 uint64_t reader_waiting(const struct reader *r);
 

@@ -10,10 +10,10 @@
  * count as one user (USER_QUOTA_OPERATORS).
  *
  * A recording belongs to an instance (targets/instance.h) and ends with the instance's process. The
- * recording of a user who is no operator also ends when the key of the process changes
+ * recording of a user who is no operator also ends when the owner's key of the process changes
  * (targets/owners.h). A recording goes on when a user stops or starts the profiling of that
- * process, and when the unwind process dies. If an instance is not profiled for Sentry, a run is
- * started for its recordings alone (run.is_for_recordings).
+ * process, and when the unwind process dies. If an instance is not profiled for Sentry, it has a
+ * run for its recordings alone (run.is_for_recordings).
  */
 #ifndef DAEMON_BROKER_CONTROL_RECORDINGS_H
 #define DAEMON_BROKER_CONTROL_RECORDINGS_H
@@ -35,24 +35,25 @@ struct recordings {
 
 /*
  * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
- * peer's end of the recording's socket. The answer is PROTOCOL_BUSY if the process has
- * MSG_RECORDINGS_MAX recordings, or if too many recordings of the user, or of all users, have ended
- * and still have unread messages. peer must stay valid until recordings_gone().
+ * peer's end of the recording's socket, or with the reason of a refusal. PROTOCOL_BUSY: the process
+ * has MSG_RECORDINGS_MAX recordings; a limit of processes is reached (attach_request.h,
+ * targets/instance.h); or too many ended recordings, of the user or of all users, have unread
+ * messages. peer must stay valid until recordings_gone().
  */
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret);
 
-/* Ends the peer's recordings; their last chunks are still sent. */
+/* Ends the peer's recordings. The peer still gets their last chunks. */
 void recordings_finish(struct recordings *rs, const struct control_peer *peer);
-/* The peer has disconnected: ends its recordings, without their last chunks. */
+/* Ends the recordings of a peer that has disconnected. Chunks that wait for it are dropped. */
 void recordings_gone(struct recordings *rs, const struct control_peer *peer);
 
 /*
  * The next three functions handle messages of the unwind process of run about the recording with
  * this number. They ignore an unknown number, since the recording may have ended.
  *
- * The unwind process has sent a chunk of size bytes. fd stays the caller's. Returns 0, or -EPROTO
- * if fd is no sealed payload of that size.
+ * recordings_chunk() handles a chunk of size bytes: copies the chunk to the peer or counts it as
+ * lost. fd stays the caller's. Returns 0, or -EPROTO if fd is no sealed payload of that size.
  */
 must_check int recordings_chunk(const struct recordings *rs, const struct run *run, uint32_t number,
 				uint64_t size, int fd);
@@ -62,15 +63,16 @@ void recordings_lost(const struct recordings *rs, const struct run *run, uint32_
 void recordings_closed(const struct recordings *rs, const struct run *run, uint32_t number);
 
 /*
- * To be called at every turn, after attach_check(), which opens sessions: asks the unwind
- * processes to start recordings that have not begun, and ends recordings whose process has ended,
- * whose peer wants no more, or that cannot go on.
+ * To be called at every turn, after attach_check(), which opens sessions. Asks the unwind processes
+ * to start recordings that have not begun. Ends recordings whose process has ended, whose peer
+ * wants no more, or that cannot go on.
  */
 void recordings_check(struct recordings *rs);
 
 /*
  * To be called at the end of a turn, before instances_sweep(): frees the recordings that have
- * ended, unless messages wait for their peers. No other function removes a recording from the list.
+ * ended. Keeps those whose peers have not read all messages. No other function removes a recording
+ * from the list.
  */
 void recordings_sweep(struct recordings *rs);
 

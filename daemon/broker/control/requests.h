@@ -25,10 +25,10 @@ struct requests {
 };
 
 /*
- * Makes the socket that the options name. If they name none, makes CONFIG_SOCKET_DEFAULT if the
- * broker has discovery (report/modules.h), and no socket otherwise. The caller has set
- * requests->modules and requests->notify, and calls this function before privileges are dropped.
- * Returns 0, also without a socket; or -errno, with one log line.
+ * Makes the socket that the options name. If the options name none, a broker with discovery
+ * (report/modules.h) makes CONFIG_SOCKET_DEFAULT, and any other broker makes no socket. The caller
+ * has set requests->modules and requests->notify, and calls this function before privileges are
+ * dropped. Returns 0, also without a socket; or -errno, with one log line.
  */
 must_check int requests_open(struct requests *requests);
 /*

@@ -2,12 +2,12 @@
  * The rights of peers on the daemon's socket. daemon/process/peer.h finds out what a peer is.
  * - Operators may make every request. They are root of the daemon's namespaces, the daemon's own
  *   user, and the members of the group sentry-profd.
- * - Every user may start, stop, attach, detach and record the user's own processes, as far as
- *   user_attach in the configuration permits (attach_request.h).
+ * - Every user may start, stop, attach, detach and record the user's own processes. The setting
+ *   user_attach can forbid attach and record (attach_request.h).
  * - Every user may read the status and the metrics: the list of all processes, which ps(1) and the
  *   configuration show as well, and the statistics of the user's own processes (report/reader.h).
- * - Viewers, the members of the group sentry-profd-view, are such users, but read the whole status
- *   and all metrics, as operators do.
+ * - Viewers are the members of the group sentry-profd-view. They have the rights of every user, but
+ *   read the whole status and all metrics, as operators do.
  */
 #ifndef DAEMON_BROKER_CONTROL_RIGHTS_H
 #define DAEMON_BROKER_CONTROL_RIGHTS_H
@@ -29,21 +29,23 @@ struct instance;
 bool rights_is_own(const struct peer *peer, int32_t pid);
 
 /*
- * Returns true if i is the peer's own process and the connection speaks for it (peer_speaks()). The
- * peer may then start, stop, detach and release the process and read its profiler id. The peer
- * needs no right to trace the process, so a service that has capabilities may do the same.
+ * Returns true if i is the process of the peer itself and the connection speaks for that process
+ * (peer_speaks()). The peer may then start, stop, detach and release itself and read its profiler
+ * id. This needs no right to trace the process. So a service whose capabilities make
+ * rights_is_own() false can still control itself.
  */
 bool rights_is_itself(const struct peer *peer, const struct instance *i);
 
 /*
  * Returns true if the peer may start, stop, attach, detach and record i, and read its profiler
- * id: the peer is an operator, or i is a process of the peer's user.
+ * id: the peer is an operator, or rights_is_own() is true for i.
  */
 bool rights_may_control(const struct peer *peer, const struct instance *i);
 
 /*
  * Returns the instance of process pid, if rights_is_itself() or rights_may_control() is true for
- * it. If not, or if there is no such process or instance, returns NULL and sets the result of *ret.
+ * it. Otherwise returns NULL and sets the result of *ret: PROTOCOL_DENIED; PROTOCOL_NO_PROCESS if
+ * the process has ended; PROTOCOL_NO_TARGET if it has no instance.
  */
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,
 				      struct control_answer *ret);

@@ -5,23 +5,27 @@
  * --output, or both. If Spotlight is on, the broker passes a copy of the chunk to Spotlight's ship,
  * which makes a second envelope.
  *
- * struct envelope is the broker's entry for one such envelope. It is in flight until the ship
- * reports it as sent, spooled or lost; delivery_sweep() frees it at the end of that turn. A ship
- * whose process was restarted gets its envelopes in flight again.
+ * struct envelope is the broker's entry for one such envelope. The envelope is in flight until the
+ * ship reports it as sent, spooled or lost, or the broker drops it. If the process of a ship was
+ * restarted, the broker sends it the ship's envelopes in flight again.
  *
- * A ship gets at most MSG_ENVELOPES_MAX envelopes at a time; more wait in the broker. If too many
- * wait, by number or bytes (delivery.c), the broker drops the oldest envelope of the process with
- * the most bytes waiting. Chunks that do not arrive are counted, with the reason (enum discard).
+ * The process of a ship has at most MSG_ENVELOPES_MAX envelopes; more wait in the broker. If there
+ * are too many envelopes, or those that wait have too many bytes (delivery.c), the broker drops the
+ * oldest waiting envelope of the profiled process with the most waiting bytes. Chunks that do not
+ * arrive are counted, with the reason (enum discard).
  *
- * Each process has a chunk budget, because an unwind process that was taken over could send chunks
- * without end, and use up the quota of the DSN or fill the disk. The budget is a token bucket that
- * holds time: CHUNK_BUDGET_HELD times chunk_seconds, plus CHUNK_BUDGET_LAG_NS. A chunk takes
- * chunk_seconds / CHUNK_BUDGET_RATE, or the time that its memory (sealed_memory()) takes at
- * CHUNK_BUDGET_BYTES a second if that is longer. A full bucket is enough for 90 small chunks if
- * chunk_seconds is 60. More chunks, and those with holes, are counted as DISCARD_CHUNK_BUDGET.
+ * Each profiled process has a chunk budget, because an unwind process that was taken over could
+ * send chunks without end, and use up the quota of the DSN or fill the disk. The budget is a token
+ * bucket (lib/base/token_bucket.h) that holds seconds. With chunk_seconds = 60:
  *
- * An honest unwind process stays below. Besides a chunk at the end of each chunk_seconds, it makes
- * chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, if a library was replaced
+ *     a full bucket    CHUNK_BUDGET_HELD * 60 s + CHUNK_BUDGET_LAG_NS = 180 s
+ *     a chunk takes    60 s / CHUNK_BUDGET_RATE = 2 s; or 1 s for each CHUNK_BUDGET_BYTES of its
+ *                      memory (sealed_memory()), if that is more
+ *     so at once       90 small chunks
+ *
+ * Chunks beyond the budget, and chunks with holes, are lost (DISCARD_CHUNK_BUDGET). An honest
+ * unwind process stays below its budget. Besides a chunk at the end of each chunk_seconds, it makes
+ * chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, when a library was replaced
  * (seldom more often than every 5 s), and near 20 MB. If it was late for a minute or two, it makes
  * the chunks of that time at once.
  */
@@ -44,7 +48,7 @@
 #define CHUNK_BUDGET_RATE   30u
 #define CHUNK_BUDGET_HELD   2u
 #define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
-/* About what capture takes at its limit of half a processor. */
+/* Bytes of chunks a second: about what capture's limit of half a processor can lead to. */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
@@ -54,7 +58,7 @@ struct chunk_counts {
 	uint64_t not_written; /* to a file of --output: "unwritten" in --stats */
 	uint64_t sent;	      /* to the server */
 	uint64_t spooled;     /* put into the spool, to be sent later, perhaps by another daemon */
-	uint64_t idle;	      /* not made, since no thread ran (mode = cpu) */
+	uint64_t idle;	      /* not made, because no thread ran in that time (mode = cpu) */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
@@ -76,7 +80,7 @@ struct delivery {
 	struct output output;	       /* dir_fd is -1 if no files are written */
 	struct envelope *envelopes;    /* oldest first, until delivery_sweep() */
 	size_t n_in_flight;	       /* the number of envelopes in flight, copies included */
-	struct chunk_counts spotlight; /* copies for Spotlight; lost copies are counted only here */
+	struct chunk_counts spotlight; /* the outcomes of all copies for Spotlight */
 	uint64_t last_seq;	       /* the number of the newest envelope */
 	uint64_t finish_ns;	/* deadline of delivery_finish(), by clock_mono_ns(); 0: not set */
 	uint64_t files_written; /* files of --output that are complete */
@@ -91,19 +95,19 @@ static inline bool delivery_has_files(const struct delivery *d)
 /*
  * Takes a chunk of source for delivery by ship. fds: the descriptors of the message m, -1 for those
  * that are missing; they stay the caller's. platform: the platform in the configuration of the
- * process, which m has to repeat. Returns 0, also if the chunk is counted as lost because memory or
- * descriptors are short, or:
- * - -EPROTO if m or a descriptor breaks a rule: nothing is counted;
- * - -EDQUOT if the chunk budget of the source is used up, or if a payload has holes or too much
- *   memory: the chunk is counted as lost.
+ * process, which m has to repeat. Returns:
+ * - 0: the chunk is in flight, or is counted as lost because memory or descriptors are short;
+ * - -EPROTO: m or a descriptor breaks a rule. Nothing is counted;
+ * - -EDQUOT: the chunk budget of source is used up, or a payload has holes or too much memory. The
+ *   chunk is counted as lost.
  */
 must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 			      const char *platform, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /*
  * Counts a chunk of source that was lost before a ship had it. reason: enum discard. s: the ship
- * for which the chunk was made. It reports the loss to its server. The source may have another ship
- * by now.
+ * for which the chunk was made, even if source has another ship by now. That ship reports the loss
+ * to its server.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
 /*
@@ -114,12 +118,13 @@ bool delivery_is_payload(int fd, uint64_t size);
 
 /*
  * Handles MSG_ENVELOPE_WRITTEN: the ship has written the file of an envelope, or writing has
- * failed. Kills the ship (child_fail()) if it has no such envelope with a file.
+ * failed. Kills the ship (child_fail()) if the ship has no such envelope with a file.
  */
 void delivery_written(struct delivery *d, struct ship *s, const struct msg_envelope_written *m);
 /*
  * Handles MSG_ENVELOPE_DONE: the ship has sent, spooled or lost the chunk of an envelope, and does
- * not need the chunk any more. Kills the ship (child_fail()) if it has no such envelope.
+ * not need the chunk any more. Kills the ship (child_fail()) if the ship has no such envelope, or
+ * has not reported the envelope's file yet.
  */
 void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m);
 

@@ -5,8 +5,9 @@
  * the number and the chunk id of the envelope.
  *
  * A broker that is root has dropped CAP_DAC_OVERRIDE, so it may lack access to a user's directory,
- * but it can change its user. "As the owner" means: a broker that is root acts as the owner of the
- * directory meanwhile (daemon/process/act_as.h). Any other broker uses its own rights.
+ * but it can change its user. Below, "as the owner" means two things:
+ * - a broker that is root acts as the owner of the directory (daemon/process/act_as.h);
+ * - any other broker uses its own rights.
  */
 #ifndef DAEMON_BROKER_DELIVERY_OUTPUT_H
 #define DAEMON_BROKER_DELIVERY_OUTPUT_H
@@ -37,8 +38,8 @@ must_check int output_open(struct output *o, const char *path);
  */
 must_check int output_open_private(struct output *o, const char *path);
 /*
- * Removes all files in the directory, as the owner. Only for a directory of output_open_private(),
- * which has no files of the user. Errors are ignored.
+ * Removes all files in the directory, as the owner. Call it only for a directory of
+ * output_open_private(), which has no other files of the user. Ignores errors.
  */
 void output_clear(const struct output *o);
 /* Closes the directory, and removes it if the broker made it and it is empty. */

@@ -2,15 +2,15 @@
  * The command that sentry-profd starts and profiles: "sentry-profd [option]... -- COMMAND
  * [ARG]...".
  *
- * The child process is forked before the broker changes its credentials, limits, signals,
- * descriptors or environment, so that the command inherits those of sentry-profd's caller. The
- * child waits before execve(2) until capture has attached to it and the broker sends the order to
- * execute the command. If the broker ends before that, for whatever reason, the child reads the end
- * of its socket and exits without having run the command.
+ * The broker forks a child, which later executes the command. It does so before it changes its
+ * credentials, limits, signals, descriptors or environment, so that the command inherits those of
+ * sentry-profd's caller. Before execve(2) the child waits for an order, which the broker sends when
+ * capture has attached to the child. If the broker ends before that, for whatever reason, the child
+ * reads the end of its socket and exits without having run the command.
  *
- * The command stays in the process group of sentry-profd, so that signals of the terminal reach it
- * without the broker's help. The broker stops when the terminal stops the command, continues with
- * it, and ends when the command has ended.
+ * The command stays in the process group of sentry-profd, so that signals of the terminal reach the
+ * command without the broker's help. When the terminal stops or continues the command, the broker
+ * stops or continues as well. The broker ends when the command has ended.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_COMMAND_H
 #define DAEMON_BROKER_DISCOVERY_COMMAND_H
@@ -38,8 +38,8 @@ struct command {
 	int go_fd;
 	/*
 	 * file: a descriptor of the program (of a script: of its interpreter) that the child will
-	 * execute. -1: the program cannot be read, or the child has its order. leak_options: from
-	 * the child's environment.
+	 * execute. -1: the program cannot be read, or the child has its order. leak_options: what
+	 * the child's environment says of LeakSanitizer.
 	 */
 	int file;
 	struct leak_options leak_options;
@@ -50,21 +50,21 @@ struct command {
 
 /*
  * Forks the child. The child changes to user (NULL: keeps the caller's user) and looks for
- * argv[0] along PATH. argv stays in use. If descriptors or processes are short, prints a line
- * and exits with COMMAND_NOT_STARTED.
+ * argv[0] along PATH. The caller must not change argv. If descriptors or processes are short,
+ * prints a line and exits with COMMAND_NOT_STARTED.
  */
 void command_fork(struct command *c, char **argv, const char *user);
 
 /*
- * Waits until the child has changed its user and found the file. If the child failed, it has
- * printed a line: this function exits with the child's exit status.
+ * Waits until the child has changed its user and found the file. If the child fails, the child
+ * prints a line, and this function ends the broker with the child's exit status.
  */
 void command_wait_ready(struct command *c);
 
 /*
- * Leaves standard input and output to the command, so that a reader of the output sees the end
- * when the command closes it. From here on the broker reads /dev/null and prints to standard
- * error.
+ * Leaves standard input and output to the command: the broker's standard input becomes /dev/null,
+ * and what the broker prints goes to standard error. So a reader of the command's output sees its
+ * end when the command closes the output. Logs a line on failure.
  */
 void command_leave_streams(void);
 
@@ -81,10 +81,12 @@ static inline bool command_is_held(const struct command *c)
 }
 
 /*
- * Orders the child to execute the command, once capture has attached to it. While the server of the
- * command's DSN takes no profiles (children/server_limit.h), capture does not attach: then the
- * command is executed at once, and profiled later. If capture cannot attach, the child exits with
- * COMMAND_NOT_STARTED. Called at every turn.
+ * To be called at every turn. While the child waits:
+ * - if capture has attached to the child, orders the child to execute the command;
+ * - if the server of the command's DSN takes no profiles (children/server_limit.h), orders it, too:
+ *   capture does not attach now, and the command is profiled later;
+ * - if the command cannot be profiled (INSTANCE_LEFT_OUT), makes the child exit with
+ *   COMMAND_NOT_STARTED.
  */
 void command_check(struct command *c, struct targets *ts);
 
@@ -92,9 +94,10 @@ void command_check(struct command *c, struct targets *ts);
 void command_cancel(struct command *c);
 
 /*
- * Handles a signal that the broker has received. Returns true if the signal is for the command
- * alone: the command runs, and either the terminal has sent the signal to the command as well, or
- * this function has forwarded it. The caller then ignores the signal.
+ * Handles a signal that the broker has received. Returns true if the caller must ignore the signal,
+ * because it is for the command: the command has not ended, and the signal has reached the command,
+ * too, or this function has forwarded it. Forwards SIGINT, SIGQUIT, SIGTERM and SIGHUP of other
+ * processes.
  */
 must_check bool command_handle_signal(const struct command *c, const struct signalfd_siginfo *info);
 
@@ -111,9 +114,9 @@ void command_ended(struct command *c, int status);
 int command_exit_status(const struct command *c);
 
 /*
- * Waits for the end of the command and returns command_exit_status(). For a broker that could
- * not start and has no event loop. If the child still waits, it exits without running the
- * command.
+ * For a broker that could not start and has no event loop: closes the child's socket, waits for the
+ * end of the command, and returns command_exit_status(), or COMMAND_NOT_STARTED if wait(2) fails. A
+ * child that still waits exits without running the command.
  */
 int command_abandon(struct command *c);
 

@@ -41,7 +41,7 @@ void connector_close(int *fd);
 
 /*
  * Decodes one message of n bytes. Returns false if the message is no event of enum connector_what,
- * or is about a thread, or is the answer by which the kernel refuses to send events.
+ * is about a thread other than the leader of a process, or says that the kernel sends no events.
  */
 bool connector_parse(const void *message, size_t n, struct connector_event *ret);
 

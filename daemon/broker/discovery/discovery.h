@@ -2,19 +2,19 @@
  * Discovery: finds the processes that sections of the configuration match, and adds them as
  * instances (targets/instances.h).
  *
- * The kernel reports new processes and programs by its proc connector (connector.h). Where that is
- * unavailable, discovery reads /proc once a second. It reads the configuration's pid files once a
- * second in either case.
+ * The kernel reports new processes and programs by its proc connector (connector.h). Where the
+ * connector is unavailable, discovery reads /proc once a second. The configuration's pid files are
+ * read once a second in either case.
  *
- * A process is checked when it, or its program, is as old as the smallest min_age_seconds of all
- * sections. A process that ends sooner costs an entry in the recheck queue. discovery keeps nothing
- * of a process that no section matches. Only without the connector it keeps some bytes of each
- * process in the scan cache.
+ * A new process waits in the recheck queue (recheck_queue.h) until it is as old as the smallest
+ * min_age_seconds of all sections, and then is checked: does a section match it? A process that
+ * ends sooner costs only the entry in the queue. Discovery keeps nothing of a process that no
+ * section matches, except, without the connector, some bytes in the scan cache (scan_cache.h).
  *
- * The kernel does not report changes of the command line or the control group. If only these facts
- * keep a process from matching, it is checked again when it is twice as old, and so on for its
- * first minute, in which most such changes happen. Once a minute a scan of /proc checks all
- * processes.
+ * The kernel does not report changes of the command line or the control group. If only such a
+ * change could make a process match, discovery checks the process again when it is twice as old,
+ * and so on, until the process is a minute old: at 1, 2, 4, ... 32 s, for example. Once a minute a
+ * scan of /proc checks all processes.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_DISCOVERY_H
 #define DAEMON_BROKER_DISCOVERY_DISCOVERY_H
@@ -41,7 +41,7 @@ void discovery_free(struct discovery *d);
 bool discovery_has_connector(const struct discovery *d);
 /* Returns the sections with their counts of matched processes, which are updated once a second. */
 const struct sections *discovery_sections(const struct discovery *d);
-/* Passes an instance that is about to be freed to sections_instance_gone(). d may be NULL. */
+/* Call it before i is freed: adds the totals of i to those of its section. d may be NULL. */
 void discovery_instance_gone(struct discovery *d, const struct instance *i);
 
 /*
@@ -53,13 +53,13 @@ must_check int discovery_start(struct discovery *d);
 /* To be called when the configuration has changed: all processes are checked again. */
 void discovery_config_changed(struct discovery *d);
 
-/* Checks again whether the section of the instance of pid still matches it. */
+/* Queues a check of process pid. For an instance: whether its section still matches the process. */
 void discovery_recheck(struct discovery *d, int32_t pid);
 
 /*
- * Reads the events of the kernel and checks the processes that are due, every DISCOVERY_MS, and
- * sooner if work is left. Called at every turn. It has no work in most turns, because a new process
- * causes some ten turns by its messages.
+ * To be called at every turn. Reads the events of the kernel and checks the processes that are due,
+ * but only DISCOVERY_MS after the last time, or sooner if that call left work. In most turns
+ * nothing is to be done.
  */
 #define DISCOVERY_MS 100
 void discovery_check(struct discovery *d);
@@ -70,7 +70,7 @@ uint64_t discovery_wait_ms(const struct discovery *d);
 /* Returns the processor time of discovery's helpers (files/files.h), in ns. */
 uint64_t discovery_used_ns(const struct discovery *d);
 
-/* Passes the end of a process, perhaps a helper of discovery, to files_reaped(). */
+/* Handles the end of process pid, perhaps a helper of discovery, as files_reaped() does. */
 void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 
 /*
@@ -79,8 +79,8 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
  */
 struct files *discovery_files(const struct discovery *d);
 /*
- * Returns the process that a pid file of the configuration names (pid_files_pid()); 0: none, not
- * read yet, or no such file.
+ * Returns the process that the pid file at path names. 0: the file names none, is not read yet, or
+ * is not in the configuration.
  */
 int32_t discovery_pid_file(const struct discovery *d, const char *path);
 

@@ -5,11 +5,11 @@
  *
  * All facts are text of bounded length from untrusted processes; they are compared and not kept. A
  * command line and an environment lie in the memory of the process, so that reading them may hang.
- * A helper (daemon/broker/files/files.h) reads them, and the answer comes later.
+ * Therefore a helper (daemon/broker/files/files.h) reads both, and the answer comes later.
  *
- * No section matches a process with SENTRY_PROFILER=off in its environment
- * (process_facts_decline()). So the environment of each process that a section matches is read, as
- * the last fact.
+ * A process with SENTRY_PROFILER=off in its environment declines to be profiled
+ * (process_facts_decline()). So if all rules of a section match, this module reads the environment
+ * as the last fact. If the process declines, the answer is IDENTIFY_NONE.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_IDENTIFY_H
 #define DAEMON_BROKER_DISCOVERY_IDENTIFY_H
@@ -29,31 +29,32 @@ struct identify;
 
 /* No section matches. */
 #define IDENTIFY_NONE SIZE_MAX
-/* No section matches now, but one may after a change that no event reports (match_could_change). */
+/* No section matches, but one could after a change that no event reports (match_could_change). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
-/* Not known, because memory or descriptors are short: ask again later. */
+/* Not known, because memory or descriptors are short, or the process is ending: ask again later. */
 #define IDENTIFY_LATER (SIZE_MAX - 2)
 
 /*
  * Receives the answer. section is the index, in the configuration, of the first section that
  * matches, or IDENTIFY_NONE, IDENTIFY_NOT_YET or IDENTIFY_LATER. s and process are copies of the
- * arguments of identify(), valid during the call. The pidfd of process is closed after the call,
- * unless the callee takes it with process_take_pidfd().
+ * arguments of identify(), valid during the call of this function. Its caller then closes the pidfd
+ * of process, unless this function has taken it with process_take_pidfd().
  */
 typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *process,
 			    size_t section);
 
 /*
  * Makes an identify that calls fn with ctx for each answer. files should serve discovery only,
- * so that a process that hangs a helper delays no other files. files and pid_files must outlive
- * *ret; either may be NULL if no section has a rule that needs it. Without files, processes with
- * SENTRY_PROFILER=off match, too. Returns 0 or -ENOMEM.
+ * so that a process that hangs a helper delays no other files. pid_files may be NULL if no section
+ * has a pid_file. files may be NULL if no section has a rule on the command line or the
+ * environment; then SENTRY_PROFILER=off has no effect. Both must outlive *ret. Returns 0 or
+ * -ENOMEM.
  */
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
 /*
- * Drops the questions: the calls of identify() that have no answer yet. Call files_free() before,
- * because a request in files points to its question. id may be NULL.
+ * Frees id. The calls of identify() that have no answer yet (questions) get none. Call files_free()
+ * before, because a request in files points to its question. id may be NULL.
  */
 void identify_free(struct identify *id);
 
@@ -65,18 +66,19 @@ void identify_configure(struct identify *id, const struct config *config);
 
 /*
  * Returns true if the executable of process pid alone shows that no section matches. Costs one
- * readlink(2). If a section has no exe, returns false without the readlink(2). Most new processes
- * are excluded here, before anything else of them is read.
+ * readlink(2). If a section has no exe, returns false without the readlink(2). A cheap test before
+ * identify(), since it excludes most new processes.
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
-/* Returns true if less than 64 questions wait for a helper: identify() may be called. */
+/* Returns true if fewer than 64 questions have no answer yet: identify() may be called. */
 bool identify_has_room(const struct identify *id);
 
 /*
  * Asks which section matches process, which process_look() has just filled. Call it only if
- * identify_has_room(). fn may be called before this function returns. Returns 0 or -ENOMEM. After 0
- * the pidfd of process is -1: identify has taken it.
+ * identify_has_room(). The answer is a call of fn, perhaps before this function returns. Returns 0
+ * or -ENOMEM: then fn is not called. After 0 the pidfd of process is -1, because identify has taken
+ * it.
  */
 must_check int identify(struct identify *id, const struct recheck *s, struct process *process);
 

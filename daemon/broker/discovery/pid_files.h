@@ -2,14 +2,13 @@
  * The pid files that the configuration names (key pid_file): which process each of them names.
  * Discovery reads them once a second.
  *
- * Pid files are read from local file systems only. A file that a user's process serves (FUSE), or
- * another machine (NFS and the like), is left out: it is not read again before a reload of the
- * configuration. A log line says so.
+ * Pid files are read from local file systems only. A file on FUSE, NFS or the like is left out: it
+ * is not read again before a reload of the configuration. A log line says so.
  *
  * Reading a pid file can hang, so a helper (daemon/broker/files/files.h) reads it, and the answer
- * comes later. If the helper hangs, a line is logged, the file keeps its last answer, and it is
- * read again after PID_FILES_RETRY_NS. After PID_FILES_TIMEOUTS_MAX such readings in a row the file
- * is left out, too, so that at most PID_FILES_TIMEOUTS_MAX helpers hang for one file.
+ * comes later. If the helper hangs, a line is logged, the file keeps its last pid, and the next
+ * reading is after PID_FILES_RETRY_NS. After PID_FILES_TIMEOUTS_MAX readings in a row that hang,
+ * the file is left out, so that at most this number of helpers hang for one file.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_PID_FILES_H
 #define DAEMON_BROKER_DISCOVERY_PID_FILES_H
@@ -23,8 +22,8 @@
 struct pid_files;
 
 /*
- * A file was read: it names process pid, or none (0). before: the process that it named at the
- * reading before, or 0. Called at each reading that has not hung, also if pid is the same.
+ * Called after each reading that has not hung. pid: the process that the file names now; 0: it
+ * names none, or cannot be read. before: the pid of the reading before; 0: none.
  */
 typedef void (*pid_files_fn)(void *ctx, int32_t pid, int32_t before);
 

@@ -36,7 +36,7 @@ struct recheck_queue {
 	struct recheck *v; /* in no order */
 	size_t n, size;
 	struct table places; /* the index in v of each pid */
-	size_t at, left;     /* of the pass: the next index in v, and how many entries are left */
+	size_t at, left;     /* the next index in v for the pass, and how many it still visits */
 };
 
 /* Makes an empty queue. Does not allocate. */
@@ -45,8 +45,9 @@ void recheck_queue_init(struct recheck_queue *s);
 void recheck_queue_fini(struct recheck_queue *s);
 
 /*
- * Adds the entry *new. If the queue has an entry of the same pid, RECHECK_FORK and RECHECK_EXEC
- * replace that entry, and RECHECK_OTHER only changes its due time to the earlier of the two.
+ * Adds the entry *new. If the queue already has an entry of the same pid:
+ * - *new replaces that entry, if new->cause is RECHECK_FORK or RECHECK_EXEC;
+ * - otherwise that entry stays, with the earlier of the two due times.
  * Returns 0, -ENOSPC (RECHECK_QUEUE_MAX entries) or -ENOMEM.
  */
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);

@@ -12,14 +12,14 @@
 #include "lib/base/table.h"
 
 struct scan_cache {
-	struct table seen, seeing; /* by the last scan; by this one */
+	struct table seen, seeing; /* what the last scan saw, and what the present one has seen */
 };
 
 enum scan_cache_change {
 	SCAN_CACHE_SAME,
 	SCAN_CACHE_NEW,	    /* the last scan did not see this pid */
-	SCAN_CACHE_PROGRAM, /* another program, or another process with the same pid */
-	SCAN_CACHE_USER,    /* the same process and program, another user */
+	SCAN_CACHE_PROGRAM, /* another program or name, or another process with the same pid */
+	SCAN_CACHE_USER,    /* only the user is another one */
 };
 
 /* Makes an empty cache. Does not allocate. */
@@ -27,13 +27,13 @@ void scan_cache_init(struct scan_cache *m);
 /* Safe on a zero-initialised struct. */
 void scan_cache_fini(struct scan_cache *m);
 
-/* For uid: the caller does not read the user, so no change of user is reported. */
+/* The value of uid for a caller that does not read the user: no change of user is reported. */
 #define SCAN_CACHE_NO_USER UINT32_MAX
 
 /*
- * Compares a process with what the previous scan saw, and stores it for the next scan.
+ * Compares a process with what the previous scan saw, and stores the process for the next scan.
  * program_hash: the low bits of process_identity.program_hash. If memory cannot be allocated, the
- * process is reported as new.
+ * next scan reports the process as new.
  */
 enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t program_hash,
 					  uint32_t uid);
@@ -41,7 +41,7 @@ enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uin
 /* Ends a scan: forgets the processes that were not in it. */
 void scan_cache_end_scan(struct scan_cache *m);
 
-/* Clears the cache: the next scan reports every process as new. */
+/* Clears the cache. Call it before a scan: that scan then reports every process as new. */
 void scan_cache_forget(struct scan_cache *m);
 
 #endif

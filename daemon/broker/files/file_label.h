@@ -11,14 +11,16 @@
 #include "lib/base/util.h"
 
 /*
- * Instead of some files the broker sends a copy in a memfd (daemon/process/open.h): of memory of
- * the profiled process, of a file on FUSE, or of a text of /proc. The memfd is a new file each
- * time. Therefore the identity of a copy consists of the process and its addresses: device is the
- * negated pid, inode the start address, size the length. The name of each copy is "memory of
- * process PID".
+ * Two kinds of labels:
  *
- * name: the path of the file, with a NUL. The beginning of a longer path is cut off. The path can
- * contain any byte but NUL, since the profiled process may have chosen it.
+ *                 a file                   a copy
+ *     identity    that of the file         device: -pid, inode: start address, size: length
+ *     name        its path                 "memory of process PID"
+ *
+ * A copy is a memfd that the broker sends instead of a file (daemon/process/open.h): of memory of
+ * the profiled process, of a file on FUSE, or of a text of /proc. The identity of the memfd itself
+ * would be a new one each time. name ends with a NUL. If a path is too long, its beginning is cut
+ * off. The path can contain any byte but NUL, since the profiled process may have chosen it.
  */
 #define FILE_LABEL_SIZE 256 /* bytes of the name, NUL included */
 struct file_label {
@@ -29,8 +31,8 @@ struct file_label {
 /*
  * Fills in the label of the file fd, which was opened for the addresses start to end of process
  * pid, or for no addresses (both 0). A memfd with the name that open.h gives its copies counts as a
- * copy. May hang in a file system that a profiled process controls, so only the helper (files.h)
- * calls it. Returns 0 or -errno.
+ * copy. This function may hang in a file system that a profiled process controls, so only the
+ * helper (files.h) calls it. Returns 0 or -errno.
  */
 must_check int file_label_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 			     struct file_label *ret);

@@ -1,6 +1,6 @@
 /*
- * Opens files for unwind processes, which may not open files, and reads files for the broker if
- * reading may hang.
+ * Opens files for unwind processes, which may not open files themselves. Also reads files for the
+ * broker, if reading may hang.
  *
  * Reading the memory of a profiled process, or opening a file that the process has mapped, can hang
  * for as long as the process wants (FUSE, userfaultfd). Therefore the broker has a helper: a fork
@@ -26,9 +26,12 @@ struct files;
 
 /*
  * Handles the answer to a request. After success error is 0, fd is open and belongs to the callee,
- * and file is the label of the file, valid during the call. Otherwise error is a negative errno, fd
- * is -1 and file is NULL. -ETIMEDOUT: the helper hung and was killed. -EIO: the helper died.
- * -ESRCH: the process has ended. -EACCES: also another owner or program (files_request).
+ * and file is the label of the file, valid during the call. Otherwise fd is -1, file is NULL, and
+ * error is a negative errno, with these meanings besides the usual ones:
+ * - -ETIMEDOUT: the helper hung and was killed;
+ * - -EIO: the helper died;
+ * - -ESRCH: the process has ended;
+ * - -EACCES: the process has another owner or program (files_request).
  */
 typedef void (*files_fn)(void *ctx, const struct msg_file_request *request, int error, int fd,
 			 const struct file_label *file);
@@ -42,22 +45,24 @@ must_check int files_new(struct loop *loop, struct files **ret);
 void files_free(struct files *f);
 
 /*
- * Queues the opening of the file that request names, for a process. owner is the owner of the
- * process, which was read just now. pidfd refers to the process; it is duplicated. If the process
- * has another owner, or runs another program, before or after the file is opened, the answer is
+ * Queues the opening of a file of a process. request says which file. owner is the owner of the
+ * process, which the caller has read just now. pidfd refers to the process; it is duplicated. If
+ * the process does not have that owner and program any more when the file is opened, the answer is
  * -EACCES. no_memory: no memory of the process is copied (struct open_order). The request waits
  * while descriptors or processes are short.
  *
- * fn is called later, by files_check() or by the loop, with a copy of request. A ctx can have one
- * request at a time. Returns 0; -EINVAL if file_request_check() does not return FILE_REQUEST_VALID,
- * or an earlier request with this ctx has no answer yet; -ENOMEM; or a negative errno of fcntl(2).
+ * fn is called later, by files_check() or by the loop, with a copy of request. ctx identifies the
+ * request: it can have one at a time. Returns 0, or
+ * - -EINVAL: file_request_check() does not return FILE_REQUEST_VALID, pidfd is negative, or an
+ *   earlier request with this ctx has no answer yet;
+ * - -ENOMEM, or a negative errno of fcntl(2).
  */
 must_check int files_request(struct files *f, const struct msg_file_request *request,
 			     const struct owner *owner, int pidfd, bool no_memory, files_fn fn,
 			     void *ctx);
 
 /*
- * As files_request(), but for the kinds about a process that only the broker itself requests:
+ * As files_request(), but for the kinds of files that only the broker itself requests of a process:
  * FILE_KIND_CODE_LIST, FILE_KIND_CODE, FILE_KIND_LEAK_OPTIONS and FILE_KIND_ENVIRON. Returns
  * -EINVAL for another kind.
  */
@@ -66,9 +71,9 @@ must_check int files_request_own(struct files *f, const struct msg_file_request 
 
 /*
  * Queues a request without a process, for a path of the configuration. The answer is a memfd of
- * text. For FILE_KIND_PID_FILE it has the beginning of a pid file, for FILE_KIND_EXE_LINK the path
- * with all symbolic links resolved. Returns 0; -EINVAL if path has MSG_NAME_MAX bytes or more, or
- * an earlier request with this ctx has no answer yet; or -ENOMEM.
+ * text: for FILE_KIND_PID_FILE the beginning of a pid file, for FILE_KIND_EXE_LINK the path with
+ * all symbolic links resolved. Returns 0; -EINVAL if path has MSG_NAME_MAX bytes or more, or an
+ * earlier request with this ctx has no answer yet; or -ENOMEM.
  */
 must_check int files_request_path(struct files *f, enum file_kind kind, const char *path,
 				  files_fn fn, void *ctx);
@@ -86,11 +91,11 @@ void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 uint64_t files_used_ns(struct files *f);
 
 /*
- * Counts a file that the caller refuses because its process has another owner, or runs another
- * program, than before. This module itself counts the refusals of the helper.
+ * Counts a file that the caller refuses because the process has another owner, or runs another
+ * program, than before. Do not call it after -EACCES: this module counts the helper's refusals.
  */
 void files_count_other_owner(struct files *f);
-/* Returns the number of refusals, of callers and of the helper. */
+/* Returns the number of such refusals, of callers and of the helper together. */
 uint64_t files_other_owner(const struct files *f);
 
 /* Cancels the request with this ctx, if it has no answer yet: fn is not called. */

@@ -5,13 +5,13 @@
  * With each program, library or debug file the broker sends the unwind process a number: a hash of
  * the file's identity, with a random key that only the broker knows. While the unwind process reads
  * the file, the number of the file is in a page that the process shares with the broker
- * (quarantine_page_new). When the process dies, quarantine_unwind_died() counts a death for the
- * number in the page, unless the wait status shows that another process ended it.
+ * (quarantine_page_new). When the process dies by its own fault, quarantine_unwind_died() counts a
+ * death at the file with the number in the page.
  *
- * Deaths are counted per owner key, because a profiled process that has taken over its unwind
- * process can write any number into the page. Numbers that no file had have no effect. So a hostile
- * process can quarantine only files that were sent to an unwind process of its own owner key, and
- * only for profiled processes of that owner key.
+ * An unwind process that was taken over can write any number into its page. Deaths are counted per
+ * owner key, and numbers that no file had have no effect. So such a process can quarantine only
+ * files that were sent to an unwind process of its own owner key, and only for profiled processes
+ * of that owner key.
  */
 #ifndef DAEMON_BROKER_FILES_QUARANTINE_H
 #define DAEMON_BROKER_FILES_QUARANTINE_H
@@ -31,9 +31,9 @@
 #define QUARANTINE_DEATHS 3
 
 /*
- * The maximum number of files with at least one death: of one user, with all keys of the user, and
- * of all users. At the maximum a new file replaces the one whose last death is the oldest: of this
- * user, or of all.
+ * The maximum number of files with at least one death: of one user, all owner keys of the user
+ * together, and of all users. If a maximum is reached, a new file replaces the file whose last
+ * death is the oldest: among the files of this user, or among all files.
  */
 #define QUARANTINE_OF_USER 32
 #define QUARANTINE_MAX	   256
@@ -42,13 +42,13 @@ struct quarantine_file {
 	struct owner_key owner;
 	uint32_t number;	/* of the file */
 	uint32_t deaths;	/* 0: the entry is free */
-	uint64_t last_death;	/* the number of its last death among all deaths */
-	struct file_label file; /* set when the file is to be sent again after a death */
+	uint64_t last_death;	/* table.deaths just after the file's last death */
+	struct file_label file; /* set when the file is to be sent again; before, name is "" */
 };
 
 struct quarantine_table {
 	struct quarantine_file v[QUARANTINE_MAX];
-	uint64_t deaths; /* the number of deaths at all files */
+	uint64_t deaths; /* the number of deaths so far, at all files */
 };
 
 struct quarantine {
@@ -73,39 +73,43 @@ must_check int quarantine_page_new(const uint32_t **page, int *ret_fd);
 void quarantine_page_free(const uint32_t **page);
 
 /*
- * Handles the end of an unwind process of owner: counts a death for the number in its page, if
- * status, the status of wait(2), shows a fault of the process: an exit status other than 0, or
- * one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Returns the file
- * that this death quarantines, valid until the next call, or NULL. If page is NULL, counts nothing.
+ * Handles the end of an unwind process of owner. status: of wait(2). If status shows a fault of the
+ * process, counts a death at the file whose number is in page. A fault is an exit status other
+ * than 0, or one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Returns
+ * the file that this death quarantines, valid until the next call of a function here, or NULL. page
+ * may be NULL: then counts nothing.
  */
 const struct quarantine_file *quarantine_unwind_died(struct quarantine *q,
 						     const struct owner_key *owner,
 						     const uint32_t *page, int status);
 
 /*
- * Checks a file that is about to be sent to an unwind process of owner, and calculates its number
- * for the message: the same each time for the same file, 0 for kinds of files that are not
- * compiled. Returns 0, or -EACCES if the file is quarantined for owner.
+ * Checks a file that is about to be sent to an unwind process of owner, and calculates the number
+ * of the file for the message. The number is 0, and the file is never quarantined, if request asks
+ * for neither a mapped file nor a debug file (FILE_KIND_MAPS, for example). Returns 0, or -EACCES
+ * if the file is quarantined for owner.
  */
 must_check int quarantine_check_file(struct quarantine *q, const struct owner_key *owner,
 				     const struct msg_file_request *request,
 				     const struct file_label *file, uint32_t *ret_number);
 
 /*
- * Counts a death of an unwind process of owner at the file with this number. Returns true if this
- * death is the file's QUARANTINE_DEATHS-th. If memory is short, counts nothing and returns false.
+ * Part of quarantine_unwind_died(), for tests: counts a death of an unwind process of owner at the
+ * file with this number. Returns true if this death is the file's QUARANTINE_DEATHS-th. If memory
+ * is short, counts nothing and returns false.
  */
 bool quarantine_count_death(struct quarantine *q, const struct owner_key *owner, uint32_t number);
 /*
  * Returns true if the file with this number is quarantined for owner. If an unwind process of owner
- * has died at it, stores a copy of *file, for the log and the status.
+ * has died at the file, also stores a copy of *file, for the log and the status.
  */
 bool quarantine_has(struct quarantine *q, const struct owner_key *owner, uint32_t number,
 		    const struct file_label *file);
 
 /*
- * Iterates over the quarantined files of all users whose names are known: returns the file after
- * f, or the first if f is NULL; NULL after the last.
+ * Iterates over the quarantined files of all users: returns the file after f, or the first one if f
+ * is NULL; NULL after the last. Skips files that were not to be sent again after a death, since
+ * their names are not known.
  */
 const struct quarantine_file *quarantine_next(const struct quarantine *q,
 					      const struct quarantine_file *f);

@@ -2,9 +2,9 @@
  * Messages to the service manager (systemd), in the protocol of sd_notify(3): a datagram of a few
  * lines. Written without libsystemd, which would bring a dozen libraries into the broker.
  *
- * No function waits. A message for which the manager's socket has no room is sent at a later
- * notify_check(). Without NOTIFY_SOCKET in the environment all functions have no effect. Times are
- * by CLOCK_MONOTONIC, in ns.
+ * No function waits. If the manager's socket has no room, a later notify_check() sends the message.
+ * Without NOTIFY_SOCKET in the environment no function sends anything. Times are by
+ * CLOCK_MONOTONIC, in ns.
  */
 #ifndef DAEMON_BROKER_REPORT_NOTIFY_H
 #define DAEMON_BROKER_REPORT_NOTIFY_H
@@ -16,7 +16,7 @@
 
 #include "lib/base/util.h"
 
-/* Bytes of the line that systemctl status shows, the NUL included. Longer lines are cut. */
+/* Bytes of the line that `systemctl status` shows, the NUL included. Longer lines are cut. */
 #define NOTIFY_STATUS_MAX 200
 
 enum notify_state {
@@ -37,14 +37,13 @@ struct notify {
 	bool status_due;
 	uint64_t watchdog_ns; /* the watchdog interval; 0: no watchdog */
 	uint64_t fed_ns;      /* when WATCHDOG=1 was last sent; 0: not yet */
-	uint64_t fed_beat;    /* the argument beat of that notify_check() */
+	uint64_t fed_beat;    /* the argument beat of notify_check() at fed_ns */
 };
 
 /*
  * Reads NOTIFY_SOCKET (a path or an abstract name), WATCHDOG_USEC and WATCHDOG_PID, and removes
  * them from the environment. Returns 0, also without a service manager; -EINVAL if a variable is
- * malformed; or an error of socket(2). *ret is valid until notify_fini(), also after an error, but
- * then nothing is sent.
+ * malformed; or an error of socket(2). After an error *ret is valid, too, but nothing is sent.
  */
 must_check int notify_init(struct notify *ret);
 /* Closes the socket. */
@@ -53,14 +52,14 @@ void notify_fini(struct notify *n);
 /* Sets the state and sends it at once if there is room. */
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns);
 
-/* Sets the line of systemctl status. The next notify_check() sends it if it has changed. */
+/* Sets the line of `systemctl status`. The next notify_check() sends the line if it has changed. */
 void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
 
 /*
- * To be called at every turn: sends what is due. WATCHDOG=1, which restarts the manager's watchdog,
- * is due four times in watchdog_ns. It is sent only if the daemon makes progress, that is, if beat
- * has changed since the last WATCHDOG=1, or if no progress is expected now (is_idle). service.h
- * passes the time of capture's newest heartbeat as beat.
+ * To be called at every turn: sends the state and the line of `systemctl status` if they are due.
+ * Also sends WATCHDOG=1, which restarts the manager's watchdog, four times in watchdog_ns, but only
+ * if the daemon makes progress: beat has changed since the last WATCHDOG=1. beat is the time of
+ * capture's newest heartbeat. is_idle: no progress is expected now, so WATCHDOG=1 is sent anyway.
  */
 void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle);
 

@@ -19,23 +19,27 @@ struct progress {
 /* Enables the line if standard error is a terminal and is_quiet is false. */
 void progress_init(struct progress *p, bool is_quiet);
 
-/* To be called at every turn: updates the line. Does not wait for a stopped terminal. */
+/*
+ * To be called at every turn: updates the line, about once a second. Never waits, even if the
+ * terminal takes no output at the moment.
+ */
 void progress_check(struct progress *p, struct targets *ts);
 
 /* Erases the line and disables it. */
 void progress_end(struct progress *p);
 
 /*
- * The numbers that the line shows, in 80 columns. seconds: since capture first attached to a
- * process. The others are sums of all runs; threads: those that are profiled now.
+ * The numbers that the line shows, in 80 columns. seconds: the time since capture first attached to
+ * a process, without suspensions. threads: how many are profiled now. The other three are the sums
+ * of all runs of the profiler so far.
  */
 struct progress_numbers {
 	uint64_t seconds, threads, samples, missed, chunks;
 };
 #define PROGRESS_SIZE 128
 /*
- * Writes the text of the line with a NUL, without the control characters that erase the old line
- * and return the cursor.
+ * Writes the text of the line, with a NUL. progress_check() adds the control characters that erase
+ * the old line and return the cursor.
  */
 void progress_format(const struct progress_numbers *f, char ret[PROGRESS_SIZE]);
 

@@ -9,17 +9,18 @@
 #include "daemon/broker/report/modules.h"
 
 /*
- * Call it once, before the first child is started. If the environment is malformed, logs a line,
- * and nothing is reported.
+ * Calls notify_init(). Call it once, before the first child is started. After an error of
+ * notify_init(), logs a line, and nothing is reported.
  */
 void service_init(struct notify *n);
 
 /*
  * To be called at every turn. Sends READY=1 when capture and a ship have sent MSG_READY. Sends
- * WATCHDOG=1 (notify_check()) while capture shows new heartbeats, nothing is profiled, or no
- * capture is to run. children/watch.h replaces a capture that hangs long before the manager's
- * watchdog expires: the watchdog is for a broker that hangs, and for a capture that cannot be
- * replaced.
+ * WATCHDOG=1 (notify_check()) if one of these is true: capture shows new heartbeats, nothing is
+ * profiled, or no capture is to run.
+ *
+ * A capture that hangs is replaced (children/watch.h) long before the manager's watchdog expires.
+ * So the watchdog is for a broker that hangs, and for a capture that cannot be replaced.
  */
 void service_check(struct notify *n, struct modules *modules);
 

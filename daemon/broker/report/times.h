@@ -1,6 +1,8 @@
 /*
- * Logs two findings at the end of a run: whether the running time in its profiles differs from the
- * CPU time that the kernel counts, and why threads had to wait for a processor.
+ * Logs two findings at the end of a run, which here is the time from the start of sentry-profd to
+ * its end:
+ * - that the running time in the profiles differs from the CPU time that the kernel counts;
+ * - why threads had to wait for a processor.
  */
 #ifndef DAEMON_BROKER_REPORT_TIMES_H
 #define DAEMON_BROKER_REPORT_TIMES_H
@@ -22,19 +24,20 @@ struct times {
 	bool is_begun;
 	struct processor_times processors;
 	char groups[CPU_GROUP_TEXT]; /* /proc/PID/cgroup of that process */
-	uint64_t throttled_ns;	     /* how long these groups were throttled until then */
-	unsigned int bound; /* how many processors the process may use; 0: all, or unknown */
+	uint64_t throttled_ns;	     /* how long these groups had been throttled by then */
+	unsigned int bound; /* how many processors that process may use; 0: all, or unknown */
 };
 
 /*
- * Reads the times of the processors, how many of them process pid may use, its control groups, and
- * for how long these were throttled. What cannot be read stays 0.
+ * Reads the times of the processors and, of process pid: how many processors it may use, its
+ * control groups, and how long these have been throttled. What cannot be read stays 0.
  */
 void times_begin(struct times *t, int32_t pid);
 
 /*
- * Logs at most one line for each finding. rate_hz: the lowest sampling rate of the run. is_quiet:
- * only a difference of times is logged.
+ * Logs a line if times_differ(). Unless is_quiet is set, also logs a line if threads waited for a
+ * processor for more than 1 s and a tenth of the time in which they could run. c: the counters of
+ * all targets. rate_hz: the lowest sampling rate of the run.
  */
 void times_log(const struct times *t, const struct capture_counters *c, uint32_t rate_hz,
 	       bool is_quiet);
@@ -50,9 +53,9 @@ bool times_differ(const struct capture_counters *c, uint32_t rate_hz);
 bool times_parse(const char *text, struct processor_times *ret);
 
 /*
- * For tests: writes the visible cause of ready_ns, the time in which threads could run and had no
- * processor, into ret: "the processors were busy for 99 % of the time", for example. In t,
- * processors and throttled_ns are the differences between the begin and the end of the run.
+ * For tests: writes into ret why threads were runnable without a processor for ready_ns: "the
+ * processors were busy for 99 % of the time", for example. In t, processors and throttled_ns are
+ * the differences between the begin and the end of the run.
  */
 void times_cause(const struct times *t, uint64_t ready_ns, char *ret, size_t size);
 

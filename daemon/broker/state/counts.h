@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Adds the members of *more to those of *sum. Both are structs of this size in bytes that have
- * uint64_t members only.
+ * Adds each member of *more to the same member of *sum. Both are structs of one type, which has
+ * uint64_t members only. bytes: the size of the struct.
  */
 static inline void counts_add(void *sum, const void *more, size_t bytes)
 {

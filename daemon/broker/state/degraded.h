@@ -3,9 +3,9 @@
  * (degraded_kind.h) whether it is present, since when, and the reason. status, metrics, `doctor`
  * and the service manager show the list.
  *
- * Code that notices the begin or the end of such a state calls these functions and logs nothing
- * itself: the functions log a line at each change. report/health.h calls them for the states that
- * begin or end without an event.
+ * Code that notices the begin or the end of such a state calls degraded_begin() or degraded_end(),
+ * and logs nothing itself: these functions log a line at each change. For states that begin or end
+ * without an event, report/health.h checks once a second.
  */
 #ifndef DAEMON_BROKER_STATE_DEGRADED_H
 #define DAEMON_BROKER_STATE_DEGRADED_H
@@ -30,10 +30,10 @@ struct degraded {
 };
 
 /*
- * Adds the state kind to the list, or sets its reason. format gives the reason, a clause such as
- * "its directory was removed", or "" for none. Logs a line if the state begins or its reason has
- * changed. So the reason must not have figures that change all the time. A call with the same
- * reason has no effect.
+ * Adds the state kind to the list, or, if the state is present, sets its reason. format gives the
+ * reason, a clause such as "its directory was removed", or "" for none. Logs a line if the state
+ * begins or its reason has changed. So the reason must not have figures that change all the time.
+ * If the state is present with the same reason, has no effect.
  */
 void degraded_begin(struct degraded *d, enum degraded_kind kind, const char *format, ...)
 	printf_like(3, 4);
@@ -41,9 +41,9 @@ void degraded_begin(struct degraded *d, enum degraded_kind kind, const char *for
 void degraded_end(struct degraded *d, enum degraded_kind kind);
 
 /*
- * Returns the first present state among kind and those after it, or DEGRADED_N if there is none.
- * The kinds are in the order of their gravity, so for kind 0 returns the gravest one. For a loop
- * over all, pass the last result plus 1.
+ * Iterates over the present states, the gravest first: returns the first present state that is kind
+ * or comes after kind in the enum, or DEGRADED_N. So kind 0 gives the gravest state; for the next
+ * one, pass the last result plus 1.
  */
 enum degraded_kind degraded_next(const struct degraded *d, enum degraded_kind kind);
 /* Returns how many states are present. */

@@ -1,7 +1,7 @@
 /*
- * The options of sentry-profd: its command line, which overrides its configuration
- * (daemon/config/config.h). main.c calls options_read(), then forks the command if there is one,
- * then calls options_load().
+ * The options of sentry-profd: those of the command line, and the configuration
+ * (daemon/config/config.h), whose values the command line overrides. main.c calls options_read(),
+ * then forks the command if there is one, then calls options_load().
  */
 #ifndef DAEMON_BROKER_STATE_OPTIONS_H
 #define DAEMON_BROKER_STATE_OPTIONS_H
@@ -18,17 +18,17 @@
 #include "daemon/msg/msg_capture.h"
 #include "lib/base/util.h"
 
-/* The number of --name, --unit and --container together. */
+/* The maximum number of --name, --unit and --container together. */
 #define OPTIONS_RULES_MAX 32
 
 struct options {
 	/*
-	 * Processes of --pid, --name, --unit and --container (startup_match_find()), and the
-	 * command. With at least one, or with rules, there is no discovery.
+	 * The processes of --pid, those that startup_match_find() has found for rules, and the
+	 * command. If n_pids or n_rules is not 0, there is no discovery.
 	 */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
-	/* What --name, --unit and --container describe (discovery/startup_match.h). */
+	/* One rule for each --name, --unit or --container (discovery/startup_match.h). */
 	struct section_config *rules; /* OPTIONS_RULES_MAX elements; NULL: none */
 	size_t n_rules;
 	char **command;		 /* the arguments after "--"; NULL: none */
@@ -50,20 +50,20 @@ struct options {
 	const char *given[OPTIONS_MAX]; /* each option's last value, or NULL */
 	struct config config;
 	/*
-	 * No configuration and no --symbols were given, so config.symbols is UNWIND_SYMBOLS_LINES:
-	 * files, tables and recordings have source lines and inlined functions. What is sent has
-	 * neither.
+	 * Neither a configuration nor --symbols was given. Then config.symbols is
+	 * UNWIND_SYMBOLS_LINES, but only files, tables and recordings have source lines and inlined
+	 * functions; what is sent has neither.
 	 */
 	bool lines_for_files;
 };
 
-/* Returns true in a service, in which the configuration's sections say what is profiled. */
+/* Returns true if sentry-profd is a service: the configuration's sections say what is profiled. */
 static inline bool options_is_service(const struct options *o)
 {
 	return o->n_pids == 0 && o->n_rules == 0 && o->command == NULL;
 }
 
-/* Returns true if the run prints a table of programs and functions at its end. */
+/* Returns true if sentry-profd prints a table of programs and functions at its end. */
 static inline bool options_prints_table(const struct options *o)
 {
 	return !options_is_service(o) && !o->quiet;
@@ -72,32 +72,36 @@ static inline bool options_prints_table(const struct options *o)
 /*
  * Reads the command line. Call it before the process opens descriptors that a command would
  * inherit. For --help, --help-all and --version prints the text and exits with 0. Adds errors to
- * faults, which options_load() logs. argv must stay valid as long as *ret.
+ * faults; options_load() logs them. argv must stay valid as long as *ret.
  */
 void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults);
 
 /*
  * Reads the configuration and the environment into o->config, and checks all options. command_pid:
  * the process that will execute o->command; 0: none. What follows depends on the options:
- * - --check-config: prints the result and exits, with 0, or with 2 after errors;
- * - --check-config --servers: returns. The errors are in faults; after an error o->config is
- *   unchanged;
- * - otherwise: returns, unless there are errors. Then logs a line for each and exits, with 2, or
- *   with EXIT_FAILURE if the only errors are missing files that the configuration names.
+ *
+ *                                without errors                 after errors
+ *     --check-config             prints o->config, exits 0      logs them, exits 2
+ *     --check-config --servers   returns                        returns, o->config is unchanged
+ *     otherwise                  returns                        logs them, exits 2 or 1
+ *
+ * With --servers the errors stay in faults. The last exit status is 1 (EXIT_FAILURE) if the only
+ * errors are those of certificates, keys or the spool, which may be right at another start.
  */
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults);
 
 /*
- * Reads the files of the configuration again, overridden by the same command line. The caller
- * passes *ret to config_fini() or options_replace(). Returns 0; or -ENOENT if no file is in use
- * (o->config_path is NULL). After errors in the files, which are added to faults, returns -EAGAIN
- * if the only ones are missing files that the configuration names, else -EINVAL.
+ * Reads the files of the configuration again. The same command line overrides their values. The
+ * caller passes *ret to config_fini() or options_replace(). Returns 0; -ENOENT if no file is in use
+ * (o->config_path is NULL); or -EINVAL after errors in the files, which are added to faults.
+ * Certificates and keys that cannot be read or are wrong only add warnings.
  */
 must_check int options_reload(const struct options *o, struct config *ret,
 			      struct config_faults *faults);
 /*
- * Like options_reload(), but checks the files that the configuration names as a start of the daemon
- * does, and reads the defaults if no file is in use. The caller passes *ret to config_fini().
+ * As options_reload(), but if no file of the configuration is in use, *ret has the defaults, and
+ * certificates, keys and the spool are checked as at a start of the daemon. Returns -EAGAIN if only
+ * these have errors.
  */
 must_check int options_read_as_start(const struct options *o, struct config *ret,
 				     struct config_faults *faults);
@@ -107,7 +111,7 @@ void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE]);
 /* Replaces o->config by *config, frees the old one, and sets *config to zeros. */
 void options_replace(struct options *o, struct config *config);
 
-/* Returns the highest sampling rate of all sections, which is the rate of capture's timer. */
+/* Returns the rate of capture's timer, in Hz: the highest sampling rate of all sections. */
 uint32_t options_timer_hz(const struct options *o);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The table of the options of sentry-profd, for its command line and for --help. Many options are
- * keys of the configuration.
+ * The table of sentry-profd's options, for its command line and for --help. Many options set a key
+ * of the configuration.
  */
 #ifndef DAEMON_BROKER_STATE_OPTIONS_KEYS_H
 #define DAEMON_BROKER_STATE_OPTIONS_KEYS_H
@@ -15,11 +15,11 @@
 #define OPTIONS_MAX 64
 
 enum option_kind {
-	OPTION_KEY,  /* a key of the configuration */
-	OPTION_RULE, /* a key of a section; makes a section with this rule */
+	OPTION_KEY,  /* sets a key of the configuration: --dsn, for example */
+	OPTION_RULE, /* adds a rule to options.rules: --name, for example */
 	OPTION_TEXT, /* sets a const char * in struct options */
 	OPTION_FLAG, /* sets a bool in struct options to true */
-	OPTION_PID,  /* this kind and the next ones: the option of this name */
+	OPTION_PID,  /* --pid; each of the following kinds is one option, too */
 	OPTION_DURATION,
 	OPTION_VERSION,
 	OPTION_HELP,
@@ -29,7 +29,7 @@ enum option_kind {
 struct option_known {
 	char letter;	  /* the letter of "-p"; 0: none */
 	const char *name; /* "--pid" */
-	/* The argument as --help shows it; NULL: none. "[=URL]" is optional. */
+	/* The argument as --help shows it, in brackets if it is optional ("[=URL]"); NULL: none. */
 	const char *argument;
 	enum option_kind kind;
 	const char *key; /* for OPTION_KEY and OPTION_RULE */
@@ -41,12 +41,12 @@ extern const struct option_known options_known[];
 extern const size_t options_n_known;
 
 /*
- * Parses the next option. To start with the first one, set optind (getopt(3)) to 0. Returns the
- * index of the option in options_known, with its value, or "yes" if it has none, in *ret_value; or
+ * Parses the next option. To start with the first one, set optind (getopt(3)) to 0. Returns
+ * - an index of options_known: *ret_value is the value of this option, or "yes" if it has none;
  * - OPTIONS_WRONG: the option is wrong, for the reason in *ret_fault;
  * - OPTIONS_ARGUMENT: *ret_value is an argument that is no option;
  * - OPTIONS_END: there are no more options;
- * - OPTIONS_COMMAND: there are no more, and the command after "--" begins at argv[optind].
+ * - OPTIONS_COMMAND: there are no more options, and the command after "--" begins at argv[optind].
  */
 enum {
 	OPTIONS_WRONG = -1,
@@ -57,16 +57,16 @@ enum {
 int options_next(int argc, char **argv, const char **ret_value, struct option_fault *ret_fault);
 
 /*
- * Overrides values of c by those of a command line. given: the value of each option of
- * options_known, or NULL if the option is not given. Only options of the kind OPTION_KEY count. A
- * wrong value is ignored: options_read() reports it.
+ * Overrides values of c by those of a command line. given: for each index of options_known the
+ * value of this option, or NULL if it is not given. Ignores options of other kinds than OPTION_KEY.
+ * Also ignores a wrong value, which options_read() reports.
  */
 void options_override(const char *const given[OPTIONS_MAX], struct config *c);
 
 /*
- * Prints on stdout the text of --help-all, which has all options (all is true), or that of --help,
- * in 24 lines of 80 columns: examples and the options that a new user needs. The shell completion
- * reads the lines that begin with two blanks and an option.
+ * Prints on stdout the text of --help-all, which has all options, if all is true. Otherwise prints
+ * that of --help, in 24 lines of 80 columns: examples and the options that a new user needs. The
+ * shell completion reads the lines that begin with two blanks and an option.
  */
 void options_help(bool all);
 

@@ -1,8 +1,8 @@
 /*
  * The state that all modules of the broker read: options, event loop, phase, clock and degraded
- * states. The functions here call no other part of the broker. The broker's root (main.c,
- * shutdown.c) changes the phase and suspended_ns. Only children/reap.h may also end the broker, if
- * a child cannot be started.
+ * states. The functions here call no other part of the broker. Only main.c and shutdown.c change
+ * the phase and suspended_ns, with one exception: children/reap.h ends the broker if a child cannot
+ * be started.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.
  */
@@ -17,10 +17,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 
-/* The phases of the life of the broker. They only advance (state_advance). */
+/* The phases of the life of the broker, in their order. No phase comes again (state_advance). */
 enum phase {
 	PHASE_PROFILING,  /* runs of the profiler start and stop */
-	PHASE_STOPPING,	  /* the end has begun: no new runs */
+	PHASE_STOPPING,	  /* the end has begun: no run starts any more, but sampling goes on */
 	PHASE_DELIVERING, /* sampling has ended: the last chunks are made and delivered */
 	PHASE_CLOSING,	  /* the children are to end, and are not restarted */
 };
@@ -40,17 +40,17 @@ struct state {
 	uint32_t nice_steps; /* by how much the broker has lowered its nice value */
 
 	enum phase phase;
-	bool end_at_once;  /* a signal came after PHASE_PROFILING: do not wait for deliveries */
+	bool end_at_once;  /* do not wait for deliveries: a second signal to end, or start_failed */
 	bool start_failed; /* the broker ends because a child cannot be started */
-	bool suspend_requested; /* SIGTSTP has come, and no SIGCONT since */
-	bool is_suspended;	/* capture has to end, and is not restarted before SIGCONT */
+	bool suspend_requested; /* the broker or its command got SIGTSTP, and no SIGCONT since */
+	bool is_suspended;	/* until SIGCONT: capture has to end, and is not restarted */
 
 	struct degraded degraded;
 	struct state_clocks clocks;
 	uint32_t timer_hz;     /* ticks of capture per second; constant */
 	uint64_t period_ns;    /* the time between two ticks; constant */
 	uint64_t epoch_ns;     /* when the broker started */
-	uint64_t suspended_ns; /* how long SIGTSTP has stopped the broker so far */
+	uint64_t suspended_ns; /* the sum of all times without sampling because of SIGTSTP */
 	/* By state_now_ns(): */
 	uint64_t started_ns; /* when the first target was attached; 0: none yet */
 	uint64_t ended_ns;   /* when sampling ended; 0: not yet */
@@ -75,7 +75,7 @@ static inline void state_advance(struct state *s, enum phase phase)
 		s->phase = phase;
 }
 
-/* Returns CLOCK_MONOTONIC without the time during which SIGTSTP had stopped the broker. */
+/* Returns the time by CLOCK_MONOTONIC minus suspended_ns. */
 static inline uint64_t state_now_ns(const struct state *s)
 {
 	return clock_mono_ns() - s->suspended_ns;

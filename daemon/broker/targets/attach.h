@@ -1,7 +1,8 @@
 /*
- * Starts and stops runs of the profiler (run.h): opens the session in unwind, adds the process to
- * capture, and handles capture's reports. No function waits. While another tracer traces the
- * process, the run stays in the phase RUN_WAITING, and attach_check() checks again each second.
+ * Starts and stops runs of the profiler (run.h). For a run, an unwind process opens a session and
+ * capture attaches to the process. This module sends the messages for that, and handles capture's
+ * reports. No function waits. While a debugger, for example, traces the process, capture cannot
+ * attach: the run stays in the phase RUN_WAITING, and attach_check() tries again each second.
  */
 #ifndef DAEMON_BROKER_TARGETS_ATTACH_H
 #define DAEMON_BROKER_TARGETS_ATTACH_H
@@ -11,27 +12,28 @@
 #include "daemon/msg/msg_capture.h"
 
 /*
- * Starts a run. Also called when a new capture process is ready, for all runs. Capture attaches as
- * soon as unwind has opened the session and no other tracer is attached. If no unwind process can
- * be had, sets run->attach_error and closes the run. Does nothing unless run_is_open().
+ * Starts a run: capture is to attach to the process as soon as that is possible. Also called for
+ * all runs when a new capture process was started. If no unwind process can be had, sets
+ * run->attach_error to a positive errno and closes the run. Does nothing unless run_is_open().
  */
 void attach_start(struct targets *ts, struct run *run);
 
 /*
- * Stops a run: capture detaches, unwind makes the last chunk, and the run is closed.
- * Returns at once; the run is still in use until run_is_over(). Does nothing unless run_is_open().
+ * Begins to stop a run. Later capture detaches, unwind makes the last chunk, and the run is closed.
+ * The run is in use until run_is_over() is true. Does nothing unless run_is_open().
  */
 void attach_stop(struct targets *ts, struct run *run);
 
 /*
  * Handles MSG_TARGET_STATE, capture's report about a target. If the message names an unknown target
- * or state, ends capture (child_fail).
+ * or state, kills capture (child_fail).
  */
 void attach_on_state(struct targets *ts, const struct msg_target_state *m);
 
 /*
  * Call it at every turn of the broker, after instances_check(). Sends the messages to unwind and
- * capture that are possible now, and closes runs whose process has ended without a report.
+ * capture that are possible now. Closes a run if its process has ended while capture does not trace
+ * the process, since capture does not report that end.
  */
 void attach_check(struct targets *ts);
 
@@ -40,7 +42,8 @@ void attach_close_all(struct targets *ts);
 
 /*
  * Retires a run for which run_is_over() is true: adds its totals to the instance and tells unwind
- * to forget the session. No function finds the run any more; targets_sweep() frees its place.
+ * to forget the session. From then on no function returns the run, and targets_sweep() frees its
+ * place in the table of runs.
  */
 void attach_retire(struct run *run);
 
