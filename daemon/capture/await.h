@@ -45,10 +45,10 @@ void await_set_timer(struct await *a, uint64_t first_ns, uint64_t again_ns);
 void await_clear_timer(struct await *a);
 
 /*
- * Waits for the next wait status of a tracee, as tracee_wait(-1, true) does, and returns true with
- * the thread's id and the status. until_ns: the time to which the timer was set; is_set must be
- * true. Returns false after until_ns, which the function may notice up to again_ns late, or if
- * there are no tracees.
+ * Waits for the next wait status of a tracee (tracee_wait() in lib/capture/ptrace/tracee.h).
+ * Returns true with the thread's id and the status, or false after until_ns or if there are no
+ * tracees. until_ns: the first_ns of await_set_timer(). The function may notice this time up to
+ * again_ns late. is_set must be true.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

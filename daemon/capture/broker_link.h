@@ -1,8 +1,7 @@
 /*
  * Sends the messages of capture to the broker, on the socket at descriptor MSG_FD
- * (daemon/msg/msg.h). If a message cannot be sent, the process exits with 1, except where a
- * function says otherwise, and the kernel detaches all tracees. A line on stderr gives the reason,
- * except if the broker has ended.
+ * (daemon/msg/msg.h). If a message cannot be sent, the process exits with 1, and the kernel
+ * detaches all tracees. A line on stderr gives the reason, except if the broker has ended.
  */
 #ifndef DAEMON_CAPTURE_BROKER_LINK_H
 #define DAEMON_CAPTURE_BROKER_LINK_H
@@ -21,8 +20,9 @@ void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 
 /*
- * Send MSG_CHILD_BORN and MSG_EXEC_HELD for process pid, without waiting. Return false if the
- * socket is full or memory is short: the caller tries again later.
+ * Send MSG_CHILD_BORN and MSG_EXEC_HELD for process pid, without waiting. Return true after
+ * success. Return false, without an exit, if the socket is full or memory is short: the caller
+ * tries again later.
  */
 bool broker_link_born(int32_t pid);
 bool broker_link_exec_held(int32_t pid);

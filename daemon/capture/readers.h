@@ -1,9 +1,10 @@
 /*
  * The rings of shared memory into which capture writes samples (lib/base/ring.h), and for each ring
  * the link (a socket) to its reader, an unwind process. On the link capture sends the head of the
- * ring: the position up to which the reader may read. It receives credits (positions up to which
- * the reader has read), stack hints (lib/capture/stack_hints.h), and what else the reader wants
- * captured.
+ * ring: the position up to which the reader may read. Capture receives:
+ * - credits: positions up to which the reader has read;
+ * - stack hints (lib/capture/stack_hints.h), and the registers and memory that the reader wants
+ *   captured as well (MSG_WANT_REGISTERS, MSG_WATCH).
  *
  * A reader is not trusted: if it breaks a rule, this module closes its link and calls
  * options.broken.
@@ -30,32 +31,35 @@ must_check int readers_new(const struct readers_options *options, struct readers
 
 /*
  * Makes the ring of this number, for the reader at the other end of link_fd. The function owns
- * link_fd, also if it fails. If there is a ring of this number, the new one replaces it, and
- * capture describes the threads of its targets again in the new one (capture_reset). *ret_fd is the
- * memory of the ring, for the reader; the caller closes it. Returns 0, -EPROTO if there are
+ * link_fd, also if it fails. A new ring replaces one of the same number, and lib/capture then
+ * describes the threads of that ring's targets again in the new ring (capture_reset). *ret_fd is
+ * the memory of the ring, for the reader; the caller closes it. Returns 0, -EPROTO if there are
  * HEARTBEAT_SLOTS rings already, -ENOMEM, or the negative errno of a system call.
  */
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
 /*
- * Returns the sink of a ring, for capture_add() of a new target. The sink is valid as long as the
- * process runs. Returns NULL if there is no such ring. Call it once for each new target: it also
- * makes readers_send_first_heads() send heads for the target.
+ * Returns the sink of a ring, for capture_add() of a new target. The sink is valid until this
+ * process ends. Returns NULL if there is no such ring. Call it once for each new target, because it
+ * also prepares readers_send_first_heads() for the target.
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
 /*
- * Sends the heads that are due: of each ring with 256 KiB of records whose head was not sent, and
- * of all rings every 500 ms, or every 100 ms while there is a new target or a reader sends hints.
+ * Sends the heads that are due:
+ * - of each ring with 256 KiB of records that its reader does not know of yet;
+ * - of all rings every 500 ms, or every 100 ms for 2 s after a new target, a new program or a
+ *   message of a reader that is no credit.
+ *
  * Call it before a tick, when no thread is stopped yet. now_ns, here and below: CLOCK_MONOTONIC.
  */
 void readers_tick(struct readers *r, uint64_t now_ns);
 
 /*
- * Sends the head of each ring with a new target, or with a target that runs a new program: after
- * each of the first three ticks, and then every 5 ms until 100 ms after the first tick. So unwind
- * can open the program's files before the program ends. Also sends the head, every 50 ms at most,
- * if watched memory of a target has changed (lib/capture/watch.h). Call it after each tick.
+ * Call it after each tick. If a ring has a new target, or a target that runs a new program, sends
+ * the head of the ring after each of the first three ticks, and then every 5 ms until 100 ms after
+ * the first tick. So unwind can open the program's files before the program ends. Also sends the
+ * head, every 50 ms at most, if watched memory of a target has changed (lib/capture/watch.h).
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 

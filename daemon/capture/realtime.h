@@ -4,9 +4,9 @@
  * capture that traces, calls both functions.
  *
  * The share is measured over windows of 100 ms, by the CPU clock of the process
- * (CLOCK_PROCESS_CPUTIME_ID), whose other thread only waits. When the tracer has used up its share
- * of a window, realtime_keep() sets exceeded, and the caller takes no ticks until a later call
- * clears it.
+ * (CLOCK_PROCESS_CPUTIME_ID): the other thread of the process uses no time. When the tracer has
+ * used up its share of a window, realtime_keep() sets exceeded. The caller then takes no ticks
+ * until a later call of realtime_keep() clears exceeded.
  *
  * The kernel kills a real-time thread that runs for too long without a sleep (RLIMIT_RTTIME),
  * so realtime_keep() sleeps for a moment each time that the tracer has used 100 ms of a processor.

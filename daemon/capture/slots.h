@@ -15,7 +15,10 @@
 struct slots {
 	struct slot {
 		uint32_t target; /* 0: free */
-		/* The events that are noted, and the state that slots_report() reports. */
+		/*
+		 * The noted events. Each line has the event of lib/capture, and after the colon the
+		 * state, with its error, that slots_report() reports for it.
+		 */
 		bool gone;	   /* CAPTURE_GONE: TARGET_GONE */
 		bool exec;	   /* CAPTURE_EXEC: TARGET_EXEC */
 		bool other_rights; /* CAPTURE_OTHER_RIGHTS: TARGET_OTHER_RIGHTS */
@@ -41,16 +44,17 @@ bool slots_are_free(const struct slots *s);
  */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
-/* The same for capture_options.crashed. */
+/* Notes a crash in the same way. A callback for capture_options.crashed. */
 void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
 
-/* Calls report at once for the crash of a target that has no slot. */
+/* Calls report at once. For the crash of a target that has no slot. */
 void slots_report_crash(uint32_t target, const struct capture_crash *crash,
 			void (*report)(const struct msg_target_state *m));
 
 /*
- * Calls report for each noted event. Frees the slots of targets that lib/capture no longer has:
- * after CAPTURE_GONE, CAPTURE_FOREIGN, CAPTURE_OTHER_TRACER, and a crash with left set.
+ * Calls report for each noted event. If a target has several of foreign, other_tracer, gone and
+ * crash, reports only the first in this order. Then frees the slots of targets that lib/capture has
+ * removed: after CAPTURE_GONE, CAPTURE_FOREIGN, CAPTURE_OTHER_TRACER, or a crash with left set.
  */
 void slots_report(struct slots *s, void (*report)(const struct msg_target_state *m));
 

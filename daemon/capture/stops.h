@@ -45,11 +45,14 @@ must_check int stops_init(struct stops *s, struct loop *loop, struct capture *ca
 void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
- * Waits in way 2 or 3 for stops, until next_ns, the time of the next tick, and handles them. Way 3
- * also waits while no stop is due. Returns true if it has handled stops: the caller calls the
- * function again. Returns false if the caller must handle other events now: way 1 is to be used, no
- * thread has stopped by next_ns, or there are more wait statuses than one call handles. now_ns and
- * next_ns: CLOCK_MONOTONIC.
+ * Waits for stops in way 2 or 3, and handles them. Way 3 waits also while no stop is due. now_ns:
+ * the present time, and next_ns: that of the next tick, both by CLOCK_MONOTONIC.
+ *
+ * Returns true if it has handled stops; the caller then calls the function again. Returns false if
+ * the caller must handle other events now:
+ * - way 1 is to be used;
+ * - no thread has stopped until next_ns, or in way 2 for HEARTBEAT_EVERY_MS;
+ * - an earlier call has left wait statuses (stops_take_more).
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 

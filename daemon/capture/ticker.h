@@ -3,8 +3,8 @@
  * the event loop that expires at the next tick at which capture has work.
  *
  * Call ticker_start() first. When the timer expires, the loop calls the fn of ticker_start(), which
- * calls ticker_take() and does the work of the tick. Call ticker_plan() after calls into
- * lib/capture: it sets the timer again, which expires only once each time that it is set.
+ * calls ticker_take() and does the work of the tick. The timer expires only once each time that it
+ * is set, so call ticker_plan() after calls into lib/capture to set the timer again.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -60,8 +60,8 @@ bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
  * As ticker_take(), but does not read the timer, which saves a system call. Used while another
- * timer wakes the caller at each tick (await.h). If this timer has expired, then until the next
- * ticker_take() the loop calls fn in each round, and ticker_plan() does nothing.
+ * timer wakes the caller at each tick (await.h). If the ticker's own timer has expired, then until
+ * the next ticker_take() the loop calls fn in each round, and ticker_plan() does nothing.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 
@@ -84,8 +84,8 @@ must_check int ticker_set_timer(struct ticker *t, uint64_t tick);
 
 /*
  * Sets the timer to the next tick at which capture has work (capture_next_tick), or to the first
- * tick after a timeout (capture_timeout_ns), whichever is earlier. Call it after calls into
- * lib/capture. Does nothing if the ticker is stopped. Returns 0 or -errno.
+ * tick after capture's next timeout (capture_timeout_ns), whichever is earlier. Call it after calls
+ * into lib/capture. Does nothing if the ticker is stopped. Returns 0 or -errno.
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 

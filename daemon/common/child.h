@@ -9,19 +9,20 @@
 #include "lib/base/ipc.h"
 
 /*
- * The first call of main(). Sets up the log with name, a string literal, and waits for MSG_INIT.
- * Returns a pointer into *ret_init, which the caller provides. The caller owns the descriptors in
- * *ret_init.
+ * Call it first in main(). Sets up the log with name, a string literal, and waits for MSG_INIT.
+ * Returns a pointer to that message, which is in *ret_init. The caller provides *ret_init and owns
+ * the descriptors in it.
  *
  * library: the second line of --version, such as "libdw 0.188"; NULL: none.
  *
- * In these cases the process exits. A line on stderr gives the reason for 2 and for
- * CHILD_OTHER_VERSION, and for 1 unless the parent has closed the socket:
+ * Exits with these statuses. In all cases but the first two, a line on stderr gives the reason:
  *
- *     0                    --version; prints the version to stdout
- *     1                    the parent has closed the socket, or receiving failed
- *     2                    other arguments, or MSG_FD is no socket of a parent
- *     CHILD_OTHER_VERSION  the parent has another msg_number(), or does not send MSG_INIT first
+ *     0                    --version is the argument: prints the version to stdout
+ *     1                    the parent has closed the socket
+ *     1                    receiving failed
+ *     2                    there are other arguments, or MSG_FD is no socket of a parent
+ *     CHILD_OTHER_VERSION  the parent was built with other messages (msg_number() in
+ *                          daemon/msg/msg_io.h), or does not send MSG_INIT first
  */
 #define CHILD_OTHER_VERSION 78
 const struct msg_init *child_start(int argc, char **argv, const char *name, const char *library,

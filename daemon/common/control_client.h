@@ -1,6 +1,6 @@
 /*
  * A connection to the running daemon's socket (lib/client/protocol.h), for sentry-profctl and
- * sentry-profd-metrics. Requests block until the daemon has answered.
+ * sentry-profd-metrics. Requests block until the daemon has answered, or until a timeout.
  *
  * If control_client_open(), _open_briefly(), _request() or _release() returns -errno, it has logged
  * one line that says what the user can do, unless the connection is quiet. The other functions log
@@ -25,15 +25,16 @@ struct control_client {
 };
 
 /*
- * Returns the path of the socket: given, unless it is NULL; or else the value of the environment
- * variable PROTOCOL_SOCKET_ENV; or else, also if either is "", the default PROTOCOL_SOCKET.
+ * Returns the path of the socket: given, or, if given is NULL, the value of the environment
+ * variable PROTOCOL_SOCKET_ENV. If that path is "", or the variable is not set, returns the default
+ * PROTOCOL_SOCKET.
  */
 const char *control_client_path(const char *given);
 
 /*
  * Connects, and sends PROTOCOL_HELLO. path must outlive the connection. Returns 0 or -errno. After
- * 0 the caller calls control_client_close() at the end. This function and later requests return
- * -EAGAIN if the daemon has not answered for a minute.
+ * 0 the caller calls control_client_close() at the end. This function and later requests on the
+ * connection return -EAGAIN if the daemon does not answer within a minute.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
 /* The same, with a timeout of this number of seconds for each answer. */
@@ -48,10 +49,11 @@ void control_client_close(struct control_client *c);
 int32_t control_client_pid(const struct control_client *c);
 
 /*
- * Sends one request, about process pid or the section name (NULL: none), and waits for the answer.
- * Returns 0 with the answer, which can be a refusal. *ret_fd is then the descriptor that came with
- * the answer, which the caller owns, or -1. Returns -EINVAL, without a log line, if name has
- * PROTOCOL_NAME_SIZE bytes or more. After any other -errno the caller must close the connection.
+ * Sends one request and waits for the answer. The request is about process pid (0: none) or the
+ * section of this name (NULL: none). Returns 0 with the answer, which can be a refusal. *ret_fd is
+ * then the descriptor that came with the answer, which the caller owns, or -1. Returns -EINVAL,
+ * without a log line, if name has PROTOCOL_NAME_SIZE bytes or more. After any other -errno the
+ * caller must close the connection.
  */
 must_check int control_client_request(struct control_client *c, enum protocol_type type,
 				      int32_t pid, const char *name, struct protocol_answer *ret,

@@ -52,10 +52,11 @@ extern const struct degraded_kind_text degraded_kind_texts[DEGRADED_N];
 
 /* The facts that degraded_kind_find() judges. */
 struct degraded_kind_facts {
-	capability_set have;	/* the permitted capabilities; 0 if they cannot be read */
-	bool in_user_namespace; /* in another one than the initial: some capabilities do not help */
-	bool no_getfd;		/* pidfd_getfd(2) is refused */
-	bool no_schedstat;	/* the kernel does not count the run times of threads */
+	capability_set have; /* the permitted capabilities; 0 if they cannot be read */
+	/* The user namespace is not the initial one: some capabilities have no effect in it. */
+	bool in_user_namespace;
+	bool no_getfd;	   /* pidfd_getfd(2) is refused */
+	bool no_schedstat; /* the kernel does not count the run times of threads */
 };
 
 /* Reads the facts of this process. */

@@ -3,13 +3,15 @@
  * must not drop the last reference to such a descriptor: that may block for as long as the peer
  * wants (a TCP socket with SO_LINGER, socket(7)).
  *
- * refuses_fds: whether the kernel refuses descriptors on this socket, because the caller has set
- * its option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions are recv(2) and close(2).
+ * refuses_fds is true if the kernel refuses descriptors on this socket, because the caller has set
+ * the socket's option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions are recv(2) and close(2).
  *
- * On an older kernel refuses_fds is false. drain_recv() then peeks at each message and reads it
- * only if it has no descriptors. drain_close() gives a socket whose queue has descriptors to a
- * forked child and kills the child: the end of a process does not block (inet_release() in
- * net/ipv4/af_inet.c). The caller reaps that child (SIGCHLD).
+ * If refuses_fds is false:
+ * - drain_recv() peeks at each message and reads it only if it has no descriptors.
+ * - drain_close() forks a child if the queue of the socket has descriptors. The child still has the
+ *   socket when this process closes it. Then drain_close() kills the child, which so drops the last
+ *   reference: the end of a process does not block (inet_release() in net/ipv4/af_inet.c). The
+ *   caller reaps the child (SIGCHLD).
  */
 #ifndef DAEMON_COMMON_DRAIN_H
 #define DAEMON_COMMON_DRAIN_H

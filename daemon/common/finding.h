@@ -18,7 +18,7 @@ enum finding_grade {
 
 /* The size of a buffer for a subject, in bytes with the NUL. */
 #define FINDING_SUBJECT_SIZE 64
-/* The most bytes of a text, with a NUL: a path of PATH_MAX, twice, and words. */
+/* The size of the longest text, with the NUL: two paths of PATH_MAX, and some words. */
 #define FINDING_TEXT_SIZE 10240
 
 /*

@@ -33,7 +33,10 @@ bool log_goes_to_journal(void);
 #define LOG_SUBJECT_SIZE 512
 void log_set_subject(const char *subject);
 
-/* format is a string literal without a newline. A text of more than 5 KB is cut off. */
+/*
+ * Each of these functions logs a line of its level. format: a string literal without a newline. A
+ * text of more than 5 KB is cut off.
+ */
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
 /* For what an administrator may want to look up later, and need not act on. */
@@ -49,16 +52,14 @@ void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
  * Logs a line that another process has written. The process is not trusted, so the line can be any
- * text. name: the name of the other program, a string literal. The logged line begins with name,
- * which is not repeated if line begins with it, too.
- *
- * line: a line in the format in which this module writes to the journal: "<4>NAME: warning: text".
- * A line without a priority ("<4>") is logged as an error. A line at debug level is dropped if
- * log_init() did not get debug.
+ * text. name: the name of the other program, a string literal. line: as this module writes it to
+ * the journal, "<4>NAME: warning: text". The logged line begins with name once. A line without a
+ * priority
+ * ("<4>") is logged as an error. A line at debug level is dropped if log_init() did not get debug.
  *
  * Rate limit: of all lines with the same name, LOG_RELAY_LINES are logged in a window
  * (daemon/common/log_limit.h), or all if log_init() got debug. Returns false if the limit has
- * suppressed this line.
+ * suppressed this line, otherwise true.
  */
 #define LOG_RELAY_LINES 100
 bool log_relay(const char *name, const char *line);
@@ -70,7 +71,7 @@ bool log_relay(const char *name, const char *line);
  */
 void log_report_suppressed(void);
 
-/* Returns true while the number of lost lines could not be written: stderr still has no room. */
+/* Returns true if lines are lost and the log does not have their number yet. */
 bool log_has_lost_lines(void);
 
 #endif

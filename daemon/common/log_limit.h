@@ -45,10 +45,13 @@ struct log_limit {
 };
 
 /*
- * Counts a line of the kind format, of which lines_max are logged in a window. Returns true if the
- * caller must log the line. Returns false if the line is suppressed, and keeps a copy of text, the
- * line. level and format are string literals, which are not copied; level is only handed to
- * log_limit_next_suppressed().
+ * Counts a line of the kind format, of which lines_max are logged in a window. text: the line.
+ * Returns true if the caller must log the line. Returns false if the line is suppressed, and keeps
+ * a copy of text. level and format are string literals, which are not copied;
+ * log_limit_next_suppressed() returns level.
+ *
+ * Call log_limit_next_suppressed() first, until it returns false. Otherwise a kind with suppressed
+ * lines gets no new window.
  */
 bool log_limit_take(struct log_limit *l, const char *level, const char *format, uint64_t lines_max,
 		    const char *text, uint64_t now_ns);
@@ -61,9 +64,9 @@ struct log_limit_suppressed {
 };
 
 /*
- * Frees the slot of a kind that has suppressed lines and whose window is over, and writes their
- * number and the last one to *ret. Returns false if there is no such kind. The caller repeats the
- * call until then.
+ * Finds a kind that has suppressed lines and whose window is over. Writes their number and the last
+ * one to *ret, frees the slot of the kind, and returns true: the caller reports the lines and calls
+ * again. Returns false if there is no such kind.
  */
 bool log_limit_next_suppressed(struct log_limit *l, uint64_t now_ns,
 			       struct log_limit_suppressed *ret);

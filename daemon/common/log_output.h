@@ -1,8 +1,8 @@
 /*
  * Writes the bytes of the log to stderr. sentry-profd, and the children whose lines it relays
  * (log_relay), must not wait for the reader of stderr: a log driver that stalls, or a terminal that
- * ^S has stopped, would stop them. They call log_output_never_waits(). Other programs, such as
- * sentry-profctl, do not, and so wait.
+ * ^S has stopped, would stop them. These processes call log_output_never_waits(). Other programs,
+ * such as sentry-profctl, do not call it, and wait.
  */
 #ifndef DAEMON_COMMON_LOG_OUTPUT_H
 #define DAEMON_COMMON_LOG_OUTPUT_H
@@ -16,7 +16,7 @@
  * O_NONBLOCK is a flag of the open file description, which other processes may share. So this
  * function opens a pipe or a terminal again, and descriptor 2 gets the new description. A process
  * that got descriptor 2 before, such as the command of `sentry-profd -- COMMAND`, keeps the old
- * one. Nothing changes for a regular file.
+ * description. Nothing changes for a regular file, which has no reader to wait for.
  */
 void log_output_never_waits(void);
 

@@ -2,9 +2,10 @@
  * Checks whether a text holds certificates or keys in PEM (RFC 7468). The broker checks the files
  * of the configuration when it reads the configuration, and ship checks each file before its use.
  *
- * Only the lines BEGIN and END are compared, since the broker must not link a library that parses
- * certificates, and ship's library finds a broken file only when it connects. These lines show
- * a file of another kind, a file that is cut off, and a key with a passphrase.
+ * This module compares only the lines BEGIN and END, and the header of an encrypted key. So it
+ * finds a file of another kind, a file that is cut off, and a key with a passphrase. Reason: the
+ * broker must not link a library that parses certificates, and ship's library finds a broken file
+ * only when ship connects.
  */
 #ifndef DAEMON_COMMON_PEM_H
 #define DAEMON_COMMON_PEM_H

@@ -21,20 +21,27 @@ typedef uint64_t capability_set;
 #define PRIVILEGES_KEEP_ID UINT32_MAX
 
 /*
- * Changes to uid and gid, without supplementary groups (PRIVILEGES_KEEP_ID: no change); drops
- * the capabilities that are not in keep, and the whole bounding set; sets no_new_privs. With
- * dumpable false, also forbids core files, and tracing by a process of the same user. Returns
- * 0 or -errno: the process must exit after an error.
+ * Drops privileges in these steps. Returns 0 or -errno; after an error the process must exit.
+ * - Empties the bounding set, if the process has CAP_SETPCAP.
+ * - Changes to gid, without supplementary groups, and to uid. PRIVILEGES_KEEP_ID: no change.
+ * - Drops the capabilities that are not in keep.
+ * - Sets no_new_privs, and the flag dumpable (PR_SET_DUMPABLE). If dumpable is false, the process
+ *   writes no core file, and no other process of the same user can trace it.
  */
 must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpable);
 
 /*
- * For the broker, as root: drops the capabilities that are not in keep or hand_on, and sets
- * no_new_privs. Those in hand_on stay permitted and are not effective: with no_new_privs a
- * child of root gets by execve(2) no more than its parent was permitted (capabilities(7);
- * handle_privileged_root() in security/commoncap.c). The bounding set becomes the union of keep and
- * hand_on; without CAP_SETPCAP it stays as it is. Returns 0 or -errno: the process must exit after
- * an error.
+ * For the broker, as root: limits the capabilities, and sets no_new_privs. A capability that the
+ * process has is then:
+ *
+ *     in keep            permitted and effective
+ *     in hand_on only    permitted, for children only: with no_new_privs a child of root gets by
+ *                        execve(2) no more than its parent was permitted (capabilities(7);
+ *                        handle_privileged_root() in security/commoncap.c)
+ *     in neither         dropped
+ *
+ * The bounding set becomes the union of keep and hand_on; without CAP_SETPCAP it stays as it is.
+ * Returns 0 or -errno; after an error the process must exit.
  */
 must_check int privileges_limit(capability_set keep, capability_set hand_on);
 

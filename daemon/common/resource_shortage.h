@@ -1,8 +1,8 @@
 /*
  * Recognises and counts shortages of descriptors, processes or memory in the broker and in capture.
- * A shortage is not the fault of a child, target or client. So the broker ends none of them for it,
- * capture does not report the ring of an unwind process as broken, and both try the operation again
- * later. This module logs at most one line a minute.
+ * A shortage is not the fault of a child, target or client. So the broker ends none of these
+ * because of a shortage, and capture does not report the ring of an unwind process as broken. Both
+ * try the operation again later. This module logs at most one line a minute.
  */
 #ifndef DAEMON_COMMON_RESOURCE_SHORTAGE_H
 #define DAEMON_COMMON_RESOURCE_SHORTAGE_H

@@ -34,7 +34,10 @@ enum sandbox {
 	 * opening files for writing, exec, sockets other than pairs, and signals.
 	 */
 	SANDBOX_CAPTURE,
-	/* Also allows opening perf events, and setting their period, starting and stopping them. */
+	/*
+	 * As SANDBOX_CAPTURE. Also allows opening, starting and stopping perf events, and setting
+	 * their period.
+	 */
 	SANDBOX_CAPTURE_PERF,
 	/*
 	 * Allows memory calls, I/O on descriptors that are open, and memfd_create. Refuses open,
@@ -42,8 +45,9 @@ enum sandbox {
 	 */
 	SANDBOX_UNWIND,
 	/*
-	 * Also allows threads, TCP and UDP sockets, opening files for reading (the resolver and
-	 * OpenSSL need some), and creating, renaming and removing files in write_dir.
+	 * As SANDBOX_UNWIND. Also allows threads, TCP and UDP sockets, opening files for reading
+	 * (the resolver and OpenSSL need some), and creating, renaming and removing files in
+	 * write_dir.
 	 */
 	SANDBOX_SHIP,
 };
@@ -54,9 +58,10 @@ enum sandbox {
  * an error the sandbox may be incomplete, and the caller must exit.
  *
  * write_dir: a descriptor of the only directory in which the process may create files; -1: none.
- * The caller keeps it open, because the filter compares its number. The filter cannot see whether
- * the name that openat(2) gets is absolute. So landlock (Linux 5.13) confines the process to the
- * directory; on older kernels only the permissions of its user do.
+ * The caller keeps the descriptor open, because the filter allows openat(2) to create files only
+ * with this number as its dirfd. The filter cannot see whether the name that openat(2) gets is
+ * absolute. So landlock (Linux 5.13) confines the process to the directory; on older kernels only
+ * the permissions of its user do.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 

@@ -2,7 +2,7 @@
  * Starts the executables of the project as child processes. A child gets:
  * - a socket to its parent at descriptor MSG_FD, a stderr, and /dev/null as stdin and stdout,
  * - a process group of its own, so that ^C reaches the broker only,
- * - an environment that contains only listed variables.
+ * - an environment with the variables that the caller lists, and LOG_JOURNAL_VARIABLE for the log.
  */
 #ifndef DAEMON_COMMON_SPAWN_H
 #define DAEMON_COMMON_SPAWN_H

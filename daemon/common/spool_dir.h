@@ -26,10 +26,12 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
 
 /*
  * Opens the directory path; makes it, and its parent directory, if they do not exist. The directory
- * gets the owner uid and gid (PRIVILEGES_KEEP_ID: no change) and mode 0700. If the directory
- * belongs neither to uid nor to the effective user of this process, spool_owner_change() gives it
- * and its files to uid and gid. *ret_former is then the former owner; otherwise it is uid, or the
- * effective user for PRIVILEGES_KEEP_ID.
+ * then belongs to uid and gid, and has mode 0700. PRIVILEGES_KEEP_ID as uid stands for the
+ * effective user of this process, and as gid for the present group of the directory.
+ *
+ * If the directory belongs to a third user, neither uid nor the effective user of this process,
+ * spool_owner_change() gives it and its files to uid and gid. *ret_former is then this third user,
+ * otherwise uid.
  *
  * The caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
  * use a spool. Returns 0; -EPERM if spool_owner_change() must not change the owner; -EWOULDBLOCK if

@@ -3,11 +3,13 @@
  * one. The account's number can change when a container's image is built again, while the spool is
  * in a volume.
  *
- * Only root does so, and only if no other program can lose a file by it, and no user can gain one:
+ * Only root can do so. The following conditions must hold, so that no other program can lose a
+ * file, and no user can gain one:
  * - only root can write to the parent directory, so root has put the spool there;
  * - nobody but the former account had any right on the directory (mode 0700);
- * - each name in it, and in its subdirectories for further DSNs, is one that lib/ship/spool.h
- *   gives, and there is at least one, except in the default directory, which may be empty;
+ * - each name in the directory, and in its subdirectories for further DSNs, is one that ship gives
+ *   (lib/ship/spool.h);
+ * - there is at least one name, except in the default directory, which may be empty;
  * - each file is a regular file with one link, of root, the former or the present account.
  * Links are not followed, and each file is changed through the descriptor that was checked.
  */

@@ -21,10 +21,10 @@ bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
  * Finds the user and group of an account. If the account does not exist, because the daemon was
  * not installed, both are a fixed number that no other account has.
  *
- * Each of the two is PRIVILEGES_KEEP_ID if this process cannot change to it: the user namespace of
- * a rootless container can lack the id, and root in a container can lack CAP_SETUID or CAP_SETGID.
- * For ACCOUNT_CAPTURE both are PRIVILEGES_KEEP_ID if no capability permits capture to read other
- * users' files, so that capture stays root.
+ * An id to which this process cannot change is replaced by PRIVILEGES_KEEP_ID (privileges.h): the
+ * user namespace of a rootless container can lack the id, and root in a container can lack
+ * CAP_SETUID or CAP_SETGID. For ACCOUNT_CAPTURE both ids are PRIVILEGES_KEEP_ID if this process has
+ * no capability to read every file: capture then has to stay root.
  */
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid);
 

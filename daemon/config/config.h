@@ -6,9 +6,9 @@
  *                       (config_read.h); without files the caller calls config_init() itself
  *     config_set        sets an option of the command line, which replaces the value of [sentry]
  *                       or [profiler] (config_value.h)
- *     config_resolve    sets from the environment what is not given yet, and the defaults that
- *                       depend on it; copies to each section what the section takes over from
- *                       [sentry] and [profiler] (config_resolve.h)
+ *     config_resolve    sets what is not given yet from environment variables, and the defaults
+ *                       that depend on these; copies to each section what the section takes over
+ *                       from [sentry] and [profiler] (config_resolve.h)
  *
  * config_load() and config_resolve() add the faults that they find (config_fault.h) and go on.
  */
@@ -140,10 +140,10 @@ struct section_config {
 	bool has_unread_line; /* a line that could not be read may have been a rule */
 
 	/*
-	 * Why the section is not used as it is written; "": it is. Either it has an unknown key,
-	 * which may have excluded processes, or its DSN is one too many (CONFIG_SHIPS_MAX). Such a
-	 * section is off. After a reload a section with an unknown key can have its former settings
-	 * instead (config_keep_sections()).
+	 * Why the section is not used as it is written; "": no reason. Either it has an unknown
+	 * key, which may have excluded processes, or its DSN is one too many (CONFIG_SHIPS_MAX).
+	 * Such a section is off. After a reload a section with an unknown key can have its former
+	 * settings instead (config_keep_sections()).
 	 */
 	char defect[CONFIG_DEFECT_MAX];
 	bool is_off; /* processes match the section and are not profiled */
@@ -156,7 +156,7 @@ struct config {
 	char release[MSG_TEXT_MAX]; /* "" if not given */
 	char environment[MSG_TEXT_MAX];
 	char ca_certs[CONFIG_TEXT_MAX]; /* paths of files; "": none */
-	/* SSL_CERT_FILE gave ca_certs: if that file cannot be read, the daemon starts without. */
+	/* SSL_CERT_FILE gave ca_certs. The daemon starts even if that file cannot be read. */
 	bool ca_certs_by_variable;
 	char client_cert[CONFIG_TEXT_MAX];
 	char client_key[CONFIG_TEXT_MAX];
@@ -224,10 +224,10 @@ void config_init(struct config *c);
 void config_fini(struct config *c);
 
 /*
- * For a reload from old to c: replaces each section of c that is off, if old has a section of this
- * name that is not off, by that section of old. The defect of the replaced section stays. Call it
- * before config_resolve(c), so that the section takes over the new values of [sentry] and
- * [profiler].
+ * For a reload from old to c: a section of c that is off gets the settings of the section of the
+ * same name in old, if that one exists and is not off. Then the section of c is on, and keeps its
+ * own defect. Call it before config_resolve(c), so that the section takes over the new values of
+ * [sentry] and [profiler].
  */
 void config_keep_sections(struct config *c, const struct config *old);
 

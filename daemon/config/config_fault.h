@@ -31,8 +31,8 @@ struct config_faults {
 	size_t n;
 	size_t n_errors; /* all errors, also those whose text is not kept; without warnings */
 	/*
-	 * For --check-config, set by the caller: a fault because of which a daemon would start
-	 * without a part of the configuration, and only warn, is an error.
+	 * Set by the caller, for --check-config. Then a fault is also an error if a daemon would
+	 * only warn and start without a part of the configuration.
 	 */
 	bool is_check;
 };

@@ -20,8 +20,8 @@ must_check int config_print(const struct config *c, int fd);
 bool config_value_equal(const struct config_key *key, const void *a, const void *b);
 
 /*
- * Returns true if all keys of the two sections have the same values, and neither section is off or
- * both are for the same reason (defect). Their names may differ.
+ * Returns true if all keys of the two sections have the same values, and either both sections are
+ * on or both are off with the same defect. Their names may differ.
  */
 bool config_section_equal(const struct section_config *a, const struct section_config *b);
 

@@ -1,9 +1,10 @@
 /*
- * Completes a configuration after files and command line were read. Sets values that neither gave
- * from environment variables, or to defaults that depend on these variables or on other values
- * (config_init() has set all other defaults). Each [target] section takes over from [sentry] and
- * [profiler] what it does not set. Then checks the values together: a section that no process can
- * match is a fault that no single value shows.
+ * Completes a configuration after its files and the command line were read:
+ * - A value that neither gave comes from an environment variable, or becomes a default that depends
+ *   on these variables or on other values. config_init() has set all other defaults.
+ * - Each [target] section takes over from [sentry] and [profiler] what it does not set.
+ * - The values are checked together: a section that no process can match is a fault that no single
+ *   value shows.
  */
 #ifndef DAEMON_CONFIG_CONFIG_RESOLVE_H
 #define DAEMON_CONFIG_CONFIG_RESOLVE_H
@@ -16,9 +17,9 @@
 typedef char *(*config_env_fn)(const char *name);
 
 /*
- * Completes c. Reads the variables SENTRY_*, SSL_CERT_FILE and the proxy variables of libcurl,
- * which it only checks, since ship reads them itself. Returns 0, or -EINVAL if it has added faults
- * that are errors.
+ * Completes c. Reads the variables SENTRY_* and SSL_CERT_FILE. Only checks the proxy variables of
+ * libcurl, since ship reads them itself. Returns 0, or -EINVAL if it has added faults that are
+ * errors.
  */
 must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
 

@@ -34,10 +34,11 @@ must_check int config_value_parse(const struct config_key *key, const char *valu
 bool config_value_may_be_secret(const struct config_key *key, const char *value);
 
 /*
- * Sets the key of this name to value, for an option of the command line: a key of [sentry] or
- * [profiler], or if neither has the key, one of c->implicit, the settings of processes without a
- * section. The key counts as given. option: the name of the option, for messages; it is not copied,
- * and must be valid as long as c. Returns 0, or -EINVAL with the problem.
+ * Sets the key of this name to value, for an option of the command line. Looks for the key in
+ * [sentry], then in [profiler], then in [target]; a key of [target] is set in c->implicit, the
+ * settings of processes without a section. One of the three must have the key. The key counts as
+ * given. option: the name of the option, for messages; it is not copied, and must be valid as long
+ * as c. Returns 0, or -EINVAL with the problem.
  */
 must_check int config_set(struct config *c, const char *name, const char *option, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);
@@ -50,10 +51,10 @@ must_check int config_set(struct config *c, const char *name, const char *option
 const char *config_proxy_problem(const char *url);
 
 /*
- * Checks the mode and the owner (uid) of a file that the caller has opened. Its group and others
- * must have no right to write to the file, and with holds_dsn no right at all. The owner must be
- * root or the effective user of this process. path is only for the message. Returns 0, or -EINVAL
- * with the problem, which names the command that repairs it.
+ * Checks the mode and the owner (uid) of a file that the caller has opened. The file's group and
+ * others must have no right to write to the file, or, if holds_dsn is true, no right at all. The
+ * owner must be root or the effective user of this process. path is only for the message. Returns
+ * 0, or -EINVAL with the problem, which names the command that repairs it.
  */
 must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
 				 char problem[CONFIG_PROBLEM_MAX]);

@@ -25,7 +25,7 @@
 
 /* The size of a name, with the NUL. Longer names than useradd(8) accepts are cut off. */
 #define SUBUID_NAME_MAX 33
-/* The most ranges: so many of 65,536 uids, as useradd(8) makes them, contain all uids. */
+/* The most ranges: 65,536 ranges of 65,536 uids, as useradd(8) makes them, contain all uids. */
 #define SUBUID_RANGES_MAX 65536
 
 struct subuid_range {
@@ -50,10 +50,10 @@ void subuid_init(struct subuid *s, const char *path, const char *login_defs);
 void subuid_fini(struct subuid *s);
 
 /*
- * Returns the uid of the user who owns uid. If the owner of a range has a name that is not in
- * /etc/passwd, the first uid of the first range of that name stands for the owner. If memory is
- * short or there are more than SUBUID_RANGES_MAX ranges, logs a line, and the uids of the ranges
- * that are lacking count as themselves.
+ * Returns the uid of the user who owns uid; uid itself if no range contains it. If the file gives a
+ * range to a name that is not in /etc/passwd, the first uid of the first range of that name stands
+ * for the owner. If memory is short, or the file has more than SUBUID_RANGES_MAX ranges, logs a
+ * line, and the uids of the ranges that do not fit count as themselves.
  */
 uint32_t subuid_owner(struct subuid *s, uint32_t uid);
 

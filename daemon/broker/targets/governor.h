@@ -3,18 +3,20 @@
  * (--cpu-budget). Once a second the governor compares the processor time that these processes used
  * with the budget. If they used more than the budget, the governor lowers the sampling rates of the
  * targets (run.h) that cost most. If there is room again, the governor raises the rates.
- * rates.h computes the rates: sections and operators come first, and users share the rest. Below, a
- * user is one who is no operator, and a user's target is one that only users want
- * (instance_is_for_user).
+ *
+ * In this header a user is one who is no operator. A user's target is a target that only users want
+ * (instance_is_for_user). rates.h computes the rates: the targets of sections and operators come
+ * first. What they leave, and at least a fifth of the budget, is divided into a part for each user.
  *
  * The time of an unwind process is charged to its own targets, the time of capture to the targets
  * on which capture spent it, and the time of the other processes to all targets equally.
  *
  * A user's target that does not fit into the user's part has the rate 0: the target stays attached,
- * and capture counts its samples as missed (capture_withhold). Each second the governor checks
- * again whether the target fits; meanwhile the governor estimates the cost from the processor time
- * that the profiled process uses. After GOVERNOR_WITHHELD_NS in a row the run of the target ends,
- * and the next run starts INSTANCE_BUDGET_WAIT_NS later at the earliest (instance.h).
+ * and capture counts the samples as missed (capture_withhold). Each second the governor checks
+ * whether the target fits again. A target without samples has no cost to measure, so the governor
+ * estimates the cost from the processor time that the profiled process uses. After the rate 0 for
+ * GOVERNOR_WITHHELD_NS without a break the run of the target ends, and the next run starts
+ * INSTANCE_BUDGET_WAIT_NS later at the earliest (instance.h).
  *
  * Capture lowers a rate by leaving out ticks, evenly. The samples that remain keep their true
  * times, so that durations in the profile stay right. A lowered rate is a prime number of samples a
@@ -34,11 +36,13 @@
 #define GOVERNOR_WITHHELD_NS (60 * NS_PER_SEC)
 
 /*
- * Adds the cost of one more second, as a share of one processor, to the average. The average
- * ignores the first second, in which capture attaches and unwind reads most of the program's files.
- * Of the next two seconds it ignores the one with the larger cost. So the average is known after
- * three seconds. Then it is the mean of up to ten seconds, and later an exponential average over
- * ten seconds.
+ * Adds the cost of one more second, as a share of one processor, to the average:
+ *
+ *     second 1    ignored: capture attaches, and unwind reads most of the program's files
+ *     second 2    kept, while the average is still 0 (not known)
+ *     second 3    the average is the smaller of the costs of seconds 2 and 3
+ *     4 to 12     the average is the mean of that cost and of all since
+ *     later       an exponential average over ten seconds
  */
 void governor_cost_add(struct governor_cost *c, double cost);
 
@@ -61,11 +65,15 @@ struct governor_admission {
 
 /*
  * Admission of runs on users' targets. A new run costs processor time before the governor knows its
- * cost: in its first seconds, and for files that unwind reads for the first time. All users
- * together may use what rates_left_for_users() returns. rates_level() shares that: what a user does
- * not use goes to the others. A user whose average use over ten seconds is above the result,
- * `part`, gets no new run. A user with less use gets one new run in an interval of the governor. A
- * user without use has no limit here.
+ * cost: in its first seconds, and for files that unwind reads for the first time. So the governor
+ * compares each user's average use over ten seconds with `part`:
+ *
+ *     use above part    no new run
+ *     less use          one new run in an interval of the governor (a second)
+ *     no use            any number of new runs
+ *
+ * The part is the same for each user. It is computed once in an interval: rates_level() divides
+ * what rates_left_for_users() returns, so that what a user does not use goes to the others.
  */
 #define GOVERNOR_USERS_MAX 64 /* beyond that, the user with the least use is forgotten */
 struct governor_users {
@@ -75,7 +83,7 @@ struct governor_users {
 		bool is_admitted; /* a run was admitted since the last interval */
 	} list[GOVERNOR_USERS_MAX];
 	size_t n;
-	double part; /* a user whose use is above this gets no new run */
+	double part; /* of one processor: a user whose use is above this gets no new run */
 };
 
 /* How many of the targets that are profiled have a lowered rate. */
@@ -85,14 +93,15 @@ struct governor_lowered {
 	uint32_t withheld;	    /* targets with the rate 0; lowered does not count these */
 };
 /*
- * The last log line about lowered rates. One line reports the numbers of struct governor_lowered
- * for all targets when they have changed, at most once each GOVERNOR_LOWERED_LOG_NS.
+ * The last report of lowered rates in the log: one or two lines with the numbers of struct
+ * governor_lowered. If these (except profiled) have changed, the governor logs the next report, at
+ * most once each GOVERNOR_LOWERED_LOG_NS.
  */
 #define GOVERNOR_LOWERED_LOG_NS (60 * NS_PER_SEC)
 struct governor_logged {
 	struct governor_lowered what;
-	uint64_t since_ns; /* time since the line, as the sum of the governor's intervals */
-	bool any;	   /* false: the governor has logged no line so far */
+	uint64_t since_ns; /* time since the report, as the sum of the governor's intervals */
+	bool any;	   /* false: the governor has logged no report so far */
 };
 
 /* All zeros at the start of the broker. */
@@ -110,30 +119,32 @@ struct governor {
 void governor_count_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /*
- * Returns true if a run may start on i, for which instance_is_for_user() is true. The result true
- * uses up the admission that the user has in one interval of the governor.
+ * Returns true if a run may start on i, for which instance_is_for_user() is true. Returning true
+ * uses up the one new run that a user with some use gets in an interval of the governor.
  */
 bool governor_admits_user(struct targets *ts, const struct instance *i);
 
 /*
- * Returns true if capture may attach to i now. i: a section matches it, and capture has not
- * attached to it before. Over the budget, true uses up the one admission of GOVERNOR_ADMIT_NS, even
- * if the caller then cannot start the run. now_ns: CLOCK_MONOTONIC.
+ * Returns true if capture may attach to i now. i: an instance that a section matches and to which
+ * capture has not attached before. While the average is above the budget, returning true uses up
+ * the one admission of GOVERNOR_ADMIT_NS, even if the caller then cannot start the run. now_ns:
+ * CLOCK_MONOTONIC.
  */
 bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns);
 
-/* Returns true if a second has passed since the governor last ran. Called at every turn. */
+/* Returns true if the governor has not run yet, or last ran a second ago or longer. */
 bool governor_is_due(const struct targets *ts);
 /*
- * Reads the processor time of all processes of sentry-profd, and sets rates. Call it if
- * governor_is_due(). helpers_ns: processor time, since the start of the broker, of the helpers that
- * open files for the broker.
+ * Runs the governor: reads the processor time of all processes of sentry-profd, and sets rates.
+ * Call it if governor_is_due(). helpers_ns: processor time, since the start of the broker, of the
+ * helpers that open files for the broker.
  */
 void governor_check(struct targets *ts, uint64_t helpers_ns);
 
 /*
- * The processor time, in ns, that the processes of sentry-profd used in one interval of the
- * governor. The time of an unwind process is in its child.governed_used_ns.
+ * The processor time, in ns, that processes of sentry-profd used in one interval of the governor.
+ * others: of ships, the broker and its helpers. The time of an unwind process is in its
+ * child.governed_used_ns.
  */
 struct governor_used {
 	double capture, others;
@@ -146,7 +157,7 @@ struct governor_used {
 void governor_add_interval(struct targets *ts, const struct governor_used *used,
 			   uint64_t elapsed_ns);
 
-/* Sends the target's rate to capture, after a change or when the target is added. */
+/* Sends the rate of run to capture. Call it after a change, and when the target is added. */
 void governor_send_rate(struct targets *ts, const struct run *run);
 
 #endif

@@ -1,9 +1,12 @@
 /*
  * Decides about processes that capture holds at the stop of their exec (MSG_EXEC_HELD): asks
  * whether the new program has LeakSanitizer (children/leak_check.h), which cannot work in a traced
- * process. If not, the process goes on. If so, capture detaches, the run (run.h) ends, and capture
- * does not attach to that program again. If there is no answer in time, capture detaches, too, and
- * the next run asks again (targets/leaks.h).
+ * process. The answer decides:
+ *
+ *     no                   the process goes on, and capture still traces it
+ *     yes                  capture detaches, the run (run.h) ends, and capture does not attach to
+ *                          that program again
+ *     no answer in time    capture detaches, and the next run asks again (targets/leaks.h)
  */
 #ifndef DAEMON_BROKER_TARGETS_HELD_EXECS_H
 #define DAEMON_BROKER_TARGETS_HELD_EXECS_H
@@ -17,18 +20,19 @@
 #define HELD_EXEC_ANSWER_NS (900 * NS_PER_MS)
 
 /*
- * Handles MSG_EXEC_HELD of process pid: asks the question. If that fails, capture detaches. If
- * leak_check is attach, or HELD_EXECS_MAX questions are open, the process goes on without one.
+ * Call it when capture has sent MSG_EXEC_HELD about process pid. Asks the question; if asking
+ * fails, capture detaches. The process goes on without a question if leak_check = attach is
+ * configured, or if HELD_EXECS_MAX questions are open.
  */
 void held_execs_ask(struct targets *ts, int32_t pid);
 
-/* Call it at every turn, before leak_check_turn(): sends capture the decisions that are known. */
+/* Call it at every turn, before leak_check_turn(). For each answer, sends capture the decision. */
 void held_execs_check(struct targets *ts);
 
 /* Call it when capture has ended, so that no process is held any more. Cancels all questions. */
 void held_execs_clear(struct targets *ts);
 
-/* Returns true if an open question needs the unwind process u, which must not be ended then. */
+/* Returns true if an open question needs the unwind process u: the caller must not end u. */
 bool held_execs_need(const struct targets *ts, const struct unwind *u);
 
 #endif

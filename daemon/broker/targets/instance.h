@@ -1,7 +1,8 @@
 /*
- * An instance is a process that a configuration section matches, or that --pid or a user names. It
- * exists, profiled or not, until the process has ended, or until no section matches the process and
- * no recording needs it any more (enum instance_life). An instance without a run of the profiler
+ * An instance is a process that the broker knows, profiled or not: a configuration section matches
+ * it, or --pid, a user or --children has added it (enum instance_origin). The broker frees an
+ * instance after INSTANCE_REMOVED or INSTANCE_ENDED, as soon as no run, recording or chunk in
+ * flight refers to the instance. Those of --pid stay. An instance without a run of the profiler
  * (run.h) costs a descriptor and this struct: capture does not trace it, and it has no session in
  * unwind and no place in the table of runs.
  */
@@ -51,8 +52,8 @@ enum instance_wish {
  */
 enum instance_life {
 	INSTANCE_LIVES,
-	INSTANCE_CHANGED, /* its section has changed: the run stops, and the next has the new one */
-	INSTANCE_REMOVED, /* no section matches it any more */
+	INSTANCE_CHANGED, /* its section has changed: its run stops, the next has the new section */
+	INSTANCE_REMOVED, /* nothing wants it any more: no section, user or recording */
 	INSTANCE_ENDED,	  /* the process has ended */
 };
 
@@ -116,19 +117,22 @@ struct instance {
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
 	bool was_attached; /* capture has attached to the process with ptrace at least once */
 	/*
-	 * With --children: the broker looks for children that were born at this time or later, in
-	 * clock ticks since the boot, as start_ticks. It is the time just after the process became
-	 * an instance or, for a child that capture has missed, the child's birth. 0: capture
-	 * reports the children itself; start_ticks when a run begins.
+	 * For --children, in clock ticks since the boot, as start_ticks: when capture attaches, the
+	 * broker adds the children of this process that were born at this time or later
+	 * (instance_add_missed_children). The time is:
+	 * - as a rule, that just after the process became an instance;
+	 * - start_ticks of a child that was born while capture did not trace its parent;
+	 * - 0 of a child that capture has reported, since capture traces it from its birth. The
+	 *   first attachment adds nothing then, and sets start_ticks.
 	 */
 	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
 	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
 	bool is_delayed;       /* the process had to wait for the CPU budget (governor_admits) */
 	/*
-	 * A user, or the process itself, has released the process (instance_release): it has no run
-	 * before this time, nor later while another process traces one of its threads. 0: it is not
-	 * released.
+	 * A user, or the process itself, has released the process (instance_release): the process
+	 * has no run before this time, nor later while another process traces one of its threads.
+	 * 0: not released.
 	 */
 	uint64_t released_until_ns; /* by state.clocks.mono */
 	uint64_t release_look_ns;   /* next check for another tracer, after released_until_ns */
@@ -138,8 +142,8 @@ struct instance {
 	uint32_t root_spans; /* sampled root spans that are open */
 	/* The last root span has ended, and the chunk in which it ended is not finished. */
 	bool awaits_last_chunk;
-	uint64_t awaits_last_chunk_ns; /* first lifecycle_check() that saw it set; 0: none yet */
-	/* The process has reported a root span, or the warning that it has not was logged. */
+	uint64_t awaits_last_chunk_ns; /* first lifecycle_check() after it was set; 0: none yet */
+	/* No warning is due: the process has reported a root span, or the warning was logged. */
 	bool no_span_check_done;
 	uint64_t no_span_since_ns; /* the first lifecycle_check() without a root span; 0: none */
 	/* The id of the next run, for clients that ask before it starts. */
@@ -162,7 +166,7 @@ struct instance {
 	struct loop_source *source; /* watches the pidfd; NULL: not watched */
 };
 
-/* Returns true if a section matches the instance; false if the command line or a user named it. */
+/* Returns true if a section matches the instance; false if the instance has another origin. */
 static inline bool instance_has_section(const struct instance *i)
 {
 	return i->origin == INSTANCE_OF_SECTION;
@@ -198,12 +202,15 @@ static inline bool instance_is_left_alone(const struct instance *i)
  * operators come before it in the CPU budget (governor.h).
  */
 bool instance_is_for_user(const struct instance *i);
-/* Returns the uid of the user whose part of the CPU budget such a process uses. */
+/*
+ * Returns the uid of the user whose part of the CPU budget the process uses, if
+ * instance_is_for_user() is true.
+ */
 uint32_t instance_budget_user(const struct instance *i);
 
 /*
- * Returns true if a user who is no operator has attached the process, or records a process that no
- * section or operator wants: it counts for the user's limits (control/attach_request.h).
+ * Returns true if a user who is no operator has attached the process, or records it and no section
+ * or operator wants it. Such a process counts for the user's limits (control/attach_request.h).
  */
 bool instance_is_asked_by_user(const struct instance *i);
 
@@ -220,8 +227,8 @@ static inline bool instance_is_let_go(const struct instance *i)
 }
 
 /*
- * Returns true if the process has ended or no section matches it any more. instance_of_pid() does
- * not find such an instance.
+ * Returns true if the process has ended or the instance was removed. instance_of_pid() does not
+ * find such an instance.
  */
 static inline bool instance_is_gone(const struct instance *i)
 {
@@ -229,10 +236,10 @@ static inline bool instance_is_gone(const struct instance *i)
 }
 
 /*
- * Call it when the process has executed a program. If i was left out because its former program has
- * LeakSanitizer, i gets a run again, after the delay of instance_delay_run(). leaks.h then asks
- * about the new program. Does nothing if the process still runs the program with LeakSanitizer,
- * since the event of an exec may come after the answer about its program.
+ * Call it when an exec of the process was reported. If i was left out because its former program
+ * has LeakSanitizer, i gets a run again, after the delay of instance_delay_run(). leaks.h then asks
+ * about the new program. Does nothing if the process still runs the program with LeakSanitizer: the
+ * report can be of the exec of that program, and come later than the answer of leaks.h.
  */
 void instance_has_executed(struct instance *i);
 
@@ -252,8 +259,9 @@ struct instance *instance_of_pid(struct targets *ts, int32_t pid);
  * the next one with the new section.
  *
  * INSTANCE_REMOVED: instances_check() stops the run. instances_sweep() frees the instance when it
- * has no run, no recording and no chunk in flight. INSTANCE_ENDED: the same, but the run ends by
- * itself.
+ * has no run, no recording and no chunk in flight.
+ *
+ * INSTANCE_ENDED: as INSTANCE_REMOVED, but the run ends by itself, since its process has ended.
  */
 void instance_becomes(struct instance *i, enum instance_life life);
 
@@ -264,18 +272,18 @@ void instance_becomes(struct instance *i, enum instance_life life);
 void instance_release(struct instance *i, uint64_t length_ns);
 
 /*
- * Returns the total time for which the process had no run, although one was wanted, because its
- * rights had changed. Such a time lasts from instance_unsampled_begins() to
- * instance_unsampled_ends() or the end of sampling. A second call of either has no effect.
+ * Returns the total time, in ns, for which the process had no run, although one was wanted, because
+ * its rights had changed. instance_unsampled_begins() begins such a time, unless one has begun
+ * already. instance_unsampled_ends(), or the end of all sampling, ends it.
  */
 uint64_t instance_unsampled_ns(const struct instance *i);
 void instance_unsampled_begins(struct instance *i);
 void instance_unsampled_ends(struct instance *i);
 
 /*
- * Call it when a run of the instance has failed and another may succeed. The next run starts at
- * once after the first failure, INSTANCE_WAIT_NS after the second. Each further failure doubles the
- * delay, up to INSTANCE_WAIT_MAX_NS. INSTANCE_FORGIVEN_NS without a failure resets the delay.
+ * Call it when a run of the instance has failed and another may succeed. Sets the delay until the
+ * next run: 0 after the first failure, then 1, 2, 4 s and so on (INSTANCE_WAIT_NS), up to
+ * INSTANCE_WAIT_MAX_NS. INSTANCE_FORGIVEN_NS without a failure resets the delay.
  */
 #define INSTANCE_WAIT_NS     NS_PER_SEC
 #define INSTANCE_WAIT_MAX_NS (64 * NS_PER_SEC)
@@ -296,9 +304,9 @@ void instance_wait_for_budget(struct instance *i);
 
 /*
  * Call it when unwind has closed the session of the instance's run without a request of the broker.
- * Calls instance_delay_run(), unless the process has ended. A target may have taken over its unwind
- * process; the delay bounds the work that such a process can cause. Logs a line at failure number
- * INSTANCE_CUTS_LOGGED.
+ * Calls instance_delay_run(), unless the process has ended. Reason: a target may have taken over
+ * its unwind process, and the delay bounds the work that such an unwind process can cause. At
+ * failure number INSTANCE_CUTS_LOGGED in a row, logs a line.
  */
 #define INSTANCE_CUTS_LOGGED 3
 void instance_run_cut_short(struct instance *i);

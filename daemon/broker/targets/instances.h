@@ -21,28 +21,29 @@
 must_check int instance_add_given(struct targets *ts, int32_t pid);
 
 /*
- * Adds a process that is no instance yet. The process is profiled as those of --pid are. With the
- * origin INSTANCE_RECORDED it serves recordings only; the caller then adds 1 to the instance's
- * n_recordings. On success the instance owns p->pidfd. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM,
- * or an error of owner_read() or loop_add().
+ * Adds a process that is no instance yet. origin: INSTANCE_ATTACHED or INSTANCE_CHILD: the process
+ * is profiled as those of --pid are. INSTANCE_RECORDED: the process serves recordings only, and the
+ * caller then adds 1 to the instance's n_recordings. On success the instance owns p->pidfd. Returns
+ * 0, -ENOSPC (INSTANCES_MAX), -ENOMEM, or an error of owner_read() or loop_add().
  */
 must_check int instance_add_attached(struct targets *ts, struct process *p,
 				     enum instance_origin origin, struct instance **ret);
 
 /*
- * Adds process pid, a child that a target has forked, as capture reports. The function first checks
- * that pid is still that child. If the child has ended, or there are INSTANCES_MAX instances, logs
- * a line at debug level. Does nothing if pid is an instance already or the broker is ending.
+ * Adds process pid, which capture has reported as a new child of a target. The function first
+ * checks that pid is still that child. If the child has ended or cannot be added
+ * (instance_add_attached), logs a line at debug level. Does nothing if pid is an instance already
+ * or the broker is ending.
  */
 void instance_add_child(struct targets *ts, int32_t pid);
 
 /*
- * To be called when capture has attached to the run's process, with --children: adds the children
- * that the process has forked while capture did not trace it, as between two runs. Children of a
- * process in a crash are not added: one of them may be its crash reporter.
+ * With --children, call it when capture has attached to the process of run. Adds the children that
+ * the process has forked while capture did not trace the process, as between two runs. If the
+ * process is in a crash, adds none, because a child may be the crash reporter.
  */
 void instance_add_missed_children(struct targets *ts, struct run *run);
-/* Does the same for all processes that capture is attached to. */
+/* Calls instance_add_missed_children() for each run in which capture has attached. */
 void instances_add_missed_children(struct targets *ts);
 
 /*
@@ -74,7 +75,10 @@ void instances_check(struct targets *ts);
  */
 void instances_sweep(struct targets *ts);
 
-/* Returns true if an instance has an open run, or is neither gone nor left out. */
+/*
+ * Returns true if at least one instance has an open run or can still get one: it is neither gone
+ * nor INSTANCE_LEFT_OUT.
+ */
 bool instances_any_open(const struct targets *ts);
 
 #endif

@@ -23,10 +23,10 @@ enum leaks_verdict {
 };
 
 /*
- * Decides about the process of run. The first call asks the question; run->unwind must be set. If
- * the process is that of `sentry-profd -- COMMAND` before the exec of COMMAND, decides about the
- * file of COMMAND instead. If the process has executed another program since the question, asks
- * again.
+ * Decides whether capture may attach to the process of run. The first call asks the question;
+ * run->unwind must be set. The question is about the program that the process runs; for the process
+ * of `sentry-profd -- COMMAND`, before its exec, about the file of COMMAND. If the process has
+ * executed another program since the question, asks again.
  */
 enum leaks_verdict leaks_check(struct targets *ts, struct run *run);
 

@@ -5,9 +5,9 @@
  * only: they start no process, read no clock and log nothing. The caller reports events, logs
  * why a call had no effect, and acts on lifecycle_wants().
  *
- * An instance with the origin INSTANCE_RECORDED is not profiled, because the user who records it
- * need not have the right to send profiles (control/attach_request.h). Start, stop and root spans
- * have no effect on it.
+ * An instance with the origin INSTANCE_RECORDED serves recordings only and is never profiled,
+ * because the user who records it need not have the right to send profiles
+ * (control/attach_request.h). Start, stop and root spans have no effect on such an instance.
  *
  * The sampling decision of Sentry's profile session (is_sampled, session_sampling.h) comes first in
  * both modes: an instance that is not sampled is never profiled.
@@ -15,11 +15,11 @@
  * manual: the profiler runs from lifecycle_start() to lifecycle_stop(). Root spans have no
  * effect.
  *
- * trace: the profiler runs while at least one sampled root span is open. After the end of the last
- * span it runs until the present chunk is finished, even if that span ended before the profiler had
- * started: the span's transaction already refers to a profile.
- * The Sentry SDK in the process decides for each root span whether it is sampled. Start and stop
- * have no effect.
+ * trace: the profiler runs while at least one sampled root span is open. The Sentry SDK in the
+ * process decides for each root span whether the span is sampled. After the end of the last span
+ * the profiler runs until the present chunk is finished. That is so even if the span ended before
+ * the profiler had started, because the span's transaction already refers to a profile. Start and
+ * stop have no effect.
  */
 #ifndef DAEMON_BROKER_TARGETS_LIFECYCLE_H
 #define DAEMON_BROKER_TARGETS_LIFECYCLE_H
@@ -52,9 +52,11 @@ struct lifecycle_result lifecycle_stop(struct instance *instance);
 
 /*
  * Call it when a sampled root span begins or ends. Counts spans in both modes, so that the count is
- * right if a reload of the configuration changes the mode. In manual mode, or if no span is open
- * that could end, answers PROTOCOL_NOT_RUNNING. In trace mode, if the instance is not sampled,
- * answers PROTOCOL_NOT_SAMPLED.
+ * right if a reload of the configuration changes the mode. Answers:
+ *
+ *     PROTOCOL_NOT_RUNNING    in manual mode, or if a span ends and none is open
+ *     PROTOCOL_NOT_SAMPLED    otherwise, if the instance is not sampled
+ *     PROTOCOL_OK             otherwise
  */
 struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
@@ -85,8 +87,8 @@ void lifecycle_span_seen(struct instance *instance);
 /* Returns the state of an instance for clients; PROTOCOL_NONE if i is NULL or gone. */
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
- * Returns the profiler id of the open run, or of the next run if there is no open one or it serves
- * recordings only. "" if i is NULL.
+ * Returns the profiler id of the open run of i. If i has no open run, or one for recordings only,
+ * returns the id of the next run. Returns "" if i is NULL.
  */
 const char *lifecycle_profiler_id(const struct instance *i);
 

@@ -2,18 +2,21 @@
  * Ends the run of a process whose rights change. A run (run.h) belongs to an owner
  * (daemon/process/owner.h): the unwind process of that owner's key gets the samples and files of
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
- * key, and the run ends. The next run, with the new key, begins at once. Further runs after changes
- * begin at most once in OWNER_RUN_NS. If the process is an instance only by the request of a user
- * who is no operator, the instance is removed, since this user may not profile it any more.
+ * key, and the run ends. The next run, with the new key, begins at once, unless another run of the
+ * process began after such a change less than OWNER_RUN_NS ago. If the process is an instance only
+ * by the request of a user who is no operator, the instance is removed, since this user may not
+ * profile it any more.
  *
- * The broker reads the key at each request of unwind for a file, after each attach and exec, and
- * before each run. Once a second the broker compares the owner of /proc/PID and that of the files
- * in it with those last read, and reads the key if they differ. The broker reads the key of mixed
- * targets every second. If the kernel reports a change of ids (discovery/connector.h), the broker
- * reads the key within some 100 ms, at most ten times a second for a process; no protection depends
- * on these reports. Until the broker sees a change, two checks protect the process: capture
- * compares the owner of its files in /proc at each exec, and the helper process that opens its
- * files (files/) compares the whole key at each file.
+ * The broker reads the key of a process:
+ * - at each request of unwind for a file, after each attach and exec, and before each run;
+ * - if the owner of /proc/PID, or of the files in it, has changed: checked once a second;
+ * - every second, if the owner is mixed;
+ * - within some 100 ms after the kernel has reported a change of ids (discovery/connector.h), at
+ *   most ten times a second for a process. No protection depends on these reports.
+ *
+ * Until the broker sees a change, two checks protect the process. Capture compares the owner of the
+ * process's files in /proc at each exec. The helper that opens the process's files (files/)
+ * compares the whole key at each file.
  */
 #ifndef DAEMON_BROKER_TARGETS_OWNERS_H
 #define DAEMON_BROKER_TARGETS_OWNERS_H
@@ -46,9 +49,9 @@ void owners_end_run(struct targets *ts, struct run *run);
 must_check int owners_look(struct targets *ts, struct instance *i);
 
 /*
- * Calls owners_look() for a run of i that is about to begin. Returns the same, or -EAGAIN if the
- * key has changed and the last run after a change began less than OWNER_RUN_NS ago: the caller
- * tries again at a later turn.
+ * Calls owners_look() for a run of i that is about to begin. Returns as owners_look(), or
+ * -EAGAIN if the key has changed and the last run after a change began less than OWNER_RUN_NS ago:
+ * the caller tries again at a later turn.
  */
 must_check int owners_begin(struct targets *ts, struct instance *i);
 

@@ -37,7 +37,8 @@ void rates_compute(const double *costs, const uint32_t *full_hz, size_t n, doubl
 /*
  * Shares a budget equally among n users or targets. costs: what each of them would use without a
  * limit. Returns the limit for each, in the unit of costs, at which all together stay within the
- * budget. If all fit, returns the highest cost.
+ * budget: 0.4 for the costs 0.1, 0.5 and 0.6 and the budget 0.9, because 0.1 + 0.4 + 0.4 = 0.9. If
+ * all fit without a limit, returns the highest cost.
  */
 double rates_level(const double *costs, size_t n, double budget);
 
@@ -56,12 +57,13 @@ struct rates_claim {
 double rates_left_for_users(const struct rates_claim *claims, size_t n, double budget);
 
 /*
- * Computes the rates of n <= HEARTBEAT_SLOTS targets. All users together get rates_left_for_users()
- * of the budget, in equal parts. What a user does not need of the own part goes to the other users.
- * What all users do not need goes to the targets that are not for users, which have the rest of the
- * budget. The targets of one user share the user's part as rates_compute() says, and so do the
- * targets that are not for users. If the lowest rates of a user's targets exceed the user's part,
- * the most expensive of these targets get the rate 0, one after the other, until the rest fit.
+ * Computes the rates of n <= HEARTBEAT_SLOTS targets:
+ * - All users together get rates_left_for_users() of the budget, in equal parts. What a user does
+ *   not need of the own part goes to the other users.
+ * - The targets of one user share the user's part as rates_compute() says. If their lowest rates
+ *   exceed the part, the most expensive of them get the rate 0, one after the other, until the
+ *   others fit.
+ * - The targets that are not for users share what is left of the budget, as rates_compute() says.
  */
 void rates_share_out(const struct rates_claim *claims, size_t n, double budget,
 		     uint32_t *ret_rates);

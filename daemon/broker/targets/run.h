@@ -83,12 +83,13 @@ struct governed {
 	struct governor_cost busy;
 	struct target_usage usage; /* at the end of the last interval */
 	/*
-	 * Used while the rate is 0: cost.average / busy, at the moment when the rate became 0 or at
-	 * the first reading after that; 0: not known yet.
+	 * Used while the rate is 0: the cost for each processor that the process uses, which is
+	 * cost.average / busy.average when the rate became 0, or from a later reading if that was
+	 * not known. 0: not known yet.
 	 */
 	double cost_of_busy;
 	uint64_t withheld_ns; /* how long the rate has been 0 without a break */
-	bool is_for_user;     /* instance_is_for_user() while the run was open */
+	bool is_for_user;     /* the last instance_is_for_user() while the run was open */
 	uint32_t lowest_hz;   /* the lowest rate above 0 */
 	uint64_t lowered_ns;  /* how long the rate was lowered */
 	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
@@ -102,7 +103,7 @@ struct run_crash {
 	uint64_t wait_ns;   /* the present delay between two checks of the process */
 	bool blocks_signal; /* the thread blocks the signal while the handler runs */
 	bool is_over;	    /* capture may attach again */
-	bool awaits_exec;   /* capture had to wait for an exec before it took samples */
+	bool awaits_exec;   /* the crash came while capture waited for an exec, without samples */
 };
 
 /* One run of the profiler on a process. */
@@ -130,13 +131,13 @@ struct run {
 	struct unwind *unwind; /* its unwind process; NULL: none yet */
 	enum run_phase phase;
 	enum session session;
-	/* Number of checks by deadlines.c at which an answer of unwind, or of capture, was due. */
+	/* Checks by deadlines.c, in a row, at which an answer of unwind, or of capture, was due. */
 	uint32_t overdue_checks, capture_overdue_checks;
 	uint64_t closing_ns; /* the first run_begins_to_close(), CLOCK_MONOTONIC; 0: none */
-	bool in_capture;     /* MSG_TARGET_ADD was sent; capture has not reported its end */
-	bool attach_due;     /* MSG_TARGET_ADD is to be sent as soon as possible */
-	bool was_attached;   /* capture has attached to the process in this run */
-	bool left_out;	     /* capture hung while reading the process's memory */
+	bool in_capture;   /* MSG_TARGET_ADD was sent; capture has not reported the target's end */
+	bool attach_due;   /* MSG_TARGET_ADD is to be sent as soon as possible */
+	bool was_attached; /* capture has attached to the process in this run */
+	bool left_out;	   /* capture hung while reading the process's memory */
 	/* Logged: capture could not attach to some of its threads. */
 	bool warned_threads_refused;
 	bool warned_file_refused; /* logged: a request for a file was refused */
@@ -145,7 +146,7 @@ struct run {
 	/* State of leaks.h: */
 	struct leak_question *leak_question; /* NULL: none is open */
 	uint32_t leak_questions;	     /* number of questions so far */
-	uint64_t leak_program; /* process_identity.program_hash of the program in question */
+	uint64_t leak_program; /* process_identity.program_hash of the program asked about */
 	bool has_leak_check;   /* the run ends because the process has LeakSanitizer */
 	/*
 	 * When to check again whether another tracer has detached or a crash is over, by
@@ -157,15 +158,15 @@ struct run {
 	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never hung */
 	uint32_t file_suspensions;	   /* how often a helper hung */
 
-	/* Counters of earlier capture processes; those of the present one are in its page. */
+	/* Counters of earlier capture processes; the present one counts in the heartbeat page. */
 	struct capture_counters capture_past;
 	uint64_t missed_no_capture; /* samples missed while no capture ran, or lost when it died */
 	/*
-	 * When capture died or detached in a crash, by CLOCK_MONOTONIC; 0: capture has attached
-	 * since. And the number of the process's threads at that time.
+	 * When capture died, or detached in a crash, by CLOCK_MONOTONIC; 0: capture has attached
+	 * since. totals_count_missed() moves this time on to the one up to which it has counted.
 	 */
 	uint64_t capture_died_ns;
-	uint64_t capture_died_threads;
+	uint64_t capture_died_threads; /* the process's threads when capture died or detached */
 
 	struct unwind_counts unwind_past; /* of earlier unwind processes */
 	struct unwind_counts unwind_now;
@@ -180,10 +181,11 @@ struct run {
 /* Sets the times at which the run begins, by the clocks of state. */
 void run_set_times(const struct state *state, struct run *run);
 /*
- * Returns false if the times of the run are wrong, so that the caller must stop it: a new run has
- * the right ones. The times are wrong if the machine has slept since the run began, or if the wall
- * clock was set by more than two seconds, so that the times no longer agree with those of spans. In
- * its first minute a run continues after the clock was set.
+ * Returns false if the times of the run no longer agree with those of spans. The caller must then
+ * stop the run, since a new run takes the right times. Returns false in two cases:
+ * - the machine has slept for more than a second since the run began;
+ * - the wall clock was set by more than two seconds, and the run is a minute old. A younger run
+ *   goes on, so that a clock that is set all the time ends one run a minute at most.
  */
 bool run_clocks_agree(const struct state *state, const struct run *run);
 
@@ -194,8 +196,8 @@ bool run_clocks_agree(const struct state *state, const struct run *run);
 void run_begins_to_close(struct run *run, enum run_phase phase);
 
 /*
- * Asks unwind to make the last chunk from the records that it has and to close the session. If the
- * run has no unwind process that is ready, sets RUN_CLOSED at once.
+ * Sets RUN_CLOSING, and asks unwind to make the last chunk from the records that it has and to
+ * close the session. If the run has no unwind process that is ready, sets RUN_CLOSED instead.
  */
 void run_close(struct run *run);
 /*

@@ -1,8 +1,9 @@
 /*
  * The [target] sections of the configuration: how many processes each matches, since when it has
- * matched none, and totals of processes that have ended. If a section has matched no process for
- * SECTIONS_WARN_NS, sections_check() logs one line. The line gives the reason if the section's exe
- * names a file that no process can have as its executable (daemon/process/exe_link.h).
+ * matched none, and totals of processes that have ended. If a section has matched no process some
+ * time after the configuration was read (SECTIONS_WARN_NS), sections_check() logs one line. The
+ * line gives the reason if the section's exe names a file that no process can have as its
+ * executable (daemon/process/exe_link.h).
  *
  * daemon/broker/discovery/discovery.c owns the list; with --pid there is no list.
  */
@@ -27,8 +28,8 @@ struct section {
 	bool is_off;			/* as in struct section_config */
 	uint32_t instances;		/* processes that the section matches */
 	uint32_t profiled;		/* processes of the section with a run of the profiler */
-	uint64_t empty_since_ns;	/* by clock_mono_ns(); 0: the section matches some */
-	uint64_t warn_ns;		/* when the log line is due; 0: not due */
+	uint64_t empty_since_ns;	/* by clock_mono_ns(); 0: a process matches now */
+	uint64_t warn_ns;		/* when the log line is due; 0: never */
 	struct run_totals gone;		/* totals of processes that have ended */
 };
 
@@ -39,8 +40,8 @@ struct sections {
 };
 
 /*
- * The line is due this time plus the section's min_age_seconds after the configuration was read. It
- * is not logged if the section has matched a process since.
+ * The line is due this time, plus the section's min_age_seconds, after the configuration was read.
+ * A section that has matched a process before then has no line.
  */
 #define SECTIONS_WARN_NS (60 * NS_PER_SEC)
 

@@ -1,11 +1,15 @@
 /*
  * The processor time and memory of the daemon's own processes, and each instance's share of them.
  *
- * Processor time is shared out: the time of capture and unwind by the time that they spent on the
- * instance, the time of ship by the bytes of the instance's chunks, the time of the broker in equal
- * parts. The shares of all instances add up to the whole, except for the time of unwind processes
- * that were freed (children.unwinds_gone). Memory is not shared out: each instance is charged the
- * whole memory of the processes that serve it.
+ * Processor time is shared out among the instances:
+ *
+ *     capture, unwind    by the time that each spent on the instance
+ *     ship               by the bytes of the instance's chunks
+ *     broker             in equal parts
+ *
+ * The shares of all instances add up to the whole, except for the time of unwind processes that
+ * were freed (children.unwinds_gone). Memory is not shared out: each instance is charged the whole
+ * memory of the processes that serve the instance.
  */
 #ifndef DAEMON_BROKER_TARGETS_SELF_USAGE_H
 #define DAEMON_BROKER_TARGETS_SELF_USAGE_H
@@ -22,14 +26,14 @@ enum self_usage_of {
 };
 
 /*
- * Writes the totals of all processes of the daemon: of several unwind or ship processes, the sum of
- * their times and the largest memory. own: usage of the broker itself, here and below.
+ * Writes to ret the usage of the daemon's processes, by kind. For several unwind or ship processes:
+ * the sum of their times, and the largest memory. own: usage of the broker itself, here and below.
  */
 void self_usage_of_all(const struct targets *ts, struct usage own, struct usage ret[SELF_USAGE_N]);
 
 /*
- * Writes the shares of instance i. SELF_USAGE_UNWIND is the share of the unwind process of the
- * instance's owner.
+ * Writes to ret the shares of instance i. SELF_USAGE_UNWIND is its share of the unwind process that
+ * serves the owner of i, or zeros if there is no such process.
  */
 void self_usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
 			    struct usage ret[SELF_USAGE_N]);

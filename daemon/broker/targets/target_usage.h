@@ -12,15 +12,16 @@
 
 /*
  * Call it at every turn of the broker: reads and sends the usage of targets whose last reading is a
- * second old. An unwind process gets the next message only after it has answered the last one,
- * so that its socket never fills. If it has more targets than a message holds, the broker reads
- * each target less often.
+ * second old or older. An unwind process gets the next message only after it has answered the last
+ * one, so that its socket never fills. The targets of an unwind process that has more of them than
+ * a message holds are read less often.
  */
 void target_usage_check(struct targets *ts);
 
 /*
- * Returns the use of processors between two readings, in millionths of a percent of one processor;
- * 0 if no processor time or no time has passed between them.
+ * Returns the use of processors between two readings, in millionths of a percent of one processor:
+ * 100,000,000 if one processor was busy all the time. Returns 0 if no processor time or no time has
+ * passed between the readings.
  */
 uint64_t target_usage_micropercent(const struct target_usage *from, const struct target_usage *to);
 

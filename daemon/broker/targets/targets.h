@@ -1,9 +1,7 @@
 /*
- * The targets, which are the processes that the broker knows (instance.h), and the runs of the
- * profiler on them (run.h).
- *
- * This header has the state that the modules of targets/ share, and the functions that find runs in
- * it.
+ * The state that the modules of targets/ share: all instances, which are the processes that the
+ * broker knows (instance.h), and all runs of the profiler on them (run.h). Messages call a run a
+ * target. The functions find, open and free runs in this state.
  */
 #ifndef DAEMON_BROKER_TARGETS_TARGETS_H
 #define DAEMON_BROKER_TARGETS_TARGETS_H
@@ -63,12 +61,12 @@ struct targets {
 	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
 	struct targets_events events;
 	struct session_sampling_key session_sampling_key; /* set if there are sections */
-	/* For `sentry-profd -- COMMAND`; the other two count only while held_pid is not 0. */
+	/* For `sentry-profd -- COMMAND`; the next two members count while held_pid is not 0. */
 	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or has done so */
 	int held_file;	  /* the file of COMMAND (discovery/command.h); -1: not known */
 	struct leak_options held_options; /* LeakSanitizer's options in its environment */
 
-	struct run table[HEARTBEAT_SLOTS]; /* FOR_EACH_RUN */
+	struct run table[HEARTBEAT_SLOTS]; /* use FOR_EACH_RUN() */
 	uint32_t last_run;		   /* id of the newest run */
 
 	struct instance **instances; /* oldest first */
@@ -92,9 +90,9 @@ struct run *targets_next_run(struct targets *ts, const struct run *run);
 size_t targets_count_runs(struct targets *ts);
 
 /*
- * Takes a place in the table for a new run on i, which has no run, and points i->run to it. Sets
- * the run's profiler id, full rate (rate_hz) and times (run_set_times). Sends nothing to unwind and
- * capture. Returns 0, or -ENOSPC if the table is full.
+ * Takes a place in the table for a new run on i, which has no run, and sets i->run to it. Sets the
+ * run's profiler id, full rate (rate_hz) and times (run_set_times). Sends nothing to unwind or
+ * capture. is_for_recordings: as in struct run. Returns 0, or -ENOSPC if the table is full.
  */
 must_check int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 				bool is_for_recordings);

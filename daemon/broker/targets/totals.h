@@ -5,8 +5,8 @@
  *
  * The present capture process counts in its heartbeat page, and the present unwind process
  * reports its counts in messages. When such a process dies, this module adds its counts to those
- * of earlier processes in struct run. It counts the samples and chunks that were lost with the
- * process, and the ticks that were missed until its successor ran.
+ * of earlier processes in struct run. This module also counts the samples and chunks that were lost
+ * with the process, and the ticks that were missed until its successor ran.
  */
 #ifndef DAEMON_BROKER_TARGETS_TOTALS_H
 #define DAEMON_BROKER_TARGETS_TOTALS_H
@@ -16,32 +16,35 @@
 #include "daemon/broker/targets/targets.h"
 
 /*
- * Called when capture has ended or hangs (watch_capture_hangs): adds the counters of capture to
- * those of the runs. hung_target: the id of the run of the process whose memory capture waits for;
- * this function closes that run and sets run.left_out. 0: capture has ended.
+ * Call it when capture has ended or hangs (watch_capture_hangs): adds the counters of capture to
+ * those of the runs. hung_target: 0 if capture has ended. If capture hangs: the id of the run whose
+ * process has the memory that capture waits for; this function closes that run and sets
+ * run.left_out.
  */
 void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*
- * Called when capture has left the process in a crash: adds the counters of capture to those of the
- * run. Until capture has attached again, ticks count as missed because of the crash.
+ * Call it when capture has detached from the process of run in a crash (crash.h): adds the counters
+ * of capture to those of the run. Until capture has attached again, ticks count as missed because
+ * of the crash. now_ns: CLOCK_MONOTONIC.
  */
 void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*
- * Called when an unwind process has ended: adds the process's counts to those of its runs,
- * counts the unfinished chunks as lost, and marks the runs' sessions as not open. Closes the
- * runs that waited for their last chunk.
+ * Call it when the unwind process u has ended: adds the counts of u to those of its runs, counts
+ * the unfinished chunks as lost, and sets the runs' sessions to SESSION_NONE. Sets RUN_CLOSED for
+ * the runs that waited for their last chunk.
  */
 void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Counts the ticks from run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed, if capture
- * has died while the process was profiled, or has left it in a crash. Called when the run leaves
- * the phase RUN_PROFILED; when a process that was left in a crash has ended; and when capture has
- * attached again: then the caller sets run->capture_died_ns to 0.
+ * If capture has died in the phase RUN_PROFILED, or has detached in a crash: counts the ticks from
+ * run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed. Call it:
+ * - before the run leaves the phase RUN_PROFILED;
+ * - when a process has ended from which capture had detached in a crash;
+ * - when capture has attached again; the caller then sets run->capture_died_ns to 0.
  */
 void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*
- * Called when the broker continues after a suspension (SIGTSTP), in which it was stopped or
- * detached from all targets. Ticks before now_ns (CLOCK_MONOTONIC) are not counted as missed.
+ * Call it when the broker continues after a suspension (SIGTSTP), in which there was no capture. No
+ * ticks of the suspension, that is, before now_ns (CLOCK_MONOTONIC), are then counted as missed.
  */
 void totals_suspension_ended(struct targets *ts, uint64_t now_ns);
 
@@ -52,24 +55,25 @@ void totals_suspension_ended(struct targets *ts, uint64_t now_ns);
 void totals_add(struct run_totals *sum, const struct run_totals *more);
 
 /*
- * Sums the counters of capture for a run: of earlier capture processes and of the present
- * one. The present state among them (lib/capture/counters.h) is not set: see totals_threads().
+ * Sets *ret to the counters of capture for a run: the sum of those of earlier capture processes and
+ * of the present one. threads, refused and refused_error, which are no counters, are not set: see
+ * totals_threads().
  */
 void totals_capture(const struct targets *ts, const struct run *run, struct capture_counters *ret);
 
 /*
- * Returns the number of threads of the target that capture knows. While no capture process runs,
- * returns the number at the death of the last capture process.
+ * Returns the number of threads that capture knows of the run's process. If capture has died, or
+ * has detached in a crash, returns their number at that time until capture has attached again.
  */
 uint64_t totals_threads(const struct targets *ts, const struct run *run);
 
-/* Returns the statistics of one run, without its chunks, which are counted in its instance. */
+/* Sets *ret to the statistics of one run, without its chunks, which the instance counts. */
 void totals_of_run(const struct targets *ts, const struct run *run, struct run_totals *ret);
 
 /* Sums the statistics of all runs on a process, until now. */
 void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret);
 
-/* Returns the lowest rate of the runs. rate_hz: the rate if there was no run. */
+/* Returns the lowest rate of the runs, or rate_hz if there was no run. */
 static inline uint32_t totals_lowest_hz(const struct run_totals *totals, uint32_t rate_hz)
 {
 	return totals->lowest_hz != 0 ? totals->lowest_hz : rate_hz;
