@@ -20,12 +20,17 @@
 	X(DISCARD_MEMORY, "internal_sdk_error", INTERNAL_SDK_ERROR)            \
 	/* a payload above the server's limit, 50 MB; chunks end near 20 MB */ \
 	X(DISCARD_TOO_LARGE, "too_large", INTERNAL_SDK_ERROR)                  \
+	/* the server has not answered until the end of ship */                \
 	X(DISCARD_NETWORK_ERROR, "network_error", NETWORK_ERROR)               \
+	/* the server refused the chunk; or the DSN, until the end of ship */  \
 	X(DISCARD_SEND_ERROR, "send_error", SEND_ERROR)                        \
 	X(DISCARD_RATE_LIMITED, "ratelimit_backoff", RATELIMIT_BACKOFF)        \
+	/* too many chunks wait: the server is too slow */                     \
 	X(DISCARD_QUEUE_OVERFLOW, "queue_overflow", QUEUE_OVERFLOW)            \
 	X(DISCARD_WRITE_ERROR, "write_error", INTERNAL_SDK_ERROR)              \
+	/* the daemon ended while the chunk was in flight */                   \
 	X(DISCARD_SHUTDOWN, "shutdown", INTERNAL_SDK_ERROR)                    \
+	/* the unwind process that was making the chunk died */                \
 	X(DISCARD_UNWIND_DIED, "unwind_died", INTERNAL_SDK_ERROR)              \
 	/* too many short programs, one after another, in one process:         \
 	   daemon/unwind/exec_budget.h */                                      \

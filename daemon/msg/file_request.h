@@ -10,12 +10,12 @@
 enum file_request_verdict {
 	FILE_REQUEST_VALID, /* the broker looks for the file */
 	/*
-	 * No file can have this name, or no mapping this range of addresses. Unwind does not send
-	 * the request. If the broker gets it, the broker answers with EINVAL and counts the
-	 * request.
+	 * The name cannot be that of a file, or the range of addresses cannot be that of a mapping.
+	 * Unwind does not send such a request. If the broker gets one, it answers with EINVAL and
+	 * counts the request.
 	 */
 	FILE_REQUEST_REFUSED,
-	/* A kind for which an intact unwind never asks. The broker kills the unwind process. */
+	/* The kind is one that unwind never asks for. The broker kills the unwind process. */
 	FILE_REQUEST_VIOLATION,
 };
 

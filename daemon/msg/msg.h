@@ -10,7 +10,8 @@
  *
  * Each child has a socket to the broker at descriptor MSG_FD. MSG_INIT is the first message
  * that the child gets, MSG_READY the first that the child sends. A child exits when the
- * broker has closed the socket.
+ * broker has closed the socket. sentry-profctl can start an unwind or a ship, too, and then takes
+ * the broker's part (daemon/ctl/common/spawn.h).
  */
 #ifndef DAEMON_MSG_MSG_H
 #define DAEMON_MSG_MSG_H
@@ -59,7 +60,7 @@
 	X(MSG_EXEC_HELD, msg_id, 0)                       \
 	/* capture -> unwind, on a socket of their own */ \
 	X(MSG_RING_HEAD, msg_number, 0)                   \
-	/* unwind -> capture, there */                    \
+	/* unwind -> capture, on these sockets */         \
 	X(MSG_RING_CREDIT, msg_number, 0)                 \
 	X(MSG_STACK_HINT, msg_stack_hint, 0)              \
 	X(MSG_WANT_REGISTERS, msg_want_registers, 0)      \
@@ -130,7 +131,7 @@ struct msg_header {
 	uint32_t size; /* of the whole message */
 };
 
-/* A message with an id. The comment on each type says of what; 0: the message has no id. */
+/* A message with an id. The comment on each type says what has this id; 0: the type has no id. */
 struct msg_id {
 	struct msg_header h;
 	uint32_t id;
@@ -143,9 +144,9 @@ struct msg_number {
 };
 
 /*
- * MSG_READY, without an id: the child has dropped its privileges and works. If a child exits before
- * it sends MSG_READY, and no child of its kind has ever sent it, the broker exits, since another
- * child would fail in the same way (daemon/broker/children/reap.h).
+ * MSG_READY, without an id: the child has dropped its privileges and works. If a child exits by
+ * itself, and no child of its kind has ever sent MSG_READY, the broker exits, since another child
+ * would fail in the same way (daemon/broker/children/reap.h).
  */
 
 /*
@@ -167,7 +168,11 @@ enum init_file {
 };
 struct msg_init {
 	struct msg_header h;
-	uint64_t number; /* msg_number() of the broker; at the same offset in all versions */
+	/*
+	 * msg_number() of the broker. A child with another number exits. So this member has the
+	 * same offset in all versions.
+	 */
+	uint64_t number;
 	/*
 	 * The user and group that the child changes to. PRIVILEGES_KEEP_ID: the child keeps its
 	 * own, since an ordinary user started the daemon.
@@ -177,7 +182,7 @@ struct msg_init {
 	uint32_t debug;		  /* log at debug level */
 	uint32_t seccomp_kill;	  /* for tests: a forbidden system call kills the child */
 	uint32_t files;		  /* ship: a bit for each descriptor, by enum init_file */
-	uint32_t nice_steps;	  /* ship: its nice value is higher than the broker's by this */
+	uint32_t nice_steps;	  /* ship: the increment of its nice value (nice(2)) */
 	uint32_t follow_children; /* capture: attach to the children of targets */
 	/* Capture: sample by perf events, and attach to no process. */
 	uint32_t uses_perf;

@@ -39,7 +39,7 @@ struct heartbeat_polls {
 };
 
 struct heartbeat {
-	struct capture_beat beat;
+	struct capture_beat beat; /* the time of the last beat, and whose memory is read now */
 	struct heartbeat_polls polls;
 	uint32_t scheduler; /* enum heartbeat_scheduler */
 	uint32_t cpu_quota; /* of capture's control group, percent of a processor; 0: none */
@@ -88,11 +88,11 @@ struct msg_target_add {
 };
 
 /*
- * MSG_TARGET_RATE: take samples of the target at sampled_ticks of each of_ticks ticks in a row,
- * evenly spread. 0 < sampled_ticks <= of_ticks. If is_withheld is not 0, capture takes no samples
- * at these ticks either, and counts them as missed (capture_withhold()). Before the first
- * MSG_TARGET_RATE, capture takes samples at every tick. Capture ignores the message if the target
- * has ended.
+ * MSG_TARGET_RATE: the ticks at which capture takes samples of the target. With sampled_ticks 2 and
+ * of_ticks 5 these are 2 of every 5 ticks, evenly spread; 0 < sampled_ticks <= of_ticks. Before the
+ * first MSG_TARGET_RATE these are all ticks. If is_withheld is not 0, capture takes no samples at
+ * these ticks, and counts the samples as missed (capture_withhold()). Capture ignores the message
+ * if the target has ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
@@ -105,7 +105,7 @@ struct msg_target_rate {
 /*
  * MSG_TARGET_REMOVE, with a target's id: detach from this target. Capture writes RECORD_END of the
  * target, and sends TARGET_GONE when it traces no thread of the target any more. Capture ignores
- * the message if it does not know the target: it has already sent a last state of the target then.
+ * the message if it has forgotten the target (enum target_state says when).
  */
 
 /* With msg_init.uses_perf: the bytes of a stack that the kernel copies into a sample. */
@@ -120,24 +120,32 @@ struct msg_target_rate {
 #define CAPTURE_KEEP_SESSIONS 1
 
 enum target_state {
-	TARGET_ATTACHED = 1, /* all threads are seized */
+	TARGET_ATTACHED = 1, /* capture is attached, to some threads maybe only at later ticks */
 	/*
 	 * Capture is not attached, and has forgotten the target. error: EPERM, EACCES, ESRCH,
-	 * EBUSY (another tracer), ECANCELED (its parent runs a crash handler), ENOEXEC (a 32-bit
-	 * program, possibly after an exec).
+	 * ENOMEM, EMFILE, ENFILE, EBUSY (another tracer), ECANCELED (its parent runs a crash
+	 * handler), ENOEXEC (a 32-bit program). EBUSY and ENOEXEC can also come after
+	 * TARGET_ATTACHED: another tracer has attached, or the process has executed such a program.
 	 */
 	TARGET_REFUSED,
-	TARGET_GONE, /* ended, or detached from as asked; RECORD_END is written */
-	TARGET_EXEC, /* has executed a program; RECORD_EXEC is written */
+	/*
+	 * The process has ended, or capture has detached from it as asked. RECORD_END is written,
+	 * and capture has forgotten the target.
+	 */
+	TARGET_GONE,
+	TARGET_EXEC, /* the process has executed a program; RECORD_EXEC is written */
 	/*
 	 * A thread is about to run its handler of a crash signal. So capture has detached from the
 	 * process, because a crash reporter may want to trace it, and has forgotten the target. The
 	 * samples up to this moment are written, but no RECORD_END.
 	 */
 	TARGET_CRASHED,
-	/* As TARGET_CRASHED, but capture has not detached: the handler runs traced. */
+	/* A thread is about to run its handler of a crash signal, and capture stays attached. */
 	TARGET_CRASHES_TRACED,
-	/* The process has other rights than MSG_TARGET_ADD says: no samples until its next exec. */
+	/*
+	 * The process has other rights than MSG_TARGET_ADD says. Capture stays attached, and takes
+	 * no samples; capture_set_user() says until when.
+	 */
 	TARGET_OTHER_RIGHTS,
 };
 
@@ -167,18 +175,22 @@ struct msg_target_state {
  */
 
 /*
- * MSG_EXEC_HELD, with a pid as the id: this process, a target or a child of one, has executed a
- * program. Capture holds the process before the program's first instruction until MSG_EXEC_DECIDED.
- * If that does not come within a second, capture leaves the process: it detaches from it. Comes
- * after MSG_CHILD_BORN of the process.
+ * MSG_EXEC_HELD, with a pid as the id: this process, a target or a child of MSG_CHILD_BORN, has
+ * executed a program. Capture holds the process before the program's first instruction until
+ * MSG_EXEC_DECIDED. If the decision does not come within a second, it is EXEC_LEFT. For a child,
+ * MSG_CHILD_BORN comes before MSG_EXEC_HELD.
  *
- * MSG_EXEC_DECIDED: the process goes on as a tracee; or capture leaves it, because its program
- * cannot run traced (LeakSanitizer). If the process is a target, capture reports TARGET_GONE then.
- * Capture ignores the message if it has neither a held process nor a target of this pid.
+ * MSG_EXEC_DECIDED: the decision about a held process. If capture holds no process of this pid any
+ * more, EXEC_LEFT detaches from the target of this pid, if there is one; the others do nothing.
  */
 enum exec_decision {
+	/*
+	 * Capture detaches from the process, because the program cannot run traced (it has
+	 * LeakSanitizer), or because it is not known whether it can. If the process is a target,
+	 * capture reports TARGET_GONE.
+	 */
 	EXEC_LEFT,
-	EXEC_GOES_ON,
+	EXEC_GOES_ON, /* the process goes on as a tracee */
 	/* As EXEC_GOES_ON; and processes of this user that execute this file later are not held. */
 	EXEC_ALWAYS_GOES_ON,
 	EXEC_DECISION_END,
@@ -202,27 +214,29 @@ struct msg_exec_decided {
  */
 
 /*
- * MSG_STACK_HINT: how much of a thread's stacks unwind needed for a sample with stack
- * pointer sp (daemon/unwind/hints.h). For the next samples of the thread, capture copies no more
- * than that. Capture checks the values at each use, because unwind may be hostile.
+ * MSG_STACK_HINT: which part of a thread's stacks unwind needed for a sample with stack pointer sp
+ * (daemon/unwind/hints.h). At the next samples of the thread, capture copies from the stack pointer
+ * up to top, and the second range if there is one. Capture checks the values at each use, because
+ * unwind may be hostile.
  */
 struct msg_stack_hint {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t tid;
 	uint64_t sp;
-	uint64_t top; /* the end (exclusive) of the part that is needed of the stack of sp */
+	uint64_t top; /* the end (exclusive) of the part of the stack of sp */
 	/*
-	 * Used if sp is on another stack than the thread's own, such as that of a coroutine. The
-	 * thread's own stack is needed from this address to its end; 0: it is not needed.
+	 * The start of the second range, which ends with the thread's own stack. Unwind needs it if
+	 * sp is on another stack, such as that of a coroutine; 0: there is no second range.
 	 */
 	uint64_t second;
 };
 
 /*
- * MSG_WANT_REGISTERS: a sample of a blocked thread lacks a register that has the return address of
- * the function at pc, so that the walk ended there (aarch64). Capture stops the thread while it is
- * blocked at this sp and pc, to read all registers, within limits (lib/capture/waits.h).
+ * MSG_WANT_REGISTERS: stop the thread while it is blocked at this sp and pc, and read all its
+ * registers. Capture samples a blocked thread without a stop, and such a sample lacks registers. On
+ * aarch64 the return address of the function at pc can be in one of them; then the walk ends at
+ * this function. lib/capture/waits.h says how often capture stops a thread for this.
  */
 struct msg_want_registers {
 	struct msg_header h;

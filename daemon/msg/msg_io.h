@@ -48,7 +48,7 @@ struct msg_rule {
  */
 must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx, struct ipc_message *m);
 
-/* Send a struct msg_id, or a struct msg_number. Return what ipc_send() returns. */
+/* Send a struct msg_id, or a struct msg_number. Return 0, or the error of ipc_send(). */
 must_check int msg_send_id(int socket, enum msg_type type, uint32_t id);
 must_check int msg_send_number(int socket, enum msg_type type, uint64_t n);
 

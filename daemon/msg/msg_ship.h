@@ -14,11 +14,11 @@
 struct msg_dsn {
 	struct msg_header h;
 	/*
-	 * The time of the last MSG_LIMITED of an earlier ship process: until then the server
-	 * accepts no envelopes of this kind; 0: no limit.
+	 * The time of the last MSG_LIMITED of an earlier ship process (CLOCK_BOOTTIME): until then
+	 * the server accepts no envelopes of the kind below; 0: no limit.
 	 */
 	uint64_t limited_until_ns;
-	uint32_t retry_5xx;   /* send an envelope again after 502, 503 and 504 */
+	uint32_t retry_5xx;   /* send an envelope again after the HTTP status 502, 503 or 504 */
 	uint32_t no_reports;  /* send the server no reports of losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
 	uint32_t kind;	      /* of the envelopes that the daemon makes now: enum envelope_kind */
@@ -28,13 +28,13 @@ struct msg_dsn {
 	 * ship sends an envelope once more.
 	 */
 	uint32_t is_spotlight;
-	uint32_t denial; /* the status of the last MSG_DENIED of an earlier ship process, or 0 */
+	uint32_t denial; /* the status of an earlier ship's last MSG_DENIED; 0: none */
 	char dsn[MSG_DSN_MAX];
 };
 
 /*
- * MSG_ENVELOPE: a chunk (daemon/msg/msg_unwind.h). Ship makes an envelope of the chunk and
- * writes the envelope to a file, sends the envelope, or both.
+ * MSG_ENVELOPE: a chunk (daemon/msg/msg_unwind.h). Ship makes an envelope of the chunk, and writes
+ * the envelope to a file (to_file), sends it (to_server), or both.
  *
  * The message carries, in this order:
  * - the memfd of the payload;
@@ -51,7 +51,7 @@ struct msg_dsn {
 struct msg_envelope {
 	struct msg_header h;
 	uint64_t seq;		   /* greater than that of each earlier envelope */
-	uint64_t size;		   /* of the payload */
+	uint64_t size;		   /* of the payload, in bytes, as the other sizes */
 	uint64_t transaction_size; /* as in struct msg_chunk */
 	uint64_t file_size;	   /* 0 unless to_file */
 	uint64_t anchor_size;	   /* 0 if to_file, or with a transaction_size */
@@ -141,7 +141,7 @@ struct spool_counts {
 struct msg_spool {
 	struct msg_header h;
 	struct spool_counts counts;
-	/* An errno: nothing can be written to the spool now, and chunks wait in memory. 0: none. */
+	/* Not 0: an errno. Nothing can be written to the spool now, and chunks wait in memory. */
 	uint32_t error;
 	uint32_t reserved;
 };

@@ -29,7 +29,7 @@ struct msg_session_open {
 	uint32_t max_frames;
 	uint32_t symbols;	    /* enum unwind_symbols */
 	uint32_t lines_for_files;   /* source lines in payloads for files only (aggregate.h) */
-	uint32_t environment_given; /* the configuration sets the environment */
+	uint32_t environment_given; /* environment is configured; 0: the target's own goes first */
 	uint32_t by_function;	    /* report the address of a frame's function, not the pc */
 	uint32_t cpu_only;	    /* leave out the stacks of threads that do not run */
 	uint32_t use_pthread_self;  /* a thread's id in chunks is pthread_self(), if known */
@@ -44,15 +44,19 @@ struct msg_session_open {
 	uint64_t chunk_us;	  /* length of a chunk, at most 60 s */
 	uint64_t first_chunk_us;  /* length of the first chunk, at most chunk_us */
 	uint64_t wall_offset_us;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
-	uint64_t hash_seed;	  /* a random number: the target chooses keys of hash tables */
+	uint64_t hash_seed;	  /* random, because the target chooses the keys of hash tables */
 	char profiler_id[MSG_ID_SIZE];
 	/* If not "": the session has one chunk, a V1 profile of the transaction of this name. */
 	char transaction[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
-	char environment[MSG_TEXT_MAX];	  /* configured, of the daemon's environment, or default */
+	/* Configured, else the daemon's $SENTRY_ENVIRONMENT, else the default. */
+	char environment[MSG_TEXT_MAX];
 	char release_given[MSG_TEXT_MAX]; /* of the configuration, else "" */
-	char release_env[MSG_TEXT_MAX];	  /* of the daemon's environment, else "" */
-	/* Patterns of files: is their code the application's? (lib/aggregate/in_app.h), or "". */
+	char release_env[MSG_TEXT_MAX];	  /* $SENTRY_RELEASE of the daemon, else "" */
+	/*
+	 * Patterns of files whose code belongs to the application (include), or does not (exclude);
+	 * "": none (lib/aggregate/in_app.h).
+	 */
 	char in_app_include[MSG_PATTERNS_MAX];
 	char in_app_exclude[MSG_PATTERNS_MAX];
 };
@@ -60,20 +64,22 @@ struct msg_session_open {
 /*
  * MSG_SESSION_OPENED, with a target's id: the answer to MSG_SESSION_OPEN.
  *
- * MSG_SESSION_CLOSE, with the id: close the session, because the target's RECORD_END will not
- * come. Capture has detached without it, or the target has ended while no capture ran. Unwind
- * answers with MSG_SESSION_CLOSED, even if it has no such session.
+ * MSG_SESSION_CLOSE, with the id: close the session, because the target's RECORD_END (the last
+ * record of a target in the ring) will not come. The reason is that capture has detached without
+ * writing one, or that the target has ended while no capture ran. Unwind answers with
+ * MSG_SESSION_CLOSED, even if it has no such session.
  *
  * MSG_SESSION_CLOSED, with the id: unwind has closed the session, because it has read the target's
- * RECORD_END, or because of MSG_SESSION_CLOSE. It has sent the last chunk and the last counts.
+ * RECORD_END, or because of MSG_SESSION_CLOSE. Before this message unwind sends the last chunk and
+ * the last counts.
  *
  * MSG_SESSION_FORGET, with the id: free the closed session. Unwind ignores the message if it
  * has no such session.
  *
  * MSG_RING_OPEN, with a ring's id: read this ring (daemon/msg/msg_capture.h) from now on. The
  * message carries the ring's memfd and unwind's end of the socket to capture. If unwind still has
- * an older ring, the capture process that wrote it has ended: unwind first reads the remaining
- * records of the older ring.
+ * an older ring, the capture process that wrote the older ring has ended. Unwind first reads its
+ * remaining records.
  */
 
 /* The file, or the text of a process, that unwind requests from the broker. */
@@ -100,8 +106,8 @@ enum file_kind {
 	FILE_KIND_PROGRAM,
 	FILE_KIND_CMDLINE, /* the first PATH_MAX bytes of /proc/PID/cmdline */
 	/*
-	 * The kinds below are for the broker itself (daemon/broker/files/files.h): it kills an
-	 * unwind process that asks for one.
+	 * The kinds below are for the broker itself (daemon/broker/files/files.h). The broker kills
+	 * an unwind process that asks for one.
 	 */
 	FILE_KIND_PID_FILE, /* a pid file of the configuration */
 	FILE_KIND_EXE_LINK, /* a path of the configuration, with its links resolved, as text */
@@ -155,10 +161,10 @@ struct msg_file_request {
 /*
  * MSG_FILE_REPLY, the answer: error 0 and a descriptor, or an errno and no descriptor.
  *
- * number is the file number: a hash of the identity of an image or a debug file. The same file has
- * the same number each time; 0: another kind of file. Unwind writes the number to the page of
- * MSG_INIT while it reads the file or data made from it. So the broker knows at which file an
- * unwind process died (daemon/broker/files/quarantine.h).
+ * number is the file number of an image or a debug file: a hash of the identity of the file, so
+ * that it is the same each time. It is 0 for all other files. Unwind writes the number to the page
+ * of MSG_INIT while it reads the file, or data made from the file. So the broker knows at which
+ * file an unwind process died (daemon/broker/files/quarantine.h).
  */
 struct msg_file_reply {
 	struct msg_header h;
@@ -209,11 +215,14 @@ struct unwind_counts {
 	uint64_t stacks;	/* stacks that were unwound */
 	uint64_t by_heuristics; /* stacks with a frame found by heuristics, not by CFI */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
-	uint64_t retaken;		    /* samples dropped: hints_must_drop() returned true */
-	uint64_t malformed;		    /* records that broke the format */
-	uint64_t without_lines;		    /* addresses: unwind_space_take_lines_lost() */
-	uint64_t far_code;		    /* mappings: unwind_space_take_far_mappings() */
-	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
+	/* Samples that were dropped because they lacked a part of the stack (hints_must_drop()). */
+	uint64_t retaken;
+	uint64_t malformed; /* records that broke the format */
+	/* Addresses whose source lines were not read (unwind_space_take_lines_lost()). */
+	uint64_t without_lines;
+	/* Mappings with code that unwind does not read (unwind_space_take_far_mappings()). */
+	uint64_t far_code;
+	uint64_t unknown_releases; /* chunks with a release NAME@unknown */
 	uint64_t cost_ns; /* time that unwind spent on the target, without waits for files */
 };
 /* MSG_UNWIND_STATS: the counters of a target since its session was opened. */
@@ -228,16 +237,14 @@ struct msg_unwind_stats {
 /*
  * MSG_RECORDING_OPEN starts a recording, which a user has asked for
  * (daemon/broker/control/recordings.h). Until MSG_RECORDING_CLOSE, or until the session ends,
- * unwind makes a second series of chunks from the same records, under another profiler_id.
- * recording is the number of the recording: not 0, and no other open recording of the target
- * has it. chunk_us, the length of its chunks, is at most 60 s. If the target has no session, unwind
- * answers with MSG_RECORDING_CLOSED at once.
+ * unwind makes a second series of chunks from the same records, under another profiler_id. If the
+ * target has no session, unwind answers with MSG_RECORDING_CLOSED at once.
  */
 struct msg_recording_open {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t recording;
-	uint64_t chunk_us;
+	uint32_t recording; /* not 0; no other open recording of the target has this number */
+	uint64_t chunk_us;  /* length of a chunk of the recording, at most 60 s */
 	char profiler_id[MSG_ID_SIZE];
 };
 /*
@@ -266,9 +273,10 @@ struct msg_recording_chunk {
 };
 
 /*
- * MSG_TABLE: write the table of programs and functions (functions_write()) of all sessions with
- * with_table, closed and forgotten ones included, to the descriptor that the message carries. The
- * answer is MSG_TABLE_DONE, with an errno as the id; 0: the table is written.
+ * MSG_TABLE: write the table of programs and functions (functions_write()) to the descriptor that
+ * the message carries. The table sums up all sessions that were opened with with_table set, also
+ * those that are closed or forgotten. The answer is MSG_TABLE_DONE, with an errno as the id; 0: the
+ * table is written.
  */
 struct msg_table {
 	struct msg_header h;
@@ -277,9 +285,9 @@ struct msg_table {
 };
 
 /*
- * MSG_USAGE: the processor time and memory of n targets, at most MSG_USAGE_MAX, which unwind puts
- * into their chunks. Unwind skips targets without a session, and answers with MSG_USAGE_DONE. The
- * broker sends the next MSG_USAGE only after this answer.
+ * MSG_USAGE: the processor time and memory of n targets, at most MSG_USAGE_MAX. Unwind puts these
+ * figures into the chunks of the targets, skips targets without a session, and answers with
+ * MSG_USAGE_DONE. The broker sends the next MSG_USAGE only after this answer.
  */
 #define MSG_USAGE_MAX 64
 struct msg_usage_entry {

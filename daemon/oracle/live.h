@@ -23,22 +23,22 @@ struct live {
 
 /*
  * Opens process pid, without reading its maps. *l must not move until live_fini(), because l->space
- * has a pointer to it. Returns 0, -ENOENT or -ESRCH if the process does not exist, or another
+ * has a pointer to *l. Returns 0; -ENOENT or -ESRCH if the process does not exist; or another
  * -errno. The caller calls live_fini() in all cases.
  */
 must_check int live_init(struct live *l, int32_t pid);
 void live_fini(struct live *l);
 
 /*
- * Reads the maps and updates l->space. Sets *ret_changed if the maps differ from those read before;
- * then the caller drops what it has derived from the old maps (oracle_forget()). Returns 0, -ESRCH
- * if the process has exited, or another -errno; after an error the old maps stay.
+ * Reads the maps and updates l->space. Sets *ret_changed to whether the maps differ from those read
+ * before. If they do, the caller drops what it has derived from the old maps (oracle_forget()).
+ * Returns 0; -ESRCH if the process has exited; or another -errno. After an error the old maps stay.
  */
 must_check int live_read_maps(struct live *l, bool *ret_changed);
 
 /*
- * Returns the end of the mapping that contains addr, by the maps as read last; 0: no mapping
- * contains addr.
+ * Returns the end of the mapping that contains addr, by the maps that live_read_maps() has read
+ * last; 0: no mapping contains addr.
  */
 uint64_t live_mapping_end(const struct live *l, uint64_t addr);
 

@@ -3,8 +3,8 @@
  * and compares the result with the stack that lib/unwind has found. Used by
  * sentry-profd-oracle and by tests.
  *
- * No process of the daemon links these libraries: they parse the files of the target in the process
- * that traces it.
+ * No process of the daemon links these libraries. They parse the files of the traced process in the
+ * process that traces it, which in the daemon has privileges.
  */
 #ifndef DAEMON_ORACLE_ORACLE_H
 #define DAEMON_ORACLE_ORACLE_H
@@ -39,14 +39,17 @@ void oracle_free(struct oracle *o); /* accepts NULL */
  */
 void oracle_forget(struct oracle *o);
 
-/* Unwinds a thread that is in a ptrace-stop of this process. */
+/*
+ * Unwinds a thread that is in a ptrace-stop; its tracer is this process. After an error ret has the
+ * frames that were found before it, possibly none, and ret->end says what the error is.
+ */
 void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
 
 /*
- * Returns true if both stacks are equal. If a limit has cut off ours (UNWIND_END_CAPPED,
- * UNWIND_END_MAX_FRAMES), theirs may have more frames. If the stacks differ, *ret_first is the
- * index of the first difference: if one stack is the beginning of the other, the length of the
- * shorter one.
+ * Returns true if both stacks have the same addresses. If a limit has cut off ours
+ * (UNWIND_END_CAPPED, UNWIND_END_MAX_FRAMES), theirs may have more frames. Else returns false and
+ * stores the index of the first difference in *ret_first. If one stack is the beginning of the
+ * other, this index is the length of the shorter one.
  */
 bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
 		   size_t *ret_first);

@@ -4,8 +4,8 @@
  * compare unwinders at single stops. All calls come from the same thread, which is the tracer.
  *
  * thread_release() resumes the thread so that it does not notice the stop: a system call that
- * the stop interrupted is restarted. If this process exits earlier, the kernel detaches and
- * resumes the thread, but does not restart the call.
+ * the stop interrupted is restarted. If this process exits without thread_release(), the kernel
+ * detaches and resumes the thread, but does not restart the call.
  */
 #ifndef DAEMON_ORACLE_THREAD_COPY_H
 #define DAEMON_ORACLE_THREAD_COPY_H
@@ -27,7 +27,7 @@ struct thread_stop {
 	int signal;		   /* to deliver when the thread is resumed; 0: none */
 };
 
-/* The usual time limit for a stop: a thread stops as soon as it gets a processor. */
+/* The usual time limit for a stop. Most threads stop as soon as they get a processor. */
 #define THREAD_STOP_NS (5 * NS_PER_SEC)
 
 /*
@@ -45,13 +45,14 @@ must_check int thread_attach(int32_t tid);
  */
 must_check int thread_stop_attached(int32_t tid, uint64_t wait_ns, struct thread_stop *ret);
 
-/* Calls thread_attach() and thread_stop_attached(); returns their errors. */
+/* Calls thread_attach(), then thread_stop_attached(). Returns 0, or the error of either. */
 must_check int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *ret);
 
 /*
- * Releases a thread for which thread_stop() returned -ETIMEDOUT. Returns true if the thread has
- * stopped and is now released, or has exited. Returns false if the thread has not stopped yet: the
- * caller calls again soon. The kernel detaches a thread that never stops when this process exits.
+ * Releases a thread for which thread_stop() or thread_stop_attached() returned -ETIMEDOUT. Returns
+ * true if the thread has stopped and is now released, or has exited. Returns false if the thread
+ * has not stopped yet: the caller calls again soon. If the thread never stops, the caller may give
+ * up: the kernel detaches the thread when this process exits.
  */
 bool thread_release_late(struct thread_stop *stop);
 
@@ -65,19 +66,20 @@ void thread_release(const struct thread_stop *stop);
 #define THREAD_COPY_MAX SNAPSHOT_SIZE_MAX
 
 /*
- * Copies the stack of a thread whose registers the caller has read. regs is indexed by the DWARF
- * numbers of the registers; bit n of regs_known is set if regs[n] is valid. The other parameters
- * are those of thread_copy_stopped(). Returns the size of the record in bytes.
+ * Copies the stack of a thread, whose registers the caller passes, to record. regs is indexed by
+ * the DWARF numbers of the registers; bit n of regs_known is set if regs[n] is valid. record has
+ * room for THREAD_COPY_MAX bytes, aligned as the struct.
+ *
+ * The copy ends with the mapping of the stack, by the maps in l: the caller calls live_read_maps()
+ * before. second is the start address of a second stack to copy (unwind_stack.second); 0: none.
+ * Returns the size of the record in bytes.
  */
 size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint64_t regs_known,
 		   uint64_t second, struct record_sample *record);
 
 /*
- * Copies the registers and the stack of a stopped thread to record, which has room for
- * THREAD_COPY_MAX bytes and the alignment of the struct. The stack ends with its mapping, by the
- * maps in l: live_read_maps() comes first. second is the start address of a second stack to copy
- * (unwind_stack.second); 0: none. Returns 0 and the size in bytes; -ESRCH if the thread has exited;
- * or -ENOEXEC for a 32-bit thread.
+ * Reads the registers of a stopped thread and calls thread_copy() with them. Returns 0 and the size
+ * of the record in bytes; -ESRCH if the thread has exited; or -ENOEXEC for a 32-bit thread.
  */
 must_check int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
 				   uint64_t second, struct record_sample *record, size_t *ret_size);

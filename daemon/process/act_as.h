@@ -3,8 +3,9 @@
  * setfsgid(2). The daemon, as root, opens files of a target in this way: the target's user may have
  * chosen the path, and must not gain access to a file that this user cannot open.
  *
- * From act_as() to act_as_restore() the capabilities that bypass permissions of files (CAP_DAC_*
- * and others) are not effective, if this process runs as root and the user is not root.
+ * If this process runs as root and takes the rights of another user, the capabilities that bypass
+ * permissions of files (CAP_DAC_* and others) are not effective from act_as() or act_as_owner() to
+ * act_as_restore(). For act_as_owner() an owner with uid 0 that is not OWNER_ROOT is such a user.
  */
 #ifndef DAEMON_PROCESS_ACT_AS_H
 #define DAEMON_PROCESS_ACT_AS_H
@@ -22,16 +23,17 @@ struct act_as {
 };
 
 /*
- * Takes the rights of a user and a group. Returns 0: the caller calls act_as_restore(ret) later; or
- * -errno: the rights are as before. -EPERM: this process lacks CAP_SETUID or CAP_SETGID, or its
- * user namespace has no such user. A process needs no capability to take the rights that it has.
+ * Takes the rights of a user and a group. Returns 0, and the caller calls act_as_restore(ret)
+ * later. Returns -EPERM if this process lacks CAP_SETUID or CAP_SETGID, or its user namespace has
+ * no such user; or another -errno. After an error the rights are as before. A process needs no
+ * capability to take the rights that it has already.
  */
 must_check int act_as(uint32_t uid, uint32_t gid, struct act_as *ret);
 
 /*
- * Takes the rights of an owner, by the ids in *owner: the process may have other ids now. If this
- * process has no supplementary groups and may set them, takes those of the owner, too. Returns as
- * act_as().
+ * Takes the rights of an owner, by the ids in *owner, which the caller has read before: the owner's
+ * process may have other ids now. If this process has no supplementary groups and may set them,
+ * takes those of the owner, too. Returns what act_as() returns.
  */
 must_check int act_as_owner(const struct owner *owner, struct act_as *ret);
 

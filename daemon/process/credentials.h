@@ -1,6 +1,6 @@
 /*
- * Reads the credentials of a process from /proc. The kernel decides by its credentials what a
- * process may do, and which processes may trace it.
+ * Reads the credentials of a process from /proc: its ids and capabilities. By these the kernel
+ * decides what the process may do, and which other processes may trace it.
  */
 #ifndef DAEMON_PROCESS_CREDENTIALS_H
 #define DAEMON_PROCESS_CREDENTIALS_H
@@ -18,7 +18,7 @@ struct credentials {
 
 /*
  * Parses status, the text of /proc/PID/status. files_uid is the result of process_owner(). Returns
- * false if the text lacks a line that is needed, or files_uid is UINT32_MAX.
+ * false if the text lacks a line that is needed, or files_uid is UINT32_MAX: the process has ended.
  */
 bool credentials_parse(const char *status, uint32_t files_uid, struct credentials *ret);
 

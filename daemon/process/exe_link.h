@@ -26,7 +26,8 @@ must_check int exe_link_resolve(const char *exe, char ret[PATH_MAX]);
 /*
  * Writes why no process can have this exe, as a text for the user. error is the return value of
  * exe_link_resolve(exe), 0 or -errno. resolved is the path that exe_link_resolve() wrote, and is
- * read only if error is 0. Writes "" if a process can have this exe, or if error does not tell.
+ * read only if error is 0. Writes "" if no reason is known: resolved is equal to exe, or error is
+ * neither -ENOENT nor -ENOTDIR.
  */
 #define EXE_LINK_TEXT_MAX (PATH_MAX + 128)
 void exe_link_text(const char *exe, int error, const char *resolved, char ret[EXE_LINK_TEXT_MAX]);

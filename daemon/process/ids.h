@@ -18,13 +18,16 @@ struct ids {
 /* Parses the lines Uid and Gid. Returns false if a line or an id is missing. */
 bool ids_parse(const char *status, struct ids *ret);
 
-/* The groups beyond this number are left out. With fewer groups, fewer files can be opened. */
+/*
+ * The most supplementary groups that are stored. Leaving out the others is safe: a process that
+ * takes the stored groups can open fewer files.
+ */
 #define IDS_GROUPS_MAX 32
 
 /*
- * Parses the line Groups. Writes the first supplementary groups to ret, their number to *ret_n, and
- * a hash of all groups, which needs no secret key, to *ret_hash. Returns false if the line is
- * missing or incomplete.
+ * Parses the line Groups. Writes the first supplementary groups to ret, at most IDS_GROUPS_MAX, and
+ * their number to *ret_n. Writes a hash of all groups to *ret_hash, also of those that are left
+ * out. Returns false if the line is missing or incomplete.
  */
 bool ids_parse_groups(const char *status, uint32_t ret[IDS_GROUPS_MAX], uint32_t *ret_n,
 		      uint64_t *ret_hash);

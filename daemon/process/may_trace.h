@@ -1,9 +1,9 @@
 /*
  * Decides whether a peer (the process at the other end of a connection to the daemon's socket) may
- * see inside a process. The peer may if the kernel would let it trace the process with ptrace(2):
- * the daemon must not show a peer what the peer could not see itself. The rules are the kernel's
- * for user ids and capabilities (__ptrace_may_access() in kernel/ptrace.c, security/commoncap.c).
- * Yama and other security modules are not asked.
+ * see inside another process. The answer is yes if the kernel would let the peer trace this process
+ * with ptrace(2): the daemon must not show a peer what the peer could not see itself. The rules are
+ * the kernel's for user ids and capabilities (__ptrace_may_access() in kernel/ptrace.c,
+ * security/commoncap.c). Yama and other security modules are not asked.
  */
 #ifndef DAEMON_PROCESS_MAY_TRACE_H
 #define DAEMON_PROCESS_MAY_TRACE_H
@@ -15,7 +15,7 @@
 
 /*
  * Returns true if
- * - the connection speaks for its process (peer_speaks()),
+ * - the peer's process is still the one that connected, with the same rights (peer_speaks()),
  * - the real, effective and saved uid and gid of process pid are those of the peer,
  * - process pid is dumpable: /proc/PID/stat belongs to that uid,
  * - process pid is in the peer's pid namespace, or in one below that,

@@ -1,7 +1,7 @@
 /*
- * Opens or copies one file of a target for unwind, or a file that the configuration names. Every
- * call can hang if a file system does not answer. So the broker writes an order and leaves the call
- * to its helper process (daemon/broker/files/files.h).
+ * Opens or copies one file of a process for unwind, or a file that the configuration names. Every
+ * call can hang if a file system does not answer. So the broker leaves the calls to a helper
+ * process, and sends it orders: struct open_order (daemon/broker/files/files.h).
  */
 #ifndef DAEMON_PROCESS_OPEN_H
 #define DAEMON_PROCESS_OPEN_H
@@ -36,33 +36,33 @@ struct open_order {
 };
 
 /*
- * The most bytes of a copy, because a copy takes memory. A copy of mapped bytes, or of a file in
- * /proc, is cut off at this size. A file of a FUSE file system is copied, too; if it is larger, the
- * call returns -EFBIG.
+ * The most bytes of a copy, because a copy takes memory. A copy of mapped bytes is cut off at this
+ * size. A file of a FUSE file system is copied, too; if it is larger, the call returns -EFBIG. The
+ * files in /proc have limits of their own (daemon/msg/msg_unwind.h).
  */
 #define OPEN_COPY_MAX (64u << 20)
 /* A copy of a pid file is cut off at this size: it begins with a number and a line end. */
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * The error if the process no longer has the owner of the order, or runs another program than when
- * the owner was read. This is checked before and after the file is opened. No system call that
- * opens or reads a file fails with this error.
+ * The error if the process no longer has the owner of the order, or if it has executed a program
+ * since the owner was read. This is checked before and after the file is opened. The errno is one
+ * with which no system call that opens or reads a file fails.
  */
 #define OPEN_OTHER_OWNER EOWNERDEAD
 
 /*
- * Opens the file of the order, with the rights of its owner. Returns 0, -OPEN_OTHER_OWNER or
- * -errno. *ret_fd, which the caller owns, is a regular file or a memfd with a copy. It is open for
- * reading, and its offset is 0. For FILE_KIND_EXE_LINK the memfd has the path with its symbolic
- * links resolved.
+ * Opens the file of the order, with the rights of its owner. *ret_fd, which the caller owns, is a
+ * regular file or a memfd with a copy, open for reading at offset 0. For FILE_KIND_EXE_LINK the
+ * memfd has the path with its symbolic links resolved. Returns 0; -OPEN_OTHER_OWNER; -ESRCH if the
+ * process has ended; -ENXIO if the file is not a regular one; or another -errno.
  */
 must_check int open_by_order(const struct open_order *order, int *ret_fd);
 
 /*
  * Reads the owner of process pid, and opens the file of the order for this owner; order->owner is
- * not used. For a caller that has read nothing of the process before. Returns as open_by_order(),
- * but -EACCES instead of -OPEN_OTHER_OWNER.
+ * not used. For a caller that has read nothing of the process before. Returns what open_by_order()
+ * returns, but -EACCES instead of -OPEN_OTHER_OWNER.
  */
 must_check int open_now(int32_t pid, const struct open_order *order, int *ret_fd);
 

@@ -1,8 +1,9 @@
 /*
- * Reads the owner of a process: the ids with which the daemon opens files of the process, and the
- * key that decides which unwind process gets its memory. The owner can change at any time, because
- * the process changes its credentials or executes a program with other rights. So code that hands
- * out a file or memory of a process reads the owner before and after, and compares both.
+ * Reads the owner of a process: the ids with which the daemon opens files of the process, and a key
+ * that decides which unwind process gets the memory of the process. The owner can change at any
+ * time, because the process changes its credentials or executes a program with other rights. So
+ * code that hands out a file or memory of a process reads the owner before and after, and compares
+ * both.
  *
  * An owner has one of three kinds:
  * - Root: all uids of the process are 0, and it is in the user namespace of the daemon.
@@ -39,8 +40,8 @@ struct owner {
 	int32_t pid;
 	int32_t tid; /* a living thread: /proc/TID shows the memory even if the leader has exited */
 	/*
-	 * The effective ids. If a mixed process has the effective uid 0, uid is the first of its
-	 * uids that is not 0, or 0 if there is none.
+	 * The effective ids. Exception: if a mixed process has the effective uid 0, uid is the
+	 * first of its other uids that is not 0, or 0 if there is none.
 	 */
 	uint32_t uid, gid;
 	uint32_t n_groups;
@@ -56,23 +57,27 @@ struct owner {
 
 /*
  * Reads the owner of process pid. Returns 0; -ESRCH if the process has ended or is about to end; or
- * a negative errno of resource_shortage_is() (daemon/common/resource_shortage.h), such as -EMFILE.
- * If the credentials cannot be read completely, the owner is mixed.
+ * the -errno of a lack of descriptors or memory (daemon/common/resource_shortage.h), such as
+ * -EMFILE. If the credentials cannot be read completely, the owner is mixed.
  */
 must_check int owner_read(int32_t pid, struct owner *ret);
 
 /*
- * Reads the owner of the process owner->pid again. A process that was mixed may change its uids all
- * the time. So unless it is plain now or has executed a program since, *ret has the kind, ids and
- * key of *owner. Returns as owner_read().
+ * Reads the owner of process owner->pid again. A mixed process may change its uids all the time,
+ * and keeps its key nevertheless: *ret has the kind, ids and key of *owner if
+ * - *owner is mixed, and the process is not plain now, and
+ * - it is still the same process (start_ticks), and has executed no program since (program).
+ * In all other cases *ret is what owner_read() reads. Returns what owner_read() returns.
  */
 must_check int owner_read_again(const struct owner *owner, struct owner *ret);
 
 /*
- * The key of an owner. Processes with equal keys may share an unwind process. All processes of root
- * share a key. So do plain processes with the same user, groups and user namespace, and the workers
- * of a pool. Each other mixed process has a key of its own, and a new key after each exec. The
- * comment on a member says for which kinds it counts; for other kinds it is 0.
+ * The key of an owner. Processes with equal keys may share an unwind process. Equal keys have
+ * - all processes of root;
+ * - plain processes with the same user, groups and user namespace;
+ * - the workers of a pool.
+ * Each other mixed process has a key of its own, and a new key after each exec. The comment on a
+ * member says for which kinds it counts; for other kinds it is 0.
  */
 struct owner_key {
 	uint32_t kind; /* enum owner_kind */
@@ -86,6 +91,7 @@ struct owner_key {
 };
 struct owner_key owner_key(const struct owner *owner);
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b);
+/* Returns true if both owners have equal keys. The two can be owners of different processes. */
 bool owner_is_same(const struct owner *a, const struct owner *b);
 
 /* Returns true if both readings are of one process, with the same key and the same program. */

@@ -30,28 +30,29 @@ struct peer {
 	int32_t pid;
 	uint32_t uid, gid; /* effective, at the time of connect(2) */
 	/*
-	 * The user whose limits (of connections, for instance) count for the peer, set by the
-	 * caller of peer_of(): uid, or the owner of the range of subordinate uids that contains
-	 * uid.
+	 * The user whose limits apply to the peer, such as that of connections. This is uid, or the
+	 * owner of the range of subordinate uids (subuid(5)) that contains uid. Set by the caller
+	 * of peer_of().
 	 */
 	uint32_t user;
 	bool is_operator;
 	bool sees_all; /* a viewer or an operator */
 	/*
-	 * The next three members are what peer_look() reads when the daemon accepts the connection.
+	 * The next three members are the state of the process when the daemon accepts the
+	 * connection: peer_of() reads them by peer_look().
 	 */
-	uint64_t start_ticks; /* of the process, after boot; 0: it has ended, or is not known */
+	uint64_t start_ticks; /* since boot; 0: the process has ended, or is not known */
 	uint64_t start_stack; /* of the program (struct process_identity) */
 	struct credentials credentials;
 };
 
 /*
- * Identifies the peer of fd, a connected socket, and sets all members of *ret but user. These peers
- * are operators:
- * - members of groups->operators;
- * - if own_uid, the daemon's user, is not 0: peers with this uid;
- * - peers with uid 0 that have CAP_SYS_PTRACE and the daemon's user and pid namespaces;
- * - if the daemon itself lacks CAP_SYS_PTRACE: all peers with uid 0.
+ * Identifies the peer of fd, a connected socket, and sets all members of *ret but user. own_uid is
+ * the daemon's uid. A peer is an operator in each of these cases:
+ * - it is a member of the group groups->operators;
+ * - its uid is own_uid, and own_uid is not 0;
+ * - its uid is 0, it has CAP_SYS_PTRACE, and it is in the daemon's user and pid namespaces;
+ * - its uid is 0, and the daemon itself lacks CAP_SYS_PTRACE.
  * Returns 0, or -errno of getsockopt(2).
  *
  * Before Linux 6.5 the kernel gives no pidfd of the peer. Then there is a gap: if the peer ends
@@ -62,22 +63,23 @@ must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *group
 		       struct peer *ret);
 
 /*
- * Sets start_ticks, start_stack and credentials to those that process p->pid has now. Returns false
- * if the process has ended, or executes a program at this moment; credentials may have changed
+ * Sets start_ticks, start_stack and credentials of *p to those that process p->pid has now. Returns
+ * false if the process has ended, or executes a program at this moment; p->credentials is not valid
  * then.
  */
 bool peer_look(struct peer *p);
 
 /*
- * Returns true if the daemon may take requests on the connection for requests of process p->pid.
- * Either the process runs the program that it ran when the daemon accepted the connection, or it
- * has executed another program and has the same credentials. So a user's connection does not speak
- * for a set-user-ID program that the user's process executes. Returns false if the process has
- * ended, or if its effective ids at the accept were not those at connect(2).
+ * Returns true if the daemon may treat a request on the connection as one of process p->pid. The
+ * process must have had the same effective ids at the accept as at connect(2), must not have ended,
+ * and one of these must hold:
+ * - it runs the program that it ran at the accept;
+ * - it has executed another program, and has the same credentials as at the accept.
+ * So a user's connection does not speak for a set-user-ID program that the user's process executes.
  */
 bool peer_speaks(const struct peer *p);
 
-/* Looks both groups up in /etc/group. The gid of a group that is not there is PEER_NO_GROUP. */
+/* Reads the gids of both groups from /etc/group. PEER_NO_GROUP stands for a group not in it. */
 void peer_groups(struct peer_groups *ret);
 
 #endif

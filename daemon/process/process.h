@@ -1,10 +1,6 @@
 /*
  * Reads the state of a process from /proc/PID/stat and status: whether it can be profiled, its
  * user, its name and its tracer. Used before capture attaches to the process, and for log lines.
- *
- * The caller of process_look() closes process.pidfd by close_fd(), which accepts -1, whatever
- * process_look() has returned. A function that keeps the descriptor takes it out of the struct by
- * process_take_pidfd(), which leaves -1.
  */
 #ifndef DAEMON_PROCESS_PROCESS_H
 #define DAEMON_PROCESS_PROCESS_H
@@ -33,7 +29,7 @@ enum process_fault {
 	PROCESS_GONE, /* there is no such process */
 	PROCESS_KERNEL_THREAD,
 	PROCESS_ZOMBIE,
-	PROCESS_THREAD,	    /* the pid is that of a thread; ret->pid is its process */
+	PROCESS_THREAD,	    /* the pid is a tid, not a leader's; ret->pid is its process */
 	PROCESS_TRACED,	    /* ret->tracer traces the process */
 	PROCESS_UNREADABLE, /* /proc does not show what is needed */
 	PROCESS_SHORTAGE,   /* of descriptors or memory: try again later */
@@ -47,11 +43,13 @@ const char *process_fault_text(enum process_fault fault);
 
 /*
  * Reads the state of pid. With PROCESS_OK and PROCESS_TRACED all members of *ret are set; with
- * other faults ret->pidfd is -1, and only ret->pid is valid.
+ * other faults ret->pidfd is -1, and only ret->pid is valid. In all cases the caller calls
+ * close_fd(&ret->pidfd) later, which accepts -1. To keep the descriptor, the caller first takes it
+ * by process_take_pidfd().
  */
 enum process_fault process_look(int32_t pid, struct process *ret);
 
-/* Returns the pidfd, which the caller owns from now on, and sets it to -1. */
+/* Returns process->pidfd, which the caller owns from now on, and sets the member to -1. */
 static inline int process_take_pidfd(struct process *process)
 {
 	const int pidfd = process->pidfd;
@@ -72,7 +70,7 @@ struct process_identity {
 	 * certainty. 0: this process may not read it.
 	 */
 	uint64_t start_stack;
-	/* A hash of both and of the name (comm). The program can change its name itself. */
+	/* A hash of start_ticks, start_stack and the name (comm), which a program can change. */
 	uint64_t program_hash;
 };
 
@@ -106,8 +104,8 @@ uint64_t process_ticks_now(void);
 
 /*
  * Converts a start time in clock ticks since boot to CLOCK_MONOTONIC, in ns. The result is at most
- * a clock tick (10 ms) too early if the machine has not slept since the start. CLOCK_MONOTONIC
- * stands still during sleep: if the result would be negative, it is 0.
+ * a clock tick (10 ms) too early. If the machine has slept since the start, the result is too early
+ * by that sleep, too, because CLOCK_MONOTONIC stands still meanwhile. The result is never below 0.
  */
 uint64_t process_born_ns(uint64_t start_ticks);
 

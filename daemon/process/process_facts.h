@@ -56,8 +56,8 @@ void process_facts_container(const char *cgroup, char ret[PROCESS_FACTS_CONTAINE
  */
 bool process_facts_cgroup(const char *text, size_t n, char *ret, size_t size);
 /*
- * As process_facts_cgroup(), in the hierarchy with exactly these controllers, as in the text:
- * "cpu,cpuacct"; "": the unified hierarchy.
+ * As process_facts_cgroup(), but uses the hierarchy whose list of controllers in the text is equal
+ * to controllers, such as "cpu,cpuacct"; "": the unified hierarchy. Returns false if there is none.
  */
 bool process_facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers,
 				       char *ret, size_t size);

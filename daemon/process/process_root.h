@@ -4,10 +4,12 @@
  * for debug files and perf maps, and for ELF files that cannot be opened through
  * /proc/PID/map_files.
  *
- * A path is resolved below /proc/PID/root, and no link leads out of there. The target still chooses
- * which file is found. So the file is opened with the rights of owner, the owner of the process
- * (daemon/process/owner.h). The caller has read the owner before the call, reads it again before it
- * hands out the file, and gives the file only to a process with no more rights than the target.
+ * A path is resolved below /proc/PID/root, and no link leads out of there. The process still
+ * chooses which file is found. So the file is opened with the rights of owner, the owner of the
+ * process (daemon/process/owner.h). The caller
+ * - reads the owner before the call;
+ * - reads the owner again after the call, and closes the file if the owner has changed;
+ * - gives the file only to a process that has no more rights than the owner.
  *
  * Every call can hang if a file system does not answer: the broker leaves all of them to a helper
  * process (daemon/broker/files/files.h).
@@ -38,17 +40,18 @@
 must_check int process_root_open_regular(int fd, int *ret_fd);
 
 /*
- * Opens the debug file with this build-id below /usr/lib/debug: that of the host, or, if the host
- * has none, that in the root of the process. build_id has at least 4 lower-case hex digits.
+ * Opens the debug file with this build-id below /usr/lib/debug: first in the root of this process,
+ * then in the root of the owner's process. build_id has at least 4 lower-case hex digits.
  */
 must_check int process_root_open_debug(const struct owner *owner, const char *build_id,
 				       int *ret_fd);
 
 /*
  * Opens the debug file of the program file at path, an absolute path in the root of the process.
- * name, without a slash, is the name in the section .gnu_debuglink of the program file. Looks
- * beside the program file, in .debug/ beside it, and in the same directory below /usr/lib/debug.
- * Returns -ENOENT if there is none.
+ * name, without a slash, is the name in the section .gnu_debuglink of the program file. Tries three
+ * places in this order, here for path /usr/bin/ls and name ls.debug:
+ *	/usr/bin/ls.debug, /usr/bin/.debug/ls.debug, /usr/lib/debug/usr/bin/ls.debug
+ * Returns -ENOENT if none of them can be opened.
  */
 must_check int process_root_open_debug_link(const struct owner *owner, const char *path,
 					    const char *name, int *ret_fd);
@@ -83,25 +86,26 @@ must_check int process_mapping_find(int32_t pid, uint64_t start, uint64_t end,
 bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end);
 
 /*
- * Opens the file of mapping m: first by m->path, then by the link /proc/PID/exe. The opened file
- * is a regular file with the inode and the device of the mapping. overlayfs and btrfs report
- * another device than maps does: then up to 64 KiB of the mapping are compared with the file.
- * Returns -ENOENT if there is no such file.
+ * Opens the file of mapping m: by m->path, or, if that is not the mapped file, by the link
+ * /proc/PID/exe. The mapped file is a regular file with the inode and the device of the mapping. On
+ * overlayfs and btrfs fstat(2) reports another device than maps. Then the first 64 KiB of the
+ * mapping, as far as the file reaches, have to be equal to the file. Returns -ENOENT if neither is
+ * the mapped file.
  */
 must_check int process_mapping_open(const struct owner *owner, const struct process_mapping *m,
 				    int *ret_fd);
 
 /*
- * The most identities that the broker sends to unwind for one process. unwind requests the files of
- * further mappings one by one (FILE_KIND_IMAGE).
+ * The most mapped files of a process of which the broker sends unwind the identities. unwind
+ * requests the files of further mappings one by one (FILE_KIND_IMAGE).
  */
 #define PROCESS_MAPPED_FILES_MAX 1024
 
 /*
- * Writes an entry for each executable mapping of a file, in the order of /proc/PID/maps: so a file
- * can have several. maps: a stream of that text, at its begin. Leaves out a mapping whose link in
- * /proc/PID/map_files cannot be followed. Returns the number of identities, or -EIO if maps cannot
- * be read.
+ * Writes an entry to ret for each executable mapping of a file, in the order of /proc/PID/maps. A
+ * file with several such mappings has several entries. maps is a stream at the beginning of the
+ * text of /proc/PID/maps. Leaves out a mapping whose link in /proc/PID/map_files cannot be
+ * followed. Returns the number of entries, or -EIO if maps cannot be read.
  */
 must_check int process_mapped_files(int32_t pid, FILE *maps,
 				    struct mapped_file ret[PROCESS_MAPPED_FILES_MAX]);

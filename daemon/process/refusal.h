@@ -11,9 +11,9 @@
 #include "daemon/process/process.h"
 
 /*
- * Logs the fault that process_look() has returned for pid; p is its output. Returns 0, without a
- * line, for PROCESS_OK. Else returns -ESRCH (gone, zombie), -EINVAL (kernel thread, thread), -EBUSY
- * (traced), -EACCES (unreadable) or -EMFILE (shortage).
+ * Logs the fault that process_look(pid, ...) has returned; p is what that call has written. Returns
+ * 0, without a line, for PROCESS_OK. Else returns -ESRCH (gone, zombie), -EINVAL (kernel thread,
+ * thread), -EBUSY (traced), -EACCES (unreadable) or -EMFILE (shortage).
  */
 must_check int refusal_log_look(enum process_fault fault, int32_t pid, const struct process *p);
 
@@ -48,8 +48,8 @@ void refusal_log_leak_check(int32_t pid, bool is_held, bool is_error, bool is_as
 void refusal_log_ended(int32_t pid);
 
 /*
- * Logs that the daemon has ended and capture was never attached to pid. traced: the reason is that
- * another process traced pid all the time.
+ * Logs that pid was not profiled: the daemon ends, and capture was never attached to pid. traced:
+ * the reason is that another process traced pid all the time.
  */
 void refusal_log_not_profiled(int32_t pid, bool traced);
 

@@ -1,11 +1,11 @@
 /*
- * Starts a sentry-profd-unwind for sentry-profctl, which parses ELF files in its sandbox.
- * `convert --symbolize` asks for the names of addresses; `doctor` asks whether a file has unwind
- * information, symbols, debug information, a build-id and LeakSanitizer.
+ * Reads ELF files for sentry-profctl: starts a sentry-profd-unwind, which parses the files in its
+ * sandbox. `convert --symbolize` asks it for the names of addresses. `doctor` asks whether a file
+ * has unwind information, symbols, debug information, a build-id and LeakSanitizer.
  *
  * The caller opens the files and passes descriptors. Each function waits for unwind's answer and
- * checks the form of the answer. So a file that takes over unwind can cause wrong names or facts,
- * and nothing else.
+ * checks the form of the answer. So a malicious file that takes over unwind can cause wrong names
+ * or facts in the output, and nothing else.
  */
 #ifndef DAEMON_CTL_COMMON_FILE_READER_H
 #define DAEMON_CTL_COMMON_FILE_READER_H
@@ -17,7 +17,7 @@
 
 struct file_reader {
 	struct helper helper; /* the sentry-profd-unwind */
-	const void *page;     /* memory that unwind writes and nobody reads; NULL: not started */
+	const void *page;     /* unwind needs it (helper_start_unwind()); NULL: not started */
 };
 
 /*
@@ -38,19 +38,24 @@ void file_reader_end(struct file_reader *reader);
 must_check int file_reader_describe(struct file_reader *reader, int fd, struct msg_file_seen *ret);
 
 /*
- * A callback that opens a debug file for unwind. request->kind and request->name have been checked
- * (daemon/msg/file_request.h). With FILE_KIND_DEBUG the name is a build-id in lower-case hex; with
- * FILE_KIND_DEBUG_LINK it is a single path component. No other kind occurs. Returns 0 and a
- * descriptor, which file_reader_symbolize() closes. After -errno unwind goes on without this file.
+ * A callback that opens a debug file for unwind. request->kind is one of two, and request->name is
+ * valid (daemon/msg/file_request.h):
+ * - FILE_KIND_DEBUG: the name is a build-id in lower-case hex;
+ * - FILE_KIND_DEBUG_LINK: the name is a file name, without a slash.
+ * Returns 0 and a descriptor, which file_reader_symbolize() closes; or -errno, after which unwind
+ * goes on without this file.
  */
 typedef int file_reader_find(void *ctx, const struct msg_file_request *request, int *ret_fd);
 
 /*
  * Asks for the names of the addresses in m, which are addresses of the file behind fd. The caller
  * keeps fd. If unwind asks for debug files meanwhile, find(ctx, ...) opens them; find must not be
- * NULL. Stores unwind's verdict. If msg_symbolized_has_answer(*ret_verdict), the answer is stored
- * in ret_answer, which the caller passes empty; symbolized_next() parses and checks the answer.
- * Returns 0, or an error as file_reader_describe().
+ * NULL.
+ *
+ * Stores unwind's verdict in *ret_verdict. If msg_symbolized_has_answer() returns true for this
+ * verdict, appends the answer to ret_answer, an empty buffer; symbolized_next() parses and checks
+ * the answer. Returns 0, an error of file_reader_describe(), or an error of buf_read_fd(). After an
+ * error only file_reader_end() may be called.
  */
 must_check int file_reader_symbolize(struct file_reader *reader, const struct msg_symbolize *m,
 				     int fd, file_reader_find *find, void *ctx,

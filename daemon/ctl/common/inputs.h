@@ -26,15 +26,17 @@
 typedef int inputs_file(void *ctx, const char *path, const char *bytes, size_t size);
 
 /*
- * Reads the files of n paths and calls read with the content of each. If a file cannot be read or
- * read returns an error, the function stops; if goes_on is set, it continues with the next file.
- * Returns 0 or the first error. A line on stderr names each file that could not be read.
+ * Reads the files of n paths and passes the content of each file to the callback. It is an error if
+ * a file cannot be read, or if the callback returns -errno. goes_on false: the function stops at
+ * the first error. goes_on true: it continues with the next file. Returns 0 or the first error. A
+ * line on stderr names each file that could not be read.
  */
 must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read,
 				void *ctx);
 
 /*
- * A callback for a chunk, which is valid only during the call. Returns 0 or -errno.
+ * A callback for a chunk, which is valid only during the call. Returns 0; or -errno without a line
+ * on stderr, since inputs_read() writes the line.
  */
 typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
 

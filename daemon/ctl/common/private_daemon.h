@@ -3,9 +3,9 @@
  * runs, a sentry-profd that sentry-profctl starts for itself. Used by `stack`, `top` and `record`.
  *
  * The private daemon has the rights of the user who runs sentry-profctl. It profiles one process,
- * and only for a recording. It sends nothing and writes no profile. Its socket lies in a new
- * directory of mode 0700. It ends when its target exits, at private_daemon_end(), and when
- * sentry-profctl exits.
+ * and only while a recording of this process is open. It sends nothing and writes no profile. Its
+ * socket lies in a new directory of mode 0700. It ends when the profiled process exits, at
+ * private_daemon_end(), or when sentry-profctl exits.
  */
 #ifndef DAEMON_CTL_COMMON_PRIVATE_DAEMON_H
 #define DAEMON_CTL_COMMON_PRIVATE_DAEMON_H
@@ -21,7 +21,7 @@
 struct private_daemon {
 	struct profd_child profd; /* pid 0: no daemon was started, or it has been reaped */
 	char dir[PATH_MAX];	  /* the new directory; "": none */
-	char socket[PATH_MAX];
+	char socket[PATH_MAX];	  /* the path of the private daemon's socket */
 };
 
 /*

@@ -1,11 +1,11 @@
 /*
- * Starts and receives a recording: a second profile of a process, which the running daemon makes
- * for the program that asks for it. What Sentry gets of the process does not change. Used by
+ * Starts and receives a recording: a profile of a process that the daemon makes for sentry-profctl.
+ * The recording does not change the profile of the process that the daemon sends to Sentry. Used by
  * `record`, `top` and `stack`.
  *
- * Each recording has a socket of its own. Over this socket the daemon sends the chunks (parts of
- * the profile, one for each second or minute), in several messages each. The last message has the
- * reason why the recording ended.
+ * A chunk is the part of the profile for one second, or for up to a minute (recording_open()). Each
+ * recording has a socket of its own, over which the daemon sends the chunks, each in one or several
+ * messages. The last message has the reason why the recording ended.
  */
 #ifndef DAEMON_CTL_COMMON_RECORDING_H
 #define DAEMON_CTL_COMMON_RECORDING_H
@@ -18,7 +18,10 @@
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
-/* A text for the user if import_chunk.lacks_lines is set. 80 columns show the configuration key. */
+/*
+ * A text for the user if import_chunk.lacks_lines is set. The key of the configuration comes early,
+ * so that a terminal of 80 columns shows it.
+ */
 #define RECORDING_LACKS_LINES                                                          \
 	"no source lines and inlined functions without symbols = lines in [profiler] " \
 	"(--symbols lines)"
@@ -32,10 +35,10 @@ struct recording {
 	struct buf chunk; /* the part of the next chunk that has arrived */
 	/*
 	 * The daemon's last note: why it takes no samples, or that it takes samples again. The text
-	 * continues "the process is"; "": no note yet. A caller that shows the note without
-	 * recording_log_note() clears has_new_note.
+	 * continues "the process is"; "": no note yet.
 	 */
 	char note[PROTOCOL_TEXT_SIZE];
+	/* A note has arrived. recording_log_note(), or a caller that shows it, clears this. */
 	bool has_new_note;
 	/* The daemon's text on what the configuration keeps out of the chunks; "": nothing. */
 	char lacks[PROTOCOL_TEXT_SIZE];
@@ -47,9 +50,11 @@ struct recording {
 
 /*
  * Starts a recording. type is PROTOCOL_RECORD (chunks of up to a minute) or
- * PROTOCOL_WATCH (a chunk each second). The caller names the process by its pid, and name is
- * NULL; or by the name of a configuration section that matches one process, and pid is 0. Returns
- * 0, or -errno after a line on stderr. The caller calls recording_close() after success only.
+ * PROTOCOL_WATCH (a chunk each second). The caller names the process in one of two ways:
+ * - pid is its pid, and name is NULL;
+ * - pid is 0, and name is that of a configuration section that matches exactly one process.
+ * Returns 0, or -errno after a line on stderr. The caller calls recording_close() after success
+ * only.
  */
 must_check int recording_open(struct control_client *client, enum protocol_type type, int32_t pid,
 			      const char *name, struct recording *ret);
@@ -70,12 +75,12 @@ must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
 typedef int recording_chunk(void *ctx, const char *payload, size_t size);
 
 /*
- * Reads the messages that have arrived, without waiting, until a chunk is complete, and then calls
- * take with this chunk. Returns
- * - 1 if the recording goes on, with or without a chunk;
- * - 0 if the recording has ended, or the daemon has exited;
- * - the error of take: the recording goes on, without this chunk;
- * - another -errno, such as -EPROTO or -ENOMEM: only recording_close() may be called.
+ * Reads the messages that have arrived, without waiting, until a chunk is complete, and then passes
+ * this chunk to the callback take. Returns
+ * - 1 if the recording goes on, whether a chunk was complete or not;
+ * - 0 if the recording has ended, or the daemon has exited (r->has_ended is set);
+ * - the error of take, or an error of the socket or of a message, such as -EPROTO or -ENOMEM: the
+ *   caller gives up and calls recording_close().
  */
 must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
 
@@ -83,13 +88,15 @@ must_check int recording_next(struct recording *r, recording_chunk *take, void *
 void recording_log_note(struct recording *r);
 
 /*
- * Asks the daemon to end all recordings of this connection. The caller goes on with
- * recording_next(), which passes the last chunk and then returns 0. Returns 0, or -errno after a
- * line on stderr.
+ * Asks the daemon to end all recordings of r->client. The caller then calls recording_next() until
+ * it returns 0, and gets the last chunk in this way. Returns 0, or -errno after a line on stderr.
  */
 must_check int recording_finish(struct recording *r);
 
-/* Returns why the recording has ended, for the user, without a full stop; static or part of *r. */
+/*
+ * Returns why the recording has ended, as a text for the user without a full stop. Call it if
+ * r->has_ended is set. The text is static or part of *r.
+ */
 const char *recording_end_text(const struct recording *r);
 
 /* Closes the socket of the recording and frees the memory. */

@@ -29,8 +29,9 @@ struct profd_child {
 /*
  * Starts the child. argv is as for execv(3); argv[0] is the name of an executable without a path,
  * for spawn_find(). out_fd becomes the stdout of the child; -1: /dev/null. prepare, if not NULL, is
- * called with ctx in the child before execv(3); if prepare returns false, the child exits. Returns
- * 0 or -errno. The caller calls profd_child_wait() in both cases.
+ * called with ctx in the child before execv(3). If prepare returns false or execv(3) fails, the
+ * child exits with status SPAWN_FAILED. Returns 0 if the child has been forked, or -errno. The
+ * caller calls profd_child_wait() in both cases.
  */
 must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 				 bool (*prepare)(const void *ctx), const void *ctx);
@@ -49,9 +50,9 @@ void profd_child_show_log(const struct profd_child *p);
 int profd_child_wait(struct profd_child *p);
 
 /*
- * A helper: a sentry-profd-ship or sentry-profd-unwind for a few messages. It starts as a child of
- * the broker does, and this process takes the broker's part. `send` starts a ship, file_reader.h an
- * unwind. The functions block until the helper answers.
+ * A helper: a sentry-profd-ship or sentry-profd-unwind that exchanges a few messages with
+ * sentry-profctl, which takes the broker's part (daemon/msg/msg.h). `send` starts a ship,
+ * file_reader.h an unwind. The functions block until the helper answers.
  */
 struct helper {
 	int32_t pid; /* 0: no process */
@@ -59,17 +60,19 @@ struct helper {
 };
 
 /*
- * Starts a sentry-profd-ship and waits until it is ready. mask is msg_init.files: files has a
- * descriptor for each bit that is set in mask, lowest bit first, and n is their number. The caller
- * keeps the descriptors. If sentry-profctl runs as root, the helper runs under the account of ship.
- * Returns 0 or -errno. The caller calls helper_kill() in both cases.
+ * Starts a sentry-profd-ship and waits until it is ready. Bit k of mask says that ship gets the
+ * file k of enum init_file (daemon/msg/msg.h). files has the n descriptors of these files, in the
+ * order of their bits, lowest bit first. The caller keeps the descriptors. If sentry-profctl runs
+ * as root, the helper runs under the account of ship. Returns 0 or -errno. The caller calls
+ * helper_kill() in both cases.
  */
 must_check int helper_start_ship(struct helper *h, const int *files, size_t n, uint32_t mask);
 
 /*
- * Starts a sentry-profd-unwind in the same way, as root under the account of unwind. page_fd is
- * the descriptor of a page from page_new() for one uint32_t. unwind writes the number of the file
- * that it is reading to the page (struct msg_init). The caller keeps page_fd.
+ * Starts a sentry-profd-unwind and waits until it is ready. If sentry-profctl runs as root, the
+ * helper runs under the account of unwind. page_fd is the descriptor of a page from page_new() for
+ * one uint32_t, to which unwind writes a file number (MSG_INIT in daemon/msg/msg.h). The caller
+ * keeps page_fd. Returns 0 or -errno. The caller calls helper_kill() in both cases.
  */
 must_check int helper_start_unwind(struct helper *h, int page_fd);
 

@@ -1,6 +1,6 @@
 /*
- * Prints the table of targets of `sentry-profctl status`, with lines above it that say what is
- * wrong at the daemon. The input is the status, a JSON object that the daemon sends.
+ * Prints the status of the daemon for `sentry-profctl status`: lines about the daemon and its
+ * faults, then the table of targets. The input is the status, a JSON object that the daemon sends.
  *
  * The daemon may be of another version: a missing value is shown as "-", and unknown keys are
  * ignored.
@@ -15,16 +15,18 @@
 #include "lib/base/util.h"
 
 /*
- * Writes the lines of status_table_faults() and the table to out. json, of size bytes, is the whole
- * status. width is the width of the terminal in characters; 0: out is no terminal. If a row of the
- * table is wider, the last error of its target gets a line of its own. Returns 0, -EPROTO if json
- * is not a status, or -ENOMEM.
+ * Writes to out, in this order: a line about the daemon, the lines of status_table_faults(), a line
+ * for each section of the configuration that has a fault or no process, and the table. json, of
+ * size bytes, is the whole status. width is the width of the terminal in characters; 0: no limit.
+ * If a row of the table is wider, its last column, LAST ERROR, goes to a line of its own. Returns
+ * 0, -EPROTO if json is not a status, or -ENOMEM.
  */
 must_check int status_table_print(const char *json, size_t size, size_t width, FILE *out);
 
 /*
- * Writes a line for each fault of the daemon: degraded states, servers that refuse or limit it,
- * files that it does not read, and lacks of CPU time. daemon is the member "daemon" of the status.
+ * Writes a line to out for each degraded state, each server that refuses or limits the daemon or
+ * whose clock differs, each file that the daemon no longer reads, and each lack of CPU time. daemon
+ * is the member "daemon" of the status.
  */
 void status_table_faults(const json_t *daemon, FILE *out);
 

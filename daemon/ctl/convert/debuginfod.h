@@ -13,12 +13,12 @@
 #include "lib/base/util.h"
 
 struct debuginfod {
-	void *library; /* NULL: not loaded */
-	void *client;
+	void *library;	   /* of dlopen(3); NULL: not loaded */
+	void *client;	   /* the library's own state */
 	bool is_off;	   /* an error was reported; no server is asked again */
 	bool has_progress; /* the terminal shows a progress line */
-	bool is_timed_out; /* the last fetch */
-	/* Of the file that is being fetched: */
+	bool is_timed_out; /* the last fetch got no byte for timeout_ns */
+	/* The file that is being fetched: its build-id, the time limit, the bytes so far. */
 	const char *build_id;
 	uint64_t timeout_ns;
 	uint64_t progress_ns; /* when the last bytes arrived (clock_mono_ns) */
@@ -33,10 +33,12 @@ void debuginfod_end(struct debuginfod *d);
  * is a terminal, a line shows the progress. The fetch fails if no byte arrives for
  * $DEBUGINFOD_TIMEOUT seconds, by default 30 s.
  *
- * Returns 0 with a descriptor, which the caller owns; -ENOENT if no server has the file; -ENOSYS if
- * $DEBUGINFOD_URLS is not set, the library is missing, or an earlier call failed; or another
- * -errno. The first error other than -ENOENT is printed as a warning; from then on all calls return
- * -ENOSYS.
+ * Returns
+ * - 0 with a descriptor, which the caller owns;
+ * - -ENOENT if no server has the file;
+ * - -ENOSYS if $DEBUGINFOD_URLS is not set: nothing is printed;
+ * - any other error, such as -ETIMEDOUT, or -ENOSYS if the library is missing. The function prints
+ *   a warning, and from then on each call returns -ENOSYS without asking a server.
  */
 must_check int debuginfod_find(struct debuginfod *d, const char *build_id, int *ret_fd);
 

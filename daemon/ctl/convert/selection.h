@@ -71,15 +71,16 @@ must_check int selection_read_payload(struct merge *m, const char *name, const c
 must_check int selection_finish(struct merge *m);
 
 /*
- * A callback that writes a whole output and flushes it. Returns 0 or -errno. -ENOENT means that the
- * thread of --thread does not exist; only for this error the callback itself prints a line.
+ * A callback that writes a whole output and flushes it. Returns 0 or -errno. It returns -ENOENT if
+ * the option --thread names a thread that does not exist. For this error the callback prints a line
+ * on stderr; for every other error selection_write() prints one.
  */
 typedef int selection_writer(void *ctx, FILE *out);
 
 /*
- * Calls write with the file at path, which it creates or truncates; "-": with standard output. If
- * writing fails, removes the file, if it is a regular one. Returns 0, or the error of write or of
- * the file, after one line on stderr.
+ * Creates or truncates the file at path and calls write with it; "-": with standard output. If
+ * writing fails, removes the file, unless it is a device or pipe. Returns 0, or the error of write
+ * or of the file, after one line on stderr.
  */
 must_check int selection_write(const char *path, selection_writer *write, void *ctx);
 

@@ -1,7 +1,7 @@
 /*
  * Adds names, source files, lines and inlined functions to the frames of chunks, for
- * `sentry-profctl convert --symbolize`. Sources are the program files and debug files of
- * this machine (debug_files.h) and debuginfod servers (debuginfod.h). A
+ * `sentry-profctl convert --symbolize`. It finds them in the program files and debug files of this
+ * machine (debug_files.h) and in debug files from debuginfod servers (debuginfod.h). A
  * sentry-profd-unwind reads these files in its sandbox (file_reader.h).
  *
  * A file is used only if its build-id or debug_id is that of the image (the mapped ELF file) in the

@@ -1,10 +1,11 @@
 /*
- * Finds the Debian package that owns a file, by dpkg-query(1), and the name of the package that has
- * its debug files. `doctor` recommends the latter for files that are stripped.
+ * Finds the Debian package that owns a file, by dpkg-query(1), and the name of the package with the
+ * debug files of that package. `doctor` recommends to install the debug package for stripped files.
  *
  * Paths are those of this process's root directory: the caller first makes sure that the profiled
  * process has the same root. Paths may be hostile. So dpkg-query gets them as arguments after "--",
- * and a path with a character that is special in dpkg-query's patterns is left out.
+ * and does not get a path with one of the characters *?[\ of its patterns: the package of such a
+ * file is unknown.
  */
 #ifndef DAEMON_CTL_DOCTOR_DEBIAN_PACKAGE_H
 #define DAEMON_CTL_DOCTOR_DEBIAN_PACKAGE_H
@@ -29,15 +30,15 @@ struct debian_file {
 
 /*
  * Sets the member package of n files. program is DEBIAN_PACKAGE_QUERY, except in tests. After
- * limit_ns the program is killed. A package that the program has not printed by then is unknown; so
- * are all packages if the program cannot be started.
+ * limit_ns the program is killed, and each package that it has not printed by then is unknown. If
+ * the program cannot be started, all packages are unknown.
  */
 void debian_package_find(const char *program, uint64_t limit_ns, struct debian_file *files,
 			 size_t n);
 
 /*
- * Writes the name of the package that has the debug files of package: libc6-dbg for libc6,
- * NAME-dbgsym for each other NAME.
+ * Writes the name of the debug package of a package to ret: libc6-dbg for libc6, NAME-dbgsym for
+ * each other NAME.
  */
 void debian_package_debug(const char *package, char ret[DEBIAN_PACKAGE_NAME_SIZE]);
 

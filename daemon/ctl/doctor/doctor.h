@@ -3,10 +3,11 @@
  * machine, in the daemon's configuration, at the servers, and in a process. Prints a line
  * for each finding (daemon/common/finding.h), with what the user can do. Changes nothing.
  *
- * It starts up to four child processes: a sentry-profd-unwind that prints its version; one that it
- * tries to trace, to see whether tracing is permitted; with PID, a sentry-profd-unwind that reads
- * the files of the process; and, if it cannot ask a running daemon, a sentry-profd that checks its
- * configuration and the servers.
+ * It starts up to five child processes:
+ * - a sentry-profd-unwind that prints its version;
+ * - a fork of itself, which it tries to trace, to see whether tracing is permitted;
+ * - if no running daemon answers: a sentry-profd that checks its configuration and the servers;
+ * - with PID: a sentry-profd-unwind that reads the files of the process, and a dpkg-query.
  */
 #ifndef DAEMON_CTL_DOCTOR_DOCTOR_H
 #define DAEMON_CTL_DOCTOR_DOCTOR_H

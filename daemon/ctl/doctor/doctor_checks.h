@@ -1,7 +1,8 @@
 /*
- * The checks of `sentry-profctl doctor`, one function each, and their common state. doctor.c calls
- * the functions in the order of this header: doctor_daemon() comes first, because it stores facts
- * about the daemon in struct doctor, which the others read. Each check prints its findings.
+ * The checks of `sentry-profctl doctor`, one function each, and their common state. doctor_run()
+ * calls the functions in the order of this header, except doctor_reporter(), which doctor_files()
+ * calls. doctor_daemon() comes first, because it stores facts about the daemon in struct doctor,
+ * which the others read. Each check prints its findings.
  */
 #ifndef DAEMON_CTL_DOCTOR_DOCTOR_CHECKS_H
 #define DAEMON_CTL_DOCTOR_DOCTOR_CHECKS_H
@@ -37,7 +38,10 @@ struct doctor {
 	int findings_fd;
 };
 
-/* Prints a finding, and updates d->worst. The arguments after subject are as for printf(3). */
+/*
+ * Prints a finding, and updates d->worst. finding is its enum finding_grade, subject a word or two
+ * (finding_write()). The arguments after subject are as for printf(3).
+ */
 #define doctor_say(d, finding, subject, ...) \
 	finding_write(stdout, &(d)->worst, finding, subject, __VA_ARGS__)
 
@@ -67,7 +71,7 @@ bool doctor_target(struct doctor *d);
 
 /*
  * Checks the files with code that process d->pid has mapped: unwind information, names, debug
- * files and build-id. Also checks code that is in no file. Calls doctor_reporter() itself.
+ * files and build-id. Also checks code that is in no file. Calls doctor_reporter() first.
  */
 void doctor_files(struct doctor *d);
 

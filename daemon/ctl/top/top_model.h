@@ -4,8 +4,9 @@
  * the threads, and the chosen list, which has the functions of one thread or the callers of one
  * function.
  *
- * top_model_choose() empties the chosen list. From then on the list has the times of the last chunk
- * added before the choice, and of all later chunks; earlier chunks are not kept.
+ * top_model_choose() empties the chosen list. The list starts with the chunk that is the last one
+ * when the caller first gets the rows of the list (top_model_rows()), and has all chunks from then
+ * on. The list does not have earlier chunks, because the model keeps only the last chunk.
  *
  * Two functions with the same name and module are one row, as in proto/export/merge.h.
  *
@@ -32,15 +33,17 @@
 #define TOP_NO_KEY 0u
 
 /*
- * The times of a function, caller or thread, summed over stacks. A stack in which a function occurs
+ * The times of a row, summed over stacks. For TOP_FUNCTIONS f is the function of the row. For
+ * TOP_CALLERS f is the chosen function, and only stacks in which the row's function calls f count.
+ * For TOP_THREADS all stacks of the thread count, as if f were their leaf. A stack that contains f
  * several times (recursion) counts only once.
  */
 struct top_time {
-	/* Running time of the stacks whose leaf is the function, and of those that contain it. */
+	/* Running time of the stacks whose leaf is f, and of the stacks that contain f. */
 	uint64_t self_ns, total_ns;
 	/*
-	 * Ready and waiting time of the stacks whose leaf is the function; in a list of
-	 * TOP_CALLERS, of the stacks that contain the chosen function.
+	 * Ready and waiting time of the stacks whose leaf is f; for TOP_CALLERS of all stacks that
+	 * contain f.
 	 */
 	uint64_t ready_ns, waiting_ns;
 };
@@ -57,11 +60,8 @@ struct top_row {
 
 enum top_kind {
 	TOP_FUNCTIONS,
-	TOP_THREADS, /* self_ns and total_ns of a thread are its running time */
-	/*
-	 * Each row has the times of the chosen function in the calls by one caller. The row
-	 * "(root)" is for stacks whose root is the chosen function.
-	 */
+	TOP_THREADS,
+	/* A row is a caller; the row "(root)" is for stacks whose root is the chosen function. */
 	TOP_CALLERS,
 };
 
@@ -69,9 +69,9 @@ struct top_sums {
 	enum top_kind kind;
 	struct top_row *v; /* in no order; some rows have no time */
 	size_t n, cap;
-	struct table by_key;
+	struct table by_key;  /* the index in v of each key */
 	struct top_row whole; /* the time of all stacks that have been added */
-	uint64_t n_stacks;
+	uint64_t n_stacks;    /* how many stacks have been added */
 };
 
 struct top_model {
@@ -102,9 +102,9 @@ void top_model_fini(struct top_model *m);
 must_check int top_model_add(struct top_model *m, const struct import_chunk *c);
 
 /*
- * Chooses what m->chosen lists: the callers of the function with this key; if function is
- * TOP_NO_KEY, the functions. Only stacks of the thread with this key count; if thread is
- * TOP_NO_KEY, those of all threads. top_model_rows() adds the last chunk to the list.
+ * Chooses what m->chosen lists, and empties the list. function is the key of a function, whose
+ * callers are listed; TOP_NO_KEY: the functions are listed. thread is the key of the thread whose
+ * stacks count; TOP_NO_KEY: the stacks of all threads count.
  */
 void top_model_choose(struct top_model *m, uint64_t thread, uint64_t function);
 
@@ -117,7 +117,7 @@ enum top_column {
 
 struct top_order {
 	enum top_column column;
-	bool since_start; /* by the time in all chunks; false: by the time in the last chunk */
+	bool since_start; /* true: by top_row.all; false: by top_row.now */
 };
 
 struct top_rows {
@@ -129,8 +129,8 @@ struct top_rows {
  * Writes the rows of sums to *ret, the row with the most time by order first. sums is
  * &m->functions, &m->threads or &m->chosen. Leaves out rows without time. The last row is
  * "(others)", if it has time. The texts of the rows are valid until the next top_model_add() or
- * top_model_choose(). Before the first call *ret is zeros; a later call replaces its rows. Returns
- * 0 or -ENOMEM.
+ * top_model_choose(). *ret is zeros before the first call; each call replaces the rows in it.
+ * Returns 0 or -ENOMEM.
  */
 must_check int top_model_rows(struct top_model *m, const struct top_sums *sums,
 			      struct top_order order, struct top_rows *ret);

@@ -39,8 +39,8 @@ struct top_view {
 	uint64_t now_ns, all_ns; /* the times that are 100 % for top_row.now and top_row.all */
 	bool shows_ready;	 /* with columns of ready time */
 	size_t selected;	 /* the index of the selected row */
-	size_t first;		 /* the row at the top of the screen; set by top_screen_draw() */
-	/* The first two lines of the screen and the last one; message "": the keys are shown. */
+	size_t first;		 /* index of the first row shown; set by top_screen_draw() */
+	/* The first, second and last line of the screen. If message is "", the keys are shown. */
 	char title[TOP_TEXT], subtitle[TOP_TEXT], message[TOP_TEXT];
 	bool is_paused, shows_help;
 	bool full_names; /* C++ and Rust names are not shortened (lib/base/short_names.h) */

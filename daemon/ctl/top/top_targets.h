@@ -29,8 +29,8 @@ struct top_target {
 	uint64_t samples, missed, bytes;
 	double pause_us; /* 99th percentile of the times for which a sample stopped a thread */
 	/*
-	 * Averages between the previous answer and this one; 0 if the previous answer had no such
-	 * pid.
+	 * Averages between the previous answer and this one. 0 if the previous answer had no target
+	 * with this pid, or if the total has become smaller.
 	 */
 	double samples_per_s, missed_per_s, bytes_per_s;
 };
