@@ -12,29 +12,30 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
-/* The bytes of the files. A buffer is empty if the configuration does not have its key. */
+/* The bytes of the files, by option. A buffer is empty if its option is not set. */
 struct certificates {
-	struct buf authorities; /* the file of ca_certs */
-	struct buf client;	/* the file of client_cert */
-	struct buf key;		/* the file of client_key; empty: the key is in client */
+	struct buf authorities; /* option ca_certs */
+	struct buf client;	/* option client_cert */
+	struct buf key;		/* option client_key; empty: the private key is in client */
 };
 
 /*
- * Reads the files that came with MSG_INIT or MSG_CERTIFICATES into an uninitialised c. fds: their
- * descriptors by enum init_file (daemon/msg/msg.h), which stay the caller's; -1: the configuration
- * names no such file. Returns 0; -E2BIG if a file is too large (MSG_*_BYTES_MAX); -ENOMEM; or an
- * error of pread(2). Logs an error. The caller calls certificates_fini() also after an error.
+ * Initialises c, and reads the files into it. fds has their descriptors, which came with MSG_INIT
+ * or MSG_CERTIFICATES, by enum init_file (daemon/msg/msg.h); -1: the option is not set. The
+ * descriptors stay the caller's. Returns 0; -E2BIG if a file is too large (MSG_*_BYTES_MAX);
+ * -ENOMEM; or an error of pread(2). Logs the error. Call certificates_fini() also after an error.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
- * Returns NULL if each file has a complete PEM block of its kind. Otherwise returns the
- * configuration key of the first file without one, for example because it is just being written.
+ * Checks that each file has a complete PEM block: a certificate or a private key. Returns NULL if
+ * so. Otherwise returns the option of the first file without such a block, for example because the
+ * file is just being written. A missing private key is "client_key", wherever it should be.
  */
 const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */
 void certificates_fini(struct certificates *c);
 
-/* Sets the certificates and the key that c has in the options, which then point into c. */
+/* Sets the members of *ret for which c has a file: they point into c. The others stay. */
 void certificates_set_options(const struct certificates *c, struct transport_options *ret);
 
 #endif

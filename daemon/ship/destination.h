@@ -29,11 +29,11 @@
 
 /* What the result of a request means for the envelope that it carried. */
 enum outcome {
-	OUTCOME_NO_ANSWER,    /* send it again */
+	OUTCOME_NO_ANSWER,    /* no status, or 502 to 504 with retry_5xx: send it again */
 	OUTCOME_ACCEPTED,     /* 2xx */
 	OUTCOME_RATE_LIMITED, /* 429: never sent again, since the server may have kept it */
 	OUTCOME_DENIED,	      /* 401 or 403: send it again once a probe is accepted */
-	OUTCOME_REFUSED,      /* any other status: never sent again */
+	OUTCOME_REFUSED,      /* others; of Spotlight also 401, 403 and 429: never sent again */
 };
 
 /* Size of destination.silence, in bytes with the NUL. libcurl's texts have up to 256. */
@@ -56,7 +56,7 @@ struct destination {
 	/* Why the server did not answer the last request, as logged; "": it answered. */
 	char silence[DESTINATION_REASON_MAX];
 	int silence_status; /* HTTP status with which silence was logged; 0: no status came */
-	/* 401 or 403 during a denial; 0: no denial. The text is the server's, without the key. */
+	/* 401 or 403 during a denial; 0: no denial. denial_text: of the server, without the key. */
 	int denial;
 	char denial_text[MSG_TEXT_MAX];
 	/* A probe has ended the denial, and the server has answered no envelope since. */
@@ -70,36 +70,39 @@ void destination_init(struct destination *d);
 
 /*
  * Sets the server, and copies dsn; dsn NULL: no server. All log lines name the server from now on.
- * Resets the rate limits, the backoff and the clock difference. Losses that no report has yet stay.
+ * Resets the rate limits, the backoff and the clock difference. Losses stay counted for the next
+ * report.
  *
- * The last two arguments are what an earlier ship has reported to the broker about this server.
- * limited_until_ns: the end of the rate limit on envelopes of d->kind. denial: the status of the
- * denial. 0: none.
+ * An earlier ship may have reported the last two arguments to the broker. limited_until_ns: the end
+ * of this server's rate limit on envelopes of d->kind. denial: the status of the denial. 0: none.
  */
 void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns,
 			 int denial);
 
-/* Records that a request begins now. Call it before each request: it serves clock_ahead_s. */
+/* Records that a request begins now. Call it before each request: clock_ahead_s needs the time. */
 void destination_note_request(struct destination *d);
 
 /*
- * Evaluates the answer to a request. a->status 0: the server did not answer. Updates rate limits,
- * backoff, clock difference, denial and the report that the request carried; logs changes. Returns
- * what the answer means for the envelope. is_extra: the request had no envelope (a report or a
- * probe).
+ * Evaluates the answer to a request: updates rate limits, backoff, clock difference, denial and the
+ * report that the request carried, and logs changes. Returns what the answer means for the
+ * request's envelope. a->status 0: the server did not answer. is_extra: the request had no envelope
+ * (a report or a probe).
  *
- * A denial lasts until the server answers with another status than 401 and 403. If the server then
- * denies the next envelope, OUTCOME_REFUSED is returned and the backoff continues from its last
- * length. Reason: a firewall may refuse the content of this one envelope, and it would hold back
- * all others.
+ * A denial ends with the first answer that is neither 401, 403 nor OUTCOME_NO_ANSWER. Example of a
+ * server that accepts probes and denies envelopes:
+ *	403 to an envelope		OUTCOME_DENIED; the denial begins
+ *	200 to a probe			the denial ends
+ *	403 to the next envelope	OUTCOME_REFUSED; a denial begins, with a longer backoff
+ * Reason for OUTCOME_REFUSED: a firewall may refuse the content of this one envelope, which would
+ * hold back all others if it were sent again.
  */
 enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a,
 				       bool is_extra);
 
 /*
- * Makes the client report that the next request carries. due_ns: when a report may be sent. For a
- * request with an envelope it is reports_with_envelope_ns(&d->reports). For a request with only the
- * report it is 0: now; call the function only if reports_any(&d->reports) returns true.
+ * Makes the client report that the next request carries. due_ns: when a report may be sent:
+ * - reports_with_envelope_ns(&d->reports) for a request with an envelope;
+ * - 0, which is now, for a request without one. Then reports_any(&d->reports) must be true.
  *
  * Returns NULL if due_ns is in the future, no_reports is set, or memory is short. The report
  * belongs to d and is valid until the next call. After the request call

@@ -9,10 +9,12 @@
  * follow one by one, with a pause after each.
  *
  * During a backoff or a denial (destination.h) envelopes go to the spool. Without a spool they stay
- * in the queue; when the queue is full, the oldest one is dropped. An envelope is also dropped if a
- * rate limit forbids it, if the server refuses it, or if a Spotlight has not answered it twice.
- *
- * Every dropped envelope is counted for the next client report (lib/ship/reports.h).
+ * in the queue; when the queue is full, the oldest one is dropped. An envelope is also dropped if
+ * - a rate limit forbids it, or the request cannot be made;
+ * - the server refuses it, or answers 429;
+ * - Spotlight (destination.h) has not answered two requests with it.
+ * Dropped envelopes are counted for the next client report (lib/ship/reports.h). Exception: after
+ * a 429 they are not, because the server itself has counted the envelope.
  *
  * Times are by clock_boot_ns(). No function blocks.
  */
@@ -29,16 +31,17 @@
 
 /*
  * Receives the answer to a probe, valid during the call. status 0: the server did not answer, or
- * the probe could not be made. 429: not sent, because of a rate limit.
+ * the probe could not be made. 429: the server answered so, or a rate limit forbade the probe.
  */
 typedef void (*outbox_probed_fn)(const struct transport_answer *answer);
 
-/* The kind of a request without an envelope. */
+/* The kind of a request without an envelope. EXTRA_NONE: no such request is in flight. */
 enum outbox_extra { EXTRA_NONE, EXTRA_REPORT, EXTRA_PROBE };
 
 /*
- * Called once for each item of outbox_add(), except for the items that outbox_fini() frees. The
- * callee owns the item. result: enum ship_result or enum discard, as in struct msg_envelope_done.
+ * Receives each item of outbox_add() once its result is known, except for the items that
+ * outbox_fini() frees. The callee owns the item. result: enum ship_result or enum discard, as in
+ * struct msg_envelope_done.
  */
 typedef void (*outbox_done_fn)(struct queue_item *item, uint32_t result);
 
@@ -50,8 +53,9 @@ struct outbox {
 	struct queue queue;
 
 	/*
-	 * The request in flight is for the item current, for an envelope of the spool
-	 * (spooler.sending), or without an envelope (extra). At most one of the three is set.
+	 * What the request in flight carries: the item current, an envelope of the spool
+	 * (spooler.sending), or no envelope (extra). At most one of the three is set. If none is,
+	 * no request is in flight.
 	 */
 	struct queue_item *current;
 	enum outbox_extra extra;
@@ -94,8 +98,8 @@ void outbox_add(struct outbox *o, struct queue_item *item);
 /*
  * Requests a probe (destination.h), as MSG_PROBE asks. outbox_step() sends the probe as soon as no
  * request is in flight, even during a backoff, and calls probed once with the answer. If a probe is
- * in flight already, its answer is passed. Another outbox_probe() before the answer replaces
- * probed: the first callback is not called.
+ * in flight already, probed gets the answer to that one. Another outbox_probe() before the answer
+ * replaces probed: the first callback is not called.
  */
 void outbox_probe(struct outbox *o, outbox_probed_fn probed);
 
@@ -115,14 +119,16 @@ int outbox_wait_ms(const struct outbox *o);
 /*
  * Sets the deadline of the outbox to timeout_ns from now, unless an earlier one is set. From now on
  * no envelope of the spool is sent. At the deadline the items that are left go to the spool, or are
- * lost. That also happens earlier if a backoff or a denial permits no request before the deadline.
+ * lost. If a backoff or a denial permits no request before the deadline, outbox_step() does not
+ * wait for the deadline.
  */
 void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns);
 
 /*
  * Call it after outbox_set_deadline(), when no more items will be added. After the last item
- * outbox_step() sends a last client report, if there are losses to report and the server answers.
- * If no item is left now, the deadline becomes timeout_ns from now.
+ * outbox_step() sends a last client report, if there are losses to report and the server has
+ * answered the last request. If no item is left now, the deadline for this report becomes
+ * timeout_ns from now; otherwise the deadline stays.
  */
 void outbox_close(struct outbox *o, uint64_t timeout_ns);
 

@@ -17,10 +17,10 @@
 #include "lib/ship/package.h"
 #include "proto/chunk_v2.h"
 
-/* The most bytes of a compressed envelope. Incompressible bytes grow a little. */
+/* The most bytes of a compressed envelope: incompressible bytes become a little longer. */
 #define QUEUE_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
 
-/* Three headers: that of the envelope, and those of its items, a transaction and a profile. */
+/* An envelope has three headers: its own, and those of two items, a transaction and a profile. */
 _Static_assert(PACKAGE_UNPACKED_MAX >= CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
 	       "every envelope that is put into the spool can be read back");
 
@@ -34,10 +34,10 @@ struct queue_item {
 };
 
 /*
- * Makes an item of a MSG_ENVELOPE; the caller frees it with queue_item_free(). Takes the
+ * Makes an item of a MSG_ENVELOPE; the caller frees it with queue_item_free(). The item takes the
  * descriptors of the payload and, if msg_envelope.anchor_size is above 0, of the transaction out of
- * the message. The descriptors of the output file stay in the message, on an error all descriptors.
- * Returns 0; -EPROTO if the message or a descriptor is invalid; or -ENOMEM.
+ * the message. The descriptors for the output file stay in the message. After an error all
+ * descriptors stay there. Returns 0; -EPROTO if the message or a descriptor is invalid; or -ENOMEM.
  */
 must_check int queue_item_new(struct ipc_message *message, struct queue_item **ret);
 /* Closes the item's descriptors and frees it. */

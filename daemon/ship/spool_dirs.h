@@ -1,6 +1,6 @@
 /*
- * The directories of the spool (lib/ship/spool.h), one for each DSN. ship opens its own one at its
- * start, and calls spool_dirs_check() at each turn of its loop.
+ * The directories of the spool (lib/ship/spool.h), one for each DSN. At its start ship opens the
+ * directory of its DSN. At each turn of its loop it calls spool_dirs_check().
  *
  * The first DSN is that of the section [sentry] or of the command line. It uses the spool's own
  * directory. Each other DSN uses a subdirectory, whose name is the DSN's hash (dsn_hash) in 16
@@ -8,8 +8,8 @@
  * its files are in the wrong directory. ship moves them at its start.
  *
  * The ship of the first DSN also removes files that are too old from all subdirectories, because a
- * DSN that is no longer configured has no ship. At its start it removes empty subdirectories that
- * no ship uses: each ship keeps a shared flock(2) on its own.
+ * DSN that is no longer configured has no ship. At its start this ship removes empty subdirectories
+ * that no ship uses. A ship that uses a subdirectory keeps a shared flock(2) on it.
  */
 #ifndef DAEMON_SHIP_SPOOL_DIRS_H
 #define DAEMON_SHIP_SPOOL_DIRS_H
@@ -30,11 +30,12 @@ struct spool_dirs {
 /*
  * Opens the directory of the DSN init->spool_dsn, makes it if needed, and moves the DSN's files to
  * it. dir_fd is the spool's directory; -1: there is no spool. The function owns dir_fd from now on.
- * Returns a descriptor for the life of the process; or -1 if dir_fd is -1, or after an error, which
- * is logged. *ret is set in each case.
+ * Returns the directory's descriptor, which stays open for the life of the process; or -1 if dir_fd
+ * is -1, or after an error, which is logged. *ret is set in each case.
  *
- * Call it before the sandbox: landlock does not permit renames between directories. A running ship
- * whose directory loses files by the moves notices that within a minute (spool_forget_moved()).
+ * Call it before the sandbox: landlock does not permit renames between directories. If another ship
+ * uses the directory that the files leave, that ship notices it within a minute
+ * (spool_forget_moved()).
  */
 int spool_dirs_open(int dir_fd, const struct msg_init *init, struct spool_dirs *ret);
 

@@ -8,8 +8,8 @@
  * envelope of another DSN is not, since the report goes to this ship's server.
  *
  * Times are by clock_boot_ns(). Without a spool most functions do nothing: spooler_put() and
- * spooler_has() return false, spooler_due_ns() UINT64_MAX. spooler_get() and
- * spooler_handle_outcome() need a spool.
+ * spooler_has() return false, spooler_due_ns() returns UINT64_MAX. Call spooler_get() and
+ * spooler_handle_outcome() only with a spool.
  */
 #ifndef DAEMON_SHIP_SPOOLER_H
 #define DAEMON_SHIP_SPOOLER_H
@@ -38,13 +38,13 @@ struct spooler {
 	uint64_t check_ns; /* when to look for envelopes that are too old */
 	/* State of the disk. While it refuses envelopes, they wait in memory. */
 	int disk_error;		/* errno of the last try to write; 0: the disk works */
-	size_t disk_size;	/* bytes of the last envelope that was to be written */
+	size_t disk_size;	/* bytes of the last envelope that spooler_put() tried to write */
 	uint64_t disk_retry_ns; /* when the disk is tried again */
 	/* The envelope of the last spooler_get(); valid if sending. */
 	bool sending;
 	uint8_t sending_id[SPOOL_ID_BYTES];
 	enum envelope_kind sending_kind;
-	bool warned_overflow; /* a full spool was logged, and the server has not answered since */
+	bool warned_overflow; /* "the spool is full" was logged since the server last answered */
 	struct spool_counts counts;
 	bool changed; /* counts or disk_error have changed; the caller resets it */
 };
@@ -57,9 +57,9 @@ void spooler_init(struct spooler *s, struct reports *reports);
 
 /*
  * Opens the spool in the directory dir_fd, which stays the caller's and open until spooler_fini().
- * dsn is the dsn_hash() of this ship's DSN; spooler_set_dsn() with that DSN comes next. A limit of
- * 0 stands for the default (SPOOL_*_DEFAULT in daemon/common/spool_dir.h). Returns 0, or an error
- * of spool_new(): then there is no spool.
+ * dsn is the dsn_hash() of this ship's DSN, which the caller later passes to spooler_set_dsn(). A
+ * limit of 0 stands for the default (SPOOL_*_DEFAULT in daemon/common/spool_dir.h). Returns 0, or
+ * an error of spool_new(): then there is no spool.
  */
 must_check int spooler_open(struct spooler *s, uint64_t dsn, const struct spool_limits *limits,
 			    int dir_fd);
@@ -70,8 +70,9 @@ void spooler_fini(struct spooler *s);
 void spooler_set_dsn(struct spooler *s, const struct dsn *dsn);
 
 /*
- * Removes envelopes of all DSNs that are too old, once a minute. After an error of the disk, tries
- * every 10 s whether it can be written. Call it at each turn of the loop.
+ * Once a minute, removes envelopes of all DSNs that are too old. After a failed spooler_put(),
+ * tests every 10 s whether the disk can be written again (not after E2BIG, when only a smaller
+ * envelope fits). Call it at each turn of the loop.
  */
 void spooler_check(struct spooler *s);
 
@@ -80,8 +81,8 @@ bool spooler_has(const struct spooler *s, const char *chunk_id);
 
 /*
  * Writes the envelope to the spool; the item stays the caller's. If the spool is full, its oldest
- * envelopes are removed first. Returns false if there is no spool, if writing fails, or without
- * trying for 10 s after a failure.
+ * envelopes are removed first. Returns false if there is no spool, if writing fails, or if it
+ * failed less than 10 s ago: then the function does not try.
  */
 bool spooler_put(struct spooler *s, const struct queue_item *item);
 /* Makes the next spooler_put() try to write, even within 10 s after a failure. */
@@ -92,10 +93,10 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
 
 /*
  * Makes the body of a request from the oldest envelope of this kind: compresses it, with the
- * present time as sent_at and with the report, which may be NULL, into the empty buffer *ret. Call
- * it only if spooler_due_ns() is not UINT64_MAX. Returns false, with *ret empty, if no envelope can
- * be read, or if memory or descriptors are short. After true the caller passes the outcome of the
- * request to spooler_handle_outcome().
+ * present time as sent_at and with the report, which may be NULL, into the empty buffer *ret. Sets
+ * aside an envelope that cannot be read (lib/ship/spool.h), and takes the next one. Returns false,
+ * with *ret empty, if no envelope is left, or if memory or descriptors are short. After true the
+ * caller passes the outcome of the request to spooler_handle_outcome().
  */
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);
@@ -105,7 +106,10 @@ bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression co
  */
 void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 
-/* Call it when the server answers, unless by a denial: shortens the wait to at most one pause. */
+/*
+ * Records that the server has answered a request, but not by a denial. The next envelope is due
+ * after at most one pause.
+ */
 void spooler_server_answers(struct spooler *s);
 
 #endif

@@ -7,12 +7,12 @@
  * capture, so unwind sends one only when it returns much space. On the same socket unwind sends
  * stack hints, requests for registers (daemon/unwind/hints.h), and lists of memory to watch.
  *
- * unwind has one link. It opens the link when the broker hands over a ring (MSG_RING_OPEN). When
- * capture ends, the kernel closes its side of the socket, and unwind closes the link. The broker
- * sends another MSG_RING_OPEN when a new capture runs.
+ * unwind has one link, which it opens when the broker hands over a ring (MSG_RING_OPEN). When
+ * capture ends, the kernel closes capture's side of the socket, and unwind closes the link. The
+ * broker sends another MSG_RING_OPEN when a new capture runs.
  *
- * After an error, except -EAGAIN of capture_link_send(), the caller ends the process, because the
- * ring cannot be trusted any more.
+ * After an error the caller ends the unwind process, because the ring cannot be trusted any more.
+ * Exception: -EAGAIN of capture_link_send().
  */
 #ifndef DAEMON_UNWIND_CAPTURE_LINK_H
 #define DAEMON_UNWIND_CAPTURE_LINK_H
@@ -54,20 +54,20 @@ must_check int capture_link_open(struct capture_link *l, struct ipc_message *m);
 void capture_link_close(struct capture_link *l);
 
 /*
- * Receives one MSG_RING_HEAD, or none if no message waits, and passes the new records to fn, oldest
- * first. Does not block. all: receives every waiting message before it reads the ring, which costs
- * one more system call. Sends credits that become due. The link must be open.
+ * Receives MSG_RING_HEADs: at most one or, with all, every one that waits, which costs one more
+ * system call. Then passes the new records to fn, oldest first, and sends the credits that become
+ * due. Does not block. The link must be open.
  *
- * Returns 1; 0 if capture has closed its side of the socket: the records up to its last message
- * have been passed to fn; the error of fn; -EPROTO if a message or a record is malformed; or the
- * error of ipc_recv() or capture_link_give_credit().
+ * Returns 1; 0 if capture has closed its side of the socket, after all records that capture has
+ * announced were passed to fn; the error of fn; -EPROTO if a message or a record is malformed; or
+ * the error of ipc_recv() or capture_link_give_credit().
  */
 must_check int capture_link_read(struct capture_link *l, bool all, capture_link_record_fn fn);
 
 /*
- * Returns true if a credit is due, and starts counting anew. A credit is due when 1/8 of the ring
- * has been read since the last one was due. at_end: no record is left in the ring, and 1/128 is
- * enough. Only capture_link.c and tests call it.
+ * Returns true if a credit is due: 1/8 of the ring has been read since the function last returned
+ * true. at_end: no record is left in the ring; then 1/128 is enough. Only capture_link.c and tests
+ * call it.
  */
 bool capture_link_credit_is_due(struct capture_link *l, bool at_end);
 

@@ -2,11 +2,11 @@
  * Sends chunks to the broker: checks a finished profile, encodes it into a sealed memfd, and sends
  * the memfd. If that is not possible, it reports the chunk as lost, with the reason.
  *
- * A chunk is the profile of one target for up to 60 s. daemon/unwind/stream.c sends each chunk when
- * it is closed. The chunk belongs to the target's session or to one of its recordings
- * (daemon/unwind/series.h).
+ * A chunk is the profile of one target, a profiled process, for up to 60 s.
+ * daemon/unwind/stream.c sends each chunk when it is closed. The chunk belongs to the target's
+ * session or to one of the target's recordings (daemon/unwind/series.h).
  *
- * If sending to the broker fails, for example because it has ended, the function exits this
+ * If a message cannot be sent, for example because the broker has ended, the functions exit this
  * process.
  */
 #ifndef DAEMON_UNWIND_CHUNK_H
@@ -44,8 +44,8 @@ void chunk_send(const struct msg_session_open *open, uint32_t recording,
 void chunk_report_lost(uint32_t target, uint32_t recording, uint32_t reason);
 
 /*
- * Reports that a recording of the target has ended; recording is not 0. The end of a session is
- * reported by stream_close().
+ * Reports that a recording of the target has ended; recording is not 0. stream_close() reports the
+ * end of a session.
  */
 void chunk_report_closed(uint32_t target, uint32_t recording);
 

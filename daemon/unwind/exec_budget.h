@@ -2,13 +2,14 @@
  * Exec budget: limits the number of chunks that end because the process executes another program.
  *
  * Each program has chunks of its own. Without a limit a process that executes a program every 11 ms
- * would cause 90 chunks a second. Each session has a budget. stream.c asks it when an exec has
- * ended a chunk. The budget allows EXEC_BUDGET_BURST chunks at once, then one chunk every
- * EXEC_BUDGET_EVERY_NS. So the chunk of a program that ran for that long is always allowed. The
- * caller discards all other chunks; this is called held back here.
+ * would cause 90 chunks a second. Each session has a budget. stream.c asks the budget when an exec
+ * has ended a chunk. The budget allows EXEC_BUDGET_BURST chunks at once, then one chunk every
+ * EXEC_BUDGET_EVERY_NS. So it always allows the chunk of a program that ran for
+ * EXEC_BUDGET_EVERY_NS. A chunk that the budget does not allow is held back: the caller discards
+ * the chunk.
  *
- * The budget logs a line when it holds the first chunk back, and another one when a program has run
- * for EXEC_BUDGET_EVERY_NS again.
+ * The log has a line when the first chunk is held back, and another one as soon as a later program
+ * has run for EXEC_BUDGET_EVERY_NS.
  *
  * Times are those of records (lib/capture/sample.h): CLOCK_MONOTONIC, in ns.
  */

@@ -6,10 +6,10 @@
  * A sample has the bytes from the stack pointer on and, if needed, a second range of the thread's
  * own stack. The thread may be on another stack at that time, such as that of a signal handler.
  *
- * Each sample contains the hint that capture had when it took the sample (struct sample_known). A
- * hint depends only on that and on the unwound stack. unwind remembers of the hints that it has
- * sent only the time of each thread's last one (struct hints). So nothing is stale when a thread
- * ends, its tid is used again, the process executes another program, or capture is replaced.
+ * Each sample contains the hint that capture had when it took the sample (struct sample_known).
+ * unwind makes a new hint from this struct and the unwound stack only. So unwind stores no hints,
+ * only the time of each thread's last one (struct hints). Nothing becomes stale when a thread ends,
+ * its tid is used again, the process executes another program, or capture is replaced.
  */
 #ifndef DAEMON_UNWIND_HINTS_H
 #define DAEMON_UNWIND_HINTS_H
@@ -34,7 +34,7 @@ struct hints {
 	struct {
 		uint32_t tid;
 		uint64_t sent_ns; /* CLOCK_MONOTONIC */
-		/* Samples by the result of hints_must_drop(), of all threads of the slot. */
+		/* Samples that hints_must_drop() kept and dropped, of all threads of the slot. */
 		uint64_t kept, dropped;
 	} last[HINTS_SLOTS];
 };
@@ -51,8 +51,9 @@ bool hints_make(uint32_t target, const struct unwind_sample *sample,
 		const struct unwind_stack *stack, struct msg_stack_hint *ret);
 
 /*
- * Makes a request that capture stops a blocked thread to read its registers. target: the broker's
- * number. Returns false if the walk did not lack a register (unwind_lacks_return_address()).
+ * Makes a request that capture stops the sample's thread, which is blocked, to read its registers.
+ * target: the broker's number. Returns false if the sample does not lack the register with the
+ * return address (unwind_lacks_return_address()).
  */
 bool hints_want_registers(uint32_t target, const struct unwind_sample *sample,
 			  const struct unwind_stack *stack, struct msg_want_registers *ret);
@@ -66,17 +67,17 @@ bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t no
 
 /*
  * Returns true if all three hold:
- * - The thread ran on another stack than its own.
- * - The sample lacked the bytes at which the walk continues on the thread's own stack.
+ * - The thread ran on another stack than its own, as far as capture knows.
+ * - The walk reached the thread's own stack, of which the sample lacks the bytes.
  * - The hint of hints_make() asks for these bytes, so that the next sample has them.
- * The unwound stack then has only frames of the other stack, as if its last one were the root.
+ * The unwound stack is then incomplete: it lacks the callers on the thread's own stack.
  */
 bool hints_lacks_own_stack(const struct unwind_sample *sample, const struct unwind_stack *stack);
 
 /*
  * Counts a sample of thread tid. lacks: the result of hints_lacks_own_stack(). Returns true if the
- * caller drops the sample: lacks is set, and the slot has dropped few samples so far (the limits
- * below). So a thread for which hints have no effect keeps its samples, with incomplete stacks.
+ * caller drops the sample: lacks is true, and the slot may drop one more sample (see below). Then
+ * a thread for which hints have no effect keeps most samples, with incomplete stacks.
  */
 bool hints_must_drop(struct hints *h, uint32_t tid, bool lacks);
 

@@ -32,13 +32,13 @@ struct work {
 	uint64_t sum_ns;
 };
 
-/* Begin and end a work: its duration is added to sum_ns. work_end() alone does nothing. */
+/* work_end() adds the time since work_begin() to sum_ns; without work_begin() it does nothing. */
 void work_begin(struct work *w, uint64_t now_ns);
 void work_end(struct work *w, uint64_t now_ns);
-/* Reads the clock, and adds the work in progress up to now to sum_ns. It goes on. */
+/* Reads the clock, and adds the work in progress up to now to sum_ns. The work goes on. */
 void work_update(struct work *w);
 
-/* The identity of a program: strings of a FILE_KIND_PROGRAM. Each is "" if it is unknown. */
+/* The identity of a program, read from a FILE_KIND_PROGRAM. Each string is "" if it is unknown. */
 struct program_identity {
 	struct buf exe;	    /* path of the executable, without " (deleted)" */
 	struct buf file;    /* device, inode and modification time of the executable, as text */
@@ -47,21 +47,24 @@ struct program_identity {
 };
 
 /*
- * When the maps are read again. A miss is a pc in no mapping: a file has been mapped since the maps
- * were read. A doubt is that memory shows a replaced file (unwind_space_has_doubt()).
+ * When the maps are read: for the first sample, and again when the last reading is old enough:
  *
- * - After a miss the maps are read again if they are older than MAPS_MISS_NS. With a doubt,
- *   MAPS_DOUBT_NS is enough. The same holds if the maps could not be read.
- * - Without a miss they are read every MAPS_EVERY_NS, because no sample shows that a file has been
- *   replaced that has no fingerprint. If fewer than MAPS_SAMPLES samples came since, they are read
- *   every MAPS_SELDOM_NS. Reason: reading maps takes 30 system calls of three processes. For a
- *   hundred targets that wake once a second it took a third of the CPU time of the broker and
- *   unwind.
- * - A young program maps its libraries soon after its first sample, which may be in the dynamic
- *   linker. So after its first miss the maps are read at once, and after later ones when they are
- *   older than half of the time between the first reading and the last. A program is young until
- *   that half is MAPS_MISS_NS, after some fourteen readings at most. Otherwise a command that ends
- *   within MAPS_MISS_NS had no names at all.
+ *	case						least age of the last reading
+ *	miss or doubt in a young program		half
+ *	doubt in an older program			MAPS_DOUBT_NS
+ *	miss in an older program, or no maps yet	MAPS_MISS_NS
+ *	otherwise, MAPS_SAMPLES samples since		MAPS_EVERY_NS
+ *	otherwise, fewer samples since			MAPS_SELDOM_NS
+ *
+ * - Miss: a pc in no mapping, so a file has been mapped since the last reading.
+ * - Doubt: memory shows that a file has been replaced (unwind_space_has_doubt()).
+ * - half: half of the time from the first reading to the last. A program is young as long as half
+ *   is below MAPS_MISS_NS, for some fourteen readings at most. Reason: it maps its libraries soon
+ *   after its first sample, which may be in the dynamic linker. With MAPS_MISS_NS alone, a command
+ *   that ends within that time had no names at all.
+ * - MAPS_EVERY_NS: some files have no fingerprint, so no doubt shows that they were replaced.
+ * - MAPS_SELDOM_NS: a reading takes 30 system calls of three processes. For a hundred targets that
+ *   wake once a second it took a third of the CPU time of the broker and unwind.
  *
  * A slow reading delays the next one by its duration times MAPS_COST (MAPS_YOUNG_COST for a young
  * program, MAPS_DOUBT_COST with a doubt), at most by MAPS_SELDOM_NS. Otherwise a process with
@@ -111,16 +114,17 @@ void program_fini(struct program *p);
 
 /*
  * Records that the program ended at time_ns, by an exec. Call it before the chunk of the program is
- * closed, and then program_open(). If an early file came after time_ns, it may belong to the next
- * program, which may have other code at the same addresses. So the function then removes the maps
- * and the identity. The release is then the user's or the daemon's own, or else "unknown".
+ * closed; after that call program_open().
+ *
+ * An early file that came after time_ns may belong to the next program, which may have other code
+ * at the same addresses. In that case the function removes the maps and the identity. The release
+ * is then the one of the user or of the daemon's environment, or else "unknown".
  */
 void program_ended(struct program *p, uint64_t time_ns);
 
 /*
  * Requests the identity again, and compares the path of the executable. Returns true if the process
- * runs another executable now. Returns false also if the broker does not answer with an identity.
- * p does not change.
+ * runs another executable now; false if not, or if the identity cannot be read. p does not change.
  */
 bool program_is_other(struct program *p);
 
@@ -139,8 +143,8 @@ must_check bool program_maps_due_after_miss(const struct program *p, uint64_t no
 
 /*
  * Requests the maps, for program_set_maps(). now_ns is the time of the newest record. The caller
- * frees *ret. Returns 0; or the errno of the broker's answer, which usually means that the process
- * is ending, -E2BIG, -ENOMEM or an error of read(2). After an error *ret is empty.
+ * frees *ret. Returns 0; the negative errno of the broker's answer, usually because the process is
+ * ending; -E2BIG; -ENOMEM; or an error of read(2). After an error *ret is empty.
  */
 must_check int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret);
 
@@ -160,10 +164,12 @@ must_check int program_set_maps(struct program *p, const struct buf *maps);
 
 /*
  * Return the release and the environment of the program's chunks. The strings belong to p and are
- * valid until program_open() or program_fini(). They are determined at the first call. The
- * first of these sources that has a value counts: the value that the user gave for the target, the
- * target's environment variables, the daemon's environment variables, a default. The default
- * release is made from the executable (release_of_image()).
+ * valid until program_open() or program_fini(). They are determined at the first call, from the
+ * first of these sources that has a value:
+ * - what the user set for the target;
+ * - the target's environment variables;
+ * - the daemon's environment variables;
+ * - a default. The default release is made from the executable (release_of_image()).
  */
 const char *program_release(struct program *p);
 const char *program_environment(struct program *p);

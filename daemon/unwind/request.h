@@ -4,8 +4,8 @@
  * during the wait are kept, in their order, for request_next_message().
  *
  * The broker gives each image and debug file a number, which is the same at each request. While
- * unwind reads a file, its number is in the reading page, a page of memory shared with the broker.
- * So the broker knows at which file unwind died (daemon/broker/files/quarantine.h).
+ * unwind reads a file, the file's number is in the reading page, a page of memory shared with the
+ * broker. So the broker knows at which file unwind died (daemon/broker/files/quarantine.h).
  *
  * If the broker has ended or breaks the protocol, or memory is short for a kept message, the
  * functions that request a file exit this process.
@@ -20,10 +20,10 @@
 
 /*
  * Each function requests one file of a target and waits for the answer. target: the broker's
- * number. start, end: the addresses of a mapping of the image. request_debug() requests the debug
- * file of a build-id, in hexadecimal digits; request_debug_link() that whose name is in the image's
- * .gnu_debuglink. request_file() takes an enum file_kind that needs no range and no name, such as
- * FILE_KIND_MAPS.
+ * number. start, end: the addresses of a mapping of the image.
+ * - request_file(): a file of a kind that needs no range and no name, such as FILE_KIND_MAPS.
+ * - request_debug(): the debug file with this build-id, in hexadecimal digits.
+ * - request_debug_link(): the debug file with this name, from the image's .gnu_debuglink section.
  *
  * Returns 0 and a descriptor that the caller closes, or the negative errno of the broker's answer.
  * Returns -ENOENT without asking if file_request_check() refuses the name or the range, which a
@@ -55,7 +55,7 @@ bool request_has_message(void);
  */
 uint32_t *request_map_reading_page(const struct ipc_message *init);
 
-/* Returns the broker's number of the file of the last successful request; 0: it has none. */
+/* Returns the broker's number of the last file that a request returned; 0: the file has none. */
 uint32_t request_last_file_number(void);
 
 #endif

@@ -27,20 +27,20 @@
 struct functions;
 
 struct series {
-	struct series *next; /* of another reader of the same target */
+	struct series *next; /* the series of another reader of the same target; NULL: none */
 	uint32_t recording;  /* msg_recording_open.recording; 0: the reader is the session */
 	/*
-	 * The session's options. The copy of a recording has the recording's profiler id and
-	 * length of chunks, and asks for payloads for files.
+	 * The session's options. In the series of a recording, a copy with the recording's profiler
+	 * id and length of chunks, which asks for payloads for files (CHUNK_V2_FILE).
 	 */
 	struct msg_session_open open;
 	struct thread_keys keys;
 	struct aggregate *aggregate;
 	uint64_t began_ns; /* beginning of a recording; 0 for a session */
 	/*
-	 * When the first chunk is due. 0: no tick has come yet. UINT64_MAX: it has been due. The
-	 * first chunk may be shorter than the others (first_chunk_us), so that hosts that start
-	 * together do not send at the same moments.
+	 * When the first chunk is due. The first chunk may be shorter than the others
+	 * (first_chunk_us), so that hosts that start together do not send at the same moments.
+	 * 0: no tick has come yet. UINT64_MAX: this time has passed.
 	 */
 	uint64_t first_end_ns;
 };
@@ -72,9 +72,8 @@ void series_free(struct series *c); /* also frees c; accepts NULL */
 void series_exec(struct series *c, const struct program *p);
 
 /*
- * Adds a RECORD_THREAD. If the thread takes over the key of an ended thread
- * (thread_keys_assign()), the key that it had until now exits at time_ns, the time of the newest
- * record.
+ * Adds a RECORD_THREAD. time_ns is the time of the newest record. If the thread takes over the key
+ * of an ended thread (thread_keys_assign()), the thread's previous key ends at time_ns.
  */
 must_check int series_thread(struct series *c, const struct record_thread *record,
 			     uint64_t time_ns);
@@ -109,10 +108,10 @@ must_check int series_exit_all(struct series *c, uint64_t time_ns);
 must_check bool series_tick(struct series *c, const struct record_tick *record);
 
 /*
- * series_close() closes the chunk at end_ns, or at the beginning of the recording if that is later,
- * and returns its profile, which is valid until series_next(). series_next() opens the next chunk.
- * Call it after each series_close(), also after an error, before any other function but
- * series_fini() and series_free().
+ * series_close() closes the chunk at end_ns, or at the beginning of the recording if that is later.
+ * *ret is the chunk's profile, which is valid until series_next(). series_next() opens the next
+ * chunk. Call series_next() after each series_close(), also after an error, before any other
+ * function but series_fini() and series_free().
  */
 must_check int series_close(struct series *c, uint64_t end_ns, struct profile *ret);
 must_check int series_next(struct series *c);

@@ -22,7 +22,7 @@
 struct functions;
 struct stream;
 
-/* How a stream sends messages to capture. The first two may drop the message. */
+/* How a stream sends messages to capture. If the socket is full, the first two drop the message. */
 struct stream_capture {
 	void (*hint)(const struct msg_stack_hint *m);
 	void (*want_registers)(const struct msg_want_registers *m);
@@ -45,51 +45,54 @@ void stream_free(struct stream *s);
 uint32_t stream_target(const struct stream *s);
 
 /*
- * Charge the time between the two calls to this target, without the time in which the process waits
- * for the broker. now_ns is CLOCK_MONOTONIC. Put them around other calls; stream_new() charges its
- * own time.
+ * Charge the time between the two calls to this target, without the time in which unwind waits for
+ * the broker. now_ns is CLOCK_MONOTONIC. Call them before and after the other functions, except
+ * stream_new(), which charges its own time.
  */
 void stream_begin_work(struct stream *s, uint64_t now_ns);
 void stream_end_work(struct stream *s, uint64_t now_ns);
 
 /*
- * Adds a record of this target, of size bytes, which is in the ring. capture can change it while
- * the function reads it. Ignores records after stream_close(). Returns 0, -ENOMEM, or -EPROTO if
- * the record is malformed: then capture has a fault, and the ring cannot be trusted any more.
+ * Handles a record of this target. The record has size bytes and may be in the ring, where capture
+ * can change it during the call. Ignores records after stream_close(). Returns 0, -ENOMEM, or
+ * -EPROTO if the record is malformed: then capture has a fault, and the ring cannot be trusted any
+ * more.
  */
 must_check int stream_record(struct stream *s, const struct record *record, size_t size);
 
 /*
- * Call this when the capture process has ended, not the target: ends all threads, because nothing
- * is known of them until a new capture sends records. At the next record the stream checks whether
- * the process has executed another program meanwhile.
+ * Records that the capture process has ended. All threads of the target end in the stream, because
+ * nothing is known of them until a new capture sends records. At the next record the stream checks
+ * whether the target has executed another program meanwhile.
  */
 must_check int stream_capture_ended(struct stream *s);
 
-/* Adds the target's CPU and memory usage at a time (usage_buffer.h) to the session's chunk. */
+/* Adds a measurement of the target's CPU and memory (usage_buffer.h) to the session's chunk. */
 void stream_add_usage(struct stream *s, const struct msg_usage_entry *m);
 
 /*
- * Begin and end a recording. stream_recording_open() also returns -EINVAL if m->chunk_us is 0 or
- * above 60 s; and -EPROTO if the number m->recording is 0 or that of an open recording, or if
- * MSG_RECORDINGS_MAX recordings are open. After stream_close() it only reports that the recording
- * is closed. stream_recording_close() sends the last chunk, and reports that the recording is
- * closed. It does nothing if no open recording has that number.
+ * Begins a recording. After stream_close() it only reports to the broker that the recording is
+ * closed. Returns 0; -ENOMEM; -EINVAL if m->chunk_us is 0 or above 60 s; or -EPROTO if m->recording
+ * is 0 or the number of an open recording, or if MSG_RECORDINGS_MAX recordings are open.
  */
 must_check int stream_recording_open(struct stream *s, const struct msg_recording_open *m);
+/*
+ * Sends the last chunk of the recording with this number, and reports the recording as closed to
+ * the broker. Does nothing if no open recording has this number.
+ */
 must_check int stream_recording_close(struct stream *s, uint32_t recording);
 
 /*
  * Sends the last chunks of the recordings and of the session, and reports each of them as closed to
  * the broker. After an error the remaining recordings are neither sent nor reported; the session is
- * reported in any case. Afterwards the stream ignores records and usage. A
- * second call does nothing.
+ * reported in any case. Afterwards the stream ignores records and usage. A second call does
+ * nothing.
  */
 must_check int stream_close(struct stream *s);
 
 /*
- * Adds the times of the session's open chunk, up to the settled tick, to the table of stream_new().
- * Call it for each stream before the table is written. Returns 0 or -ENOMEM.
+ * Adds the times of the session's open chunk, up to the settled tick (lib/aggregate/aggregate.h),
+ * to the table of stream_new(). Call it for each stream before the table is written.
  */
 must_check int stream_update_table(struct stream *s);
 

@@ -6,8 +6,8 @@
  * thread_id_format = pthread, threads are shown by their thread pointer (the value of
  * pthread_self(3)), and the keys are numbers that this module counts up from 1. Reason: a new
  * thread can get the memory of a thread that has ended, and then has the same pointer and another
- * tid. It continues the key of the ended thread, so that a chunk never has two threads with the
- * same id.
+ * tid. The new thread continues the key of the ended thread, so that a chunk never has two threads
+ * with the same id.
  *
  * Functions that allocate return 0 or -ENOMEM.
  */
@@ -51,12 +51,12 @@ struct thread_key_change {
 };
 
 /*
- * Gives a live thread its key, or returns the key that it has. pointer: its thread pointer; 0: not
- * known, and the thread is shown by its tid unless an earlier call had its pointer.
+ * Gives a live thread a key, or returns the key that the thread has. pointer: the thread pointer;
+ * 0: unknown. A thread is shown by its tid until a call has passed its pointer.
  *
- * The key changes in one case. If another thread has had this pointer, the other thread has ended,
- * and this thread continues the other thread's key. If this thread had another key before, that key
- * ends: it is in ret->old_key, and the caller ends its time.
+ * The key changes in one case. If another thread had this pointer before, that thread has ended,
+ * and this thread continues that thread's key. If this thread had a key until now, that key ends:
+ * it is ret->old_key, and the caller ends it in the aggregate.
  */
 must_check int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
 				  struct thread_key_change *ret);
@@ -68,15 +68,15 @@ must_check int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t 
 uint32_t thread_keys_of(const struct thread_keys *k, uint32_t tid);
 
 /*
- * Record that a thread, or every thread, has ended. Its key is kept for a thread with the same
- * pointer, until the end of the next chunk.
+ * Record that a thread, or every thread, has ended. Until the end of the next chunk a new thread
+ * with the same pointer can continue the key.
  */
 void thread_keys_end(struct thread_keys *k, uint32_t tid);
 void thread_keys_end_all(struct thread_keys *k);
 
 /*
- * Begins the next chunk. Removes the threads that had ended before the last chunk began. On -ENOMEM
- * all threads are removed.
+ * Begins the next chunk. Removes the threads that had ended when the previous chunk began. On
+ * -ENOMEM all threads are removed.
  */
 must_check int thread_keys_next(struct thread_keys *k);
 

@@ -1,6 +1,7 @@
 /*
  * Usage buffer: keeps the CPU and memory usage of a target until the chunk of that time is closed.
- * The broker measures it once a second (struct profile_measurement).
+ * The broker measures the usage once a second. A value is one measurement (struct
+ * profile_measurement).
  *
  * Each session has one buffer. stream.c adds each value when the broker sends it. When a chunk is
  * closed, its profile gets the values of its time.
@@ -12,8 +13,7 @@
 
 #include "proto/profile.h"
 
-/* Values of two minutes: those of a chunk of a minute that is closed late, and of the next chunk.
- */
+/* Two minutes: the values of a chunk of a minute that is closed late, and of the next chunk. */
 #define USAGE_BUFFER_MAX 128
 
 struct usage_buffer {
@@ -33,10 +33,10 @@ void usage_buffer_init(struct usage_buffer *b);
 void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);
 
 /*
- * Sets p->measurements to the values from the time of the profile's first sample to that of its
- * last; to none if the profile has no samples. The samples must be sorted by time. The values
- * belong to the buffer, and are valid until the next call of a function of this module. Drops older
- * values.
+ * Sets p->measurements to the values from the time of the profile's first sample to that of the
+ * last one; to no values if the profile has no samples. The samples must be sorted by time. The
+ * values belong to the buffer, and are valid until the next call of a function of this module.
+ * Drops the values before the first sample.
  */
 void usage_buffer_give(struct usage_buffer *b, struct profile *p);
 

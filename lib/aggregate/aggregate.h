@@ -1,46 +1,46 @@
 /*
  * The aggregate of one target: collects the ticks and unwound stacks of a chunk, and makes a
- *profile (proto/profile.h) of them when the chunk is closed. It also sums up the time of the whole
- *session by function, for the table that a user reads.
+ * profile (proto/profile.h) of them when the chunk is closed. It also adds the time that each
+ * function took to a table that a user reads (lib/aggregate/functions.h).
  *
  * Terms:
- * - A tick is a numbered sampling period of capture. The time of a tick is when the
- *   period begins; all samples of the tick have this time.
- * - The settled tick is the last tick up to which all samples have come. It is before
- *   the newest tick while a thread takes long to stop for its sample.
- * - A chunk is the profile of one target for up to 60 s. The chunks of a target follow
- *   each other without a hole, except at a gap (see below).
- * - A session is the profiling of one target, from MSG_SESSION_OPEN to its end. A
- *   recording is a second profile of the same target that a user asked for.
+ * - A tick is a numbered sampling period of capture. The time of a tick is when the period begins;
+ *   all samples of the tick have this time.
+ * - The settled tick is the last tick up to which all samples have come. It is before the newest
+ *   tick while a thread takes long to stop for its sample.
+ * - A chunk is the profile of one target for up to 60 s. The chunks of a target follow each other
+ *   without a hole, except at a gap (see below).
+ * - A payload is the chunk as JSON. A payload for files has more than the server accepts.
+ * - A session is the profiling of one target, from MSG_SESSION_OPEN to its end. A recording is a
+ *   second profile of the same target that a user asked for.
  * - Running is on a processor, ready is runnable without a processor, waiting is blocked.
  *
- * unwind has one aggregate for each session and one for each recording, and calls a
- * function here for every record of capture (lib/capture/sample.h). When
- * aggregate_tick() returns true, unwind calls aggregate_close(), sends the profile, and
- * calls aggregate_next(). Between these two calls no record may be added.
+ * unwind has one aggregate for each session and one for each recording, and calls a function here
+ * for every record of capture (lib/capture/sample.h). When aggregate_tick() returns true, unwind
+ * calls aggregate_close(), sends the profile, and calls aggregate_next(). No record may be added
+ * between aggregate_close() and aggregate_next().
  *
- * How samples represent time. Some readers of a chunk let each sample last until the
- * next one of its thread. Others, such as Sentry's flame graph, count the samples, all
- * but the last one of each thread. Both get the same shares of running time, because:
+ * How samples represent time. Some readers of a chunk let each sample last until the next one of
+ * its thread. Others, such as Sentry's flame graph, count the samples of each thread, without the
+ * last one. Both get the same shares of running time, because:
  * - a running thread has a sample at each tick, even if its stack stays the same;
  * - a thread that exits has a copy of its stack at the tick of the exit;
- * - from a missed tick on the thread has an empty stack, so that no time is counted for
- *   a wrong stack;
- * - a chunk begins with the current stacks of its threads, and ends with a copy of them
- *   at the first timestamp of the next chunk, so that no time is lost between two
- *   chunks.
+ * - from a missed tick on the thread has an empty stack, so that no time is counted for a wrong
+ *   stack;
+ * - a chunk begins with the current stacks of its threads, and ends with a copy of them at the
+ *   first timestamp of the next chunk, so that no time is lost between two chunks.
  * A waiting time has two samples, at its first and at its last tick, and so has a ready time. A
- * reader that counts samples finds at most these two, however long the time is. So it cannot
- * measure waiting or ready time.
+ * reader that counts samples finds at most these two, however long the time is. So such a reader
+ * cannot measure waiting or ready time.
  *
- * A gap is a time of more than 5 s without a tick: the daemon was stopped, or the machine
- * slept. What the threads did meanwhile is unknown. So the chunk ends at the last tick
- * before the gap, and the next one begins at the first tick after it. window.h has the
- * rules. They also keep every chunk shorter than the 66 s that the server accepts.
+ * A gap is a time of more than 5 s without a tick: the daemon was stopped, or the machine slept.
+ * What the threads did meanwhile is unknown. So the chunk ends at the last tick before the gap, and
+ * the next one begins at the first tick after the gap. window.h has the rules, which also keep
+ * every chunk shorter than the 66 s that the server accepts.
  *
- * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one thread come
- * in the order of time. A time before the thread's last record counts as the time of that record; a
- * time before the open chunk counts as the beginning of the chunk.
+ * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The caller adds the records of
+ * a thread in the order of time. A time that is too early is moved: to the time of the thread's
+ * last record, or to the beginning of the open chunk.
  *
  * Example: writes the chunk of a thread that runs for a second, as a file has it.
  *
@@ -122,15 +122,15 @@ struct aggregate_options {
 	 */
 	const char *in_app_include, *in_app_exclude;
 	/*
-	 * The table that the aggregate adds its times to, which several aggregates may share; NULL:
-	 * none. It stays the caller's, and must outlive the aggregate.
+	 * The table to which the aggregate adds its times; NULL: none. Several aggregates may share
+	 * it. The table stays the caller's, and must outlive the aggregate.
 	 */
 	struct functions *table;
 };
 
 /*
- * Creates an aggregate with an open chunk. Copies options, with the strings main_path
- * and main_argv0. space is the target's address space, in which frames are looked up. It must stay
+ * Creates an aggregate with an open chunk. Copies options, with the strings main_path and
+ * main_argv0. space is the target's address space, in which frames are looked up. It must stay
  * valid until aggregate_free() or until aggregate_exec() sets another one. Returns 0, -ENOMEM, or
  * -EINVAL if chunk_us is 0 or above 60 s.
  */
@@ -145,9 +145,9 @@ void aggregate_free(struct aggregate *a);
  * adds each record to both aggregates.
  *
  * options are as in aggregate_new(), with two differences. wall_offset_us must be that of original.
- * main_path and main_argv0 must be strings and are not used: these two and the space are taken from
- * original. original must not be between aggregate_close() and aggregate_next(). Returns 0,
- * -ENOMEM, or -EINVAL as aggregate_new().
+ * main_path and main_argv0 must not be NULL, but are not used: the new aggregate takes these two
+ * and the space from original. original must have an open chunk: do not call this function between
+ * aggregate_close() and aggregate_next(). Returns 0, -ENOMEM, or -EINVAL as aggregate_new().
  */
 must_check int aggregate_new_beside(const struct aggregate *original,
 				    const struct aggregate_options *options,
@@ -185,8 +185,9 @@ must_check int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_
 			       enum profile_state state);
 
 /*
- * Sets the thread to running from this tick on, with the stack of its last running sample in the
- * open chunk, or with its present stack if the chunk has no such sample.
+ * Sets the thread to running from this tick on, for a time of which there is no running sample
+ * (RECORD_RUNNING). The stack is a guess: that of the thread's last running sample in the open
+ * chunk or, without such a sample, the thread's present stack.
  */
 must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
@@ -194,8 +195,8 @@ must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t tim
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /*
- * Adds the exit of the thread, which was alive before this tick. The thread's stack lasts until
- * this tick, at which the thread gets its last sample. Ignores a thread that has exited already.
+ * Adds the exit of the thread. The thread's stack lasts until this tick, at which the thread gets
+ * its last sample. Ignores a thread that has exited already.
  */
 must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
@@ -216,19 +217,19 @@ must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t s
 			       uint64_t elapsed_ticks);
 
 /*
- * Closes the chunk at end_ns, the settled tick, where the next chunk begins (window_end()
- * says when another time is used). *ret is the profile. The caller sets its ids, platform, release,
+ * Closes the chunk at end_ns, the settled tick, where the next chunk begins (window_end() says when
+ * another time is used). *ret is the profile. The caller sets its ids, platform, release,
  * environment and SDK. The profile belongs to the aggregate and is valid until aggregate_next(). If
  * no thread had a stack, the profile has no samples.
  *
- * Names and images are looked up here, in the present maps of the space. Returns 0, or
- * -ENOMEM: the chunk is lost. In both cases the caller calls aggregate_next().
+ * Looks up names and images in the present maps of the space. Returns 0, or -ENOMEM: the chunk is
+ * lost. In both cases the caller calls aggregate_next().
  */
 must_check int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret);
 
 /*
  * Opens the next chunk, with the stacks that the threads had at the end of the last chunk, and with
- * the samples at and after that end. Call it after aggregate_close(), also if that failed. Returns
+ * the samples at or after that end. Call it after aggregate_close(), also if that failed. Returns
  * 0, or -ENOMEM: the next chunk is open, but no thread has a stack until its next sample.
  */
 must_check int aggregate_next(struct aggregate *a);
@@ -242,8 +243,9 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char 
 		    const char *main_argv0);
 
 /*
- * Adds the times of the open chunk to options.table, up to the settled tick. Those of closed chunks
- * are in the table already. Has no effect on the chunk, nor without a table. Returns 0 or -ENOMEM.
+ * Adds the times of the open chunk, up to the settled tick, to options.table. The times of closed
+ * chunks are in the table already. The chunk's profile stays the same. Does nothing without a
+ * table. Returns 0 or -ENOMEM.
  */
 must_check int aggregate_update_table(struct aggregate *a);
 

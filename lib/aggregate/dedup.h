@@ -21,9 +21,8 @@ void dedup_fini(struct dedup *f);
 
 /*
  * Replaces the frames and nodes of p by merged ones, which belong to f and are valid until
- * dedup_fini(). f is zero before. samples is the array of p's samples, as one that can be written:
- * their nodes become the merged ones. hash_seed: random. Returns 0, or -ENOMEM: p and samples are
- * unchanged.
+ * dedup_fini(). f must be zero before. samples is p->samples without const: the function sets the
+ * merged nodes there. hash_seed: random. Returns 0, or -ENOMEM: p and samples are unchanged.
  *
  * Frames that differ only in in_app are equal; the merged frame is in_app if all of them are.
  * Strings are compared by pointer, so the strings of p's frames must be interned (lib/base/text.h).

@@ -1,7 +1,9 @@
 /*
- * Makes inlined functions frames of their own. In the profile of a closed chunk, a frame at whose
- * address functions were inlined (lib/aggregate/lookup.h) becomes several frames with the same
- * address, in every stack that contains it. aggregate.c uses it with aggregate_options.inlined.
+ * Makes inlined functions frames of their own, in the profile of a closed chunk. For example, the
+ * compiler has inlined g() into f(), which main() calls (lib/aggregate/lookup.h finds that out):
+ *	before: main, f			after: main, f, g
+ * The frames of f and g have the same address. aggregate.c uses this module with
+ * aggregate_options.inlined.
  */
 #ifndef LIB_AGGREGATE_EXPAND_H
 #define LIB_AGGREGATE_EXPAND_H
@@ -29,10 +31,9 @@ void expand_fini(struct expand *e);
 
 /*
  * Expands the profile p of a closed chunk, whose frames are those of l and whose nodes are those of
- * s: call it after lookup_finish() and before dedup_profile(). Replaces the frames and nodes by
- * arrays that belong to e and are valid until expand_fini(). e is zero before. samples is the array
- * of p's samples, as one that can be written: their nodes become the new ones. p->lines becomes
- * NULL.
+ * s. Call it after lookup_finish() and before dedup_profile(). Replaces the frames and nodes by
+ * arrays that belong to e and are valid until expand_fini(). e must be zero before. samples is
+ * p->samples without const: the function sets the new nodes there. p->lines becomes NULL.
  *
  * Returns 0, or -ENOMEM: p and samples are unchanged. They are also unchanged, with 0, if no
  * function was inlined or if the payload would exceed EXPAND_PAYLOAD_MAX.

@@ -1,7 +1,8 @@
 /*
- * Sums of time by function over all processes of a run, and the table of them that sentry-profd
- * --pid prints at the end. A function is a name in a file: symbols of a file whose demangled names
- * are equal are one function. All code of a file without a name is one function, "[libfoo.so]".
+ * Sums the time by function over all processes, and writes the table of the sums that sentry-profd
+ * --pid prints at its end. A function is a name in a file: all symbols of a file with the same
+ * demangled name are one function. All code of a file for which there is no name is also one
+ * function, "[libfoo.so]".
  *
  * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the times of
  * the open chunk in aggregate_update_table(). sentry-profctl convert and compare use the module,
@@ -23,8 +24,8 @@
 #include "proto/profile.h"
 
 /*
- * If there are more functions or symbols than this, the next functions_add() first keeps only the
- * FUNCTIONS_MAX / 2 functions with the most time, and sums up all others. So the rows
+ * If there are more functions or symbols than this, the next functions_add() first merges rows: it
+ * keeps the FUNCTIONS_MAX / 2 functions with the most time, and one sum of all others. So the rows
  * take one or two megabytes between two chunks.
  */
 #define FUNCTIONS_MAX 4096
@@ -61,7 +62,7 @@ struct functions {
 	/* Sums and number of the functions whose rows were not kept. */
 	uint64_t others_self_ns, others_ready_ns, others_waiting_ns;
 	uint64_t n_others;
-	/* Of the same times; the caller adds them (programs_add()). */
+	/* The same times by program; the caller adds them (programs_add()). */
 	struct programs programs;
 	/* The caller sets it if waiting times contain ready times (import_chunk.hides_ready). */
 	bool hides_ready;
@@ -74,16 +75,17 @@ void functions_fini(struct functions *f);
 
 /*
  * Moves the times of the stacks s into the table: afterwards they are 0 in s. frames has the names
- * of the frames of s, by index: it is lookup.frames, after lookup_update() and before
- * lookup_finish(). Strings are copied. Returns 0, or -ENOMEM: times that were not moved stay in s.
+ * of the frames of s, by index. For the open chunk that is lookup.frames, after lookup_update() and
+ * before lookup_finish(). Copies the strings. Returns 0, or -ENOMEM: times that were not moved stay
+ * in s.
  */
 must_check int functions_add(struct functions *f, struct stacks *s,
 			     const struct profile_frame *frames);
 
 /*
- * As functions_add(), with a row for each inlined function, too. lines has an element for each
- * frame, with the range of its inlined functions in inlined, which has n_inlined elements. If
- * functions are inlined at the leaf, the innermost of them gets the time of the leaf.
+ * As functions_add(), with a row for each inlined function, too. inlined has the n_inlined inlined
+ * functions of all frames. lines[i] is the range of frame i in inlined, innermost first. If
+ * functions are inlined at the leaf, the innermost of them gets the leaf's time as self time.
  */
 must_check int functions_add_inlined(struct functions *f, struct stacks *s,
 				     const struct profile_frame *frames,
@@ -91,24 +93,26 @@ must_check int functions_add_inlined(struct functions *f, struct stacks *s,
 				     const struct profile_frame *inlined, size_t n_inlined);
 
 /*
- * Writes the programs, if there are several processes (programs_write()), then the functions: at
- * most max_rows of each, and a row for all others. If there are more
- * functions, three quarters of the rows show those with the most self time, and one quarter
- * those with the most ready and waiting time. The rows are sorted by self time, then ready,
- * waiting and total time, largest first. The column of ready times is left out if their sum
- * would be shown as 0.00 s. A line below the table says so if at least half of the running time is
- * in code without a file and a name, or in the interpreter of a language. Without full_names C++
- * and Rust names are short (functions_label()). Returns 0; -ENOMEM; or -EIO if writing to out
- * fails.
+ * Writes a table of programs, if there are several processes (programs_write()), and a table of
+ * functions. Each has at most max_rows rows, and one more for all others. In the table of
+ * functions:
+ * - The rows are sorted by self time, then ready, waiting and total time, largest first.
+ * - If there are more than max_rows functions, one quarter of the rows is kept for those with the
+ *   most ready and waiting time. The others have the most self time.
+ * - The column of ready times is left out if their sum would be shown as 0.00 s.
+ * - Without full_names C++ and Rust names are short (functions_label()).
+ * - A line below says so if at least half of the running time is in code without a file and a
+ *   name, or in the interpreter of a language.
+ * Returns 0; -ENOMEM; or -EIO if writing to out fails.
  */
 must_check int functions_write(const struct functions *f, size_t max_rows, bool full_names,
 			       FILE *out);
 
 /*
  * Writes a name that a target chose, in a form that is safe for a terminal: as escape_write() does,
- * and a byte that is not UTF-8 becomes \xNN, too. After at least max_columns "..." replaces the
- * rest of the name. Returns the number of columns written: one for each character of the output,
- * with the dots. The caller checks out for errors (ferror(3)).
+ * but a byte that is not UTF-8 becomes \xNN. Once max_columns columns or more are written, "..."
+ * replaces the rest of the name. Returns the number of columns written: one for each character of
+ * the output, with the dots. The caller checks out for errors (ferror(3)).
  */
 size_t functions_write_name(const char *s, size_t max_columns, FILE *out);
 
@@ -120,9 +124,9 @@ struct functions_label {
 
 /*
  * Makes the labels of the n names of a table, in ret. With is_full a label is the name itself,
- * which stays the caller's. Otherwise it is the short name (lib/base/short_names.h), which belongs
- * to text, cut to FUNCTIONS_NAME_COLUMNS. It is not cut if another label would then look the same.
- * Returns 0 or -ENOMEM.
+ * which stays the caller's. Otherwise the label is the short name (lib/base/short_names.h), which
+ * belongs to text. Its max_columns is FUNCTIONS_NAME_COLUMNS, or no limit if another label would
+ * otherwise look the same. Returns 0 or -ENOMEM.
  */
 must_check int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
 			       struct functions_label *ret);

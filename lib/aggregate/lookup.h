@@ -36,7 +36,7 @@
 
 /*
  * The most bytes that source files and names of inlined functions take if only payloads for files
- * have them. The limit is a separate one, so that what the server gets does not depend on them.
+ * have them. This limit is separate, so that these strings do not change what the server gets.
  */
 #define LOOKUP_FILE_PAYLOAD_MAX (8u * 1000 * 1000)
 
@@ -64,7 +64,7 @@ struct lookup {
 	size_t n_frames, cap_frames;
 	struct lookup_detail *details; /* by frame */
 	size_t cap_details;
-	/* By frame: its range in inlined. The members file and line need lines_for_files. */
+	/* By frame: its range in inlined; with lines_for_files also the frame's file and line. */
 	struct profile_lines *lines;
 	size_t cap_lines;
 	struct profile_frame *inlined; /* inlined functions of all frames */
@@ -92,14 +92,14 @@ void lookup_fini(struct lookup *l);
 
 /*
  * Looks up the frames of s that l does not have yet, in the present maps of space. All calls
- * between two lookup_fini() must have the same s. main_path is the path of the main executable.
- *
+ * between two lookup_fini() must have the same s. main_path is the path of the main executable. The
+ * members of each frame (struct profile_frame) are then:
  * - package is the path of the image; NULL: the frame lies in no image.
  * - function is the name that the symbol gives; NULL: no symbol covers the address.
  * - file and line are the source position in that function. If another function was inlined there,
- *   it is the position of the call. With lines_for_files file and line are in l->lines and not in
- *   the frame.
- * - l->lines has the functions that were inlined at the frame, innermost first.
+ *   they are the position of the call. With lines_for_files file and line are in l->lines and not
+ *   in the frame.
+ * - l->lines has the range in l->inlined of the functions inlined at the frame, innermost first.
  *
  * With name_by_start, a frame without a symbol is named by the start of its function, which is
  * found in an FDE (of the call frame information). The name is the image and the distance of that
@@ -117,13 +117,14 @@ must_check int lookup_update(struct lookup *l, const struct stacks *s, struct un
 
 /*
  * Prepares the profile of a closed chunk, after lookup_update() has looked up all frames of s:
- * - A frame at the root or next to it that has no symbol is not in_app. If it has no name either,
- * it is named by its address, "libc.so.6+0x2724a" or "unknown+0x7f...". Reason: the server cuts off
- *   the two outermost frames of a stack whose frame next to the root has no name.
- * - Makes l->profile_images: the images with an id, sorted by address, without overlap. Of two
- * images at the same address the larger one stays. An image that reaches into the next one ends
- * where that one starts. (The server takes the last image that starts at or below an address, so
- * the result is the same.) Returns 0 or -ENOMEM.
+ * - Handles the frames at the root or next to the root. Without a symbol such a frame is not
+ *   in_app. Without a function it gets its address as the name, "libc.so.6+0x2724a" or
+ *   "unknown+0x7f...". Reason: the server cuts off the two outermost frames of a stack whose frame
+ *   next to the root has no name.
+ * - Makes l->profile_images: the images with an id, sorted by address, without overlap. An image
+ *   that reaches into the next one is shortened to end there. This changes nothing for the server,
+ *   which takes the last image that starts at or below an address.
+ * Returns 0 or -ENOMEM.
  */
 must_check int lookup_finish(struct lookup *l, const struct stacks *s, struct unwind_space *space);
 

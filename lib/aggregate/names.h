@@ -37,8 +37,8 @@ void names_thread(const char *comm, size_t comm_size, bool is_main, const char *
 		  const char *main_argv0, char out[THREAD_NAME_SIZE]);
 
 /*
- * Makes the names of the n threads unique. If several threads have the same name, the id that the
- * profile shows (profile_thread.id, or tid if that is 0) is appended to each: "worker (4711)".
+ * Tells the n threads apart by their names. If several threads have the same name, the id that the
+ * profile shows (profile_thread.id, or the tid if id is 0) is appended to each: "worker (4711)".
  * Empty names stay empty. New names belong to text. Returns 0 or -ENOMEM.
  */
 must_check int names_tell_apart(struct profile_thread *threads, size_t n, struct text *text);

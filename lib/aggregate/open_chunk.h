@@ -1,13 +1,13 @@
 /*
- * The open chunk of one target: the target's threads, and the stacks and samples that
- * were added since the chunk began. (lib/aggregate/aggregate.h defines chunk, tick and
- * settled tick.)
+ * The open chunk of one target: the target's threads, and the stacks and samples that were added
+ * since the chunk began. lib/aggregate/aggregate.h defines chunk, tick, payload, running, ready and
+ * waiting.
  *
  * lib/aggregate/aggregate.c changes the open chunk at every record of a thread.
  * lib/aggregate/cut.c ends the chunk and begins the next one in the same struct.
  *
- * Times in ns are those of ticks, CLOCK_MONOTONIC. Times in us are Unix times, as samples
- * have them. Functions that allocate return 0 or -ENOMEM.
+ * Times in ns are those of ticks, CLOCK_MONOTONIC. Times in us are Unix times, as samples have
+ * them. Functions that allocate return 0 or -ENOMEM.
  */
 #ifndef LIB_AGGREGATE_OPEN_CHUNK_H
 #define LIB_AGGREGATE_OPEN_CHUNK_H
@@ -41,7 +41,7 @@ struct thread {
 	uint64_t since_ns; /* the thread's time is charged up to here (open_chunk_charge()) */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
-	/* The stack of the thread's last sample that was running; PROFILE_NONE: no such sample. */
+	/* The stack of the last sample in which the thread was running; PROFILE_NONE: none. */
 	struct seen_stack ran;
 
 	/* The thread's samples in the open chunk. */
@@ -56,7 +56,7 @@ struct thread {
 	enum profile_state carry_state;
 	bool ahead; /* the thread has samples at or after the end of the chunk */
 	/*
-	 * The thread has exited by the end of the chunk, or its stack is unknown there: the next
+	 * The thread exits at the end of the chunk, or its stack is unknown from there on: the next
 	 * chunk does not begin with a stack of the thread.
 	 */
 	bool has_ended;
@@ -106,9 +106,8 @@ struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
 must_check int open_chunk_drop_exited(struct open_chunk *c);
 
 /*
- * Adds a sample that is earlier than the thread's last one: appends it to samples, without the
- * rules of open_chunk_emit(), and does not change t->last. For all other samples use
- * open_chunk_emit().
+ * Adds a sample that is earlier than the thread's last one. t->last does not change, and the rules
+ * of open_chunk_emit() do not hold. For all other samples use open_chunk_emit().
  */
 must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
 				 uint32_t node, enum profile_state state);
@@ -117,22 +116,22 @@ must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, u
  * Adds a sample of the thread and sets t->last. node is the stack; PROFILE_NONE: an empty stack,
  * whose state is PROFILE_RUNNING. Two cases add no sample:
  * - The thread's last sample is at time_us or later. Then that sample gets the new stack and state,
- *   because a thread has only one sample at a time. Its is_for_files becomes false.
+ *   because a thread has only one sample per timestamp. Its is_for_files becomes false.
  * - The stack is empty, and the thread has no sample in the chunk yet.
  */
 must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us,
 			       uint32_t node, enum profile_state state);
 
 /*
- * Called when the thread's present state, or its stack, ends at time_ns. Adds the samples that the
- * thread still lacks. If it is running, these are one at each tick after its last sample and before
- * time_ns. If it is ready or waiting, it is the last one in this state, at the tick before time_ns.
+ * Adds the samples that the thread lacks when its present state or stack ends at time_ns:
+ * - running: a sample at each tick after the thread's last sample and before time_ns;
+ * - ready or waiting: the last sample in this state, at the tick before time_ns.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
 /*
- * Called when the thread changes from ready to waiting, or back, at time_ns, and keeps its stack.
- * Adds the samples of the change, which are only for files (profile_sample.is_for_files). The
+ * Adds the samples of a change from ready to waiting, or back, at time_ns. The thread keeps its
+ * stack. The samples are only for files (profile_sample.is_for_files). state is the new state; the
  * caller sets t->state.
  */
 must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,

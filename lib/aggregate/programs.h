@@ -1,6 +1,6 @@
 /*
- * The programs that the processes of a run executed, with the times of their threads: the part of
- * the table that shows which program a run with several processes spent its time in.
+ * The programs that the profiled processes executed, with the times of their threads.
+ * functions_write() shows them above its table of functions if there are several processes.
  */
 #ifndef LIB_AGGREGATE_PROGRAMS_H
 #define LIB_AGGREGATE_PROGRAMS_H
@@ -36,17 +36,17 @@ void programs_init(struct programs *p, uint64_t hash_seed);
 void programs_fini(struct programs *p);
 
 /*
- * Adds times of one process in the program name, by state. *is_counted belongs to the process in
- * this program, and is false before the first call: the first time above 0 counts the process, and
- * sets it. Returns 0 or -ENOMEM.
+ * Adds the times ns, by state, of one process to the program with this name. Does nothing if all
+ * times are 0. The caller keeps *is_counted for each process and program, false at first. The
+ * function sets it when it counts the process in n_processes. Returns 0 or -ENOMEM.
  */
 must_check int programs_add(struct programs *p, const char *name, const uint64_t ns[PROFILE_STATES],
 			    bool *is_counted);
 
 /*
  * Writes the programs, sorted by running time: at most max_rows, and a row for all others. Writes
- * nothing if there is one process of one program. with_ready: there is a column READY. Returns 0 or
- * -ENOMEM.
+ * nothing if only one process of one program was counted. with_ready: with a column READY. Returns
+ * 0 or -ENOMEM. The caller checks out for errors (ferror(3)).
  */
 must_check int programs_write(const struct programs *p, size_t max_rows, bool with_ready,
 			      FILE *out);

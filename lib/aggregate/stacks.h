@@ -63,8 +63,8 @@ void stacks_init(struct stacks *s, uint64_t hash_seed);
 void stacks_fini(struct stacks *s);
 
 /*
- * Adds a stack. frames has its n innermost frames, leaf first. base is the node of the other
- * frames, of which the first is the caller of the last of the n; PROFILE_NONE: there are no others.
+ * Adds a stack: the n frames, leaf first, then those of base, a stack that the trie has already.
+ * base is the node of the caller of frames[n - 1]; PROFILE_NONE: frames[n - 1] is the root.
  * The whole stack has at most UNWIND_FRAMES_MAX frames. A frame at address 0 (a call through a null
  * pointer) is left out, because the formats have no such frame. *ret_node is the stack's node, or
  * PROFILE_NONE if the stack has no frame. On -ENOMEM the nodes that were added so far stay, unused.

@@ -1,4 +1,4 @@
-/* The cells of times in the tables of functions and programs. */
+/* Writes the cells with times in the tables of functions and programs. */
 #ifndef LIB_AGGREGATE_TABLE_CELLS_H
 #define LIB_AGGREGATE_TABLE_CELLS_H
 
@@ -7,7 +7,7 @@
 
 /* Writes a time in seconds, 11 columns wide. A time of 0 is "-". */
 void table_cells_time(uint64_t ns, FILE *out);
-/* Writes the same, and the percentage of whole_ns: 19 columns. A time of 0 has no percentage. */
+/* Writes the same, then the percentage of whole_ns (blanks for a time of 0): 19 columns. */
 void table_cells_share(uint64_t ns, uint64_t whole_ns, FILE *out);
 
 #endif

@@ -3,13 +3,13 @@
  * due, and when it ends. The open chunk (lib/aggregate/open_chunk.h) has a window, which the next
  * chunk takes over. All times are those of ticks: CLOCK_MONOTONIC, in ns.
  *
- * The settled tick is the last tick up to which all samples have come. It lags behind the
- * newest tick while a thread takes long to stop for its sample.
+ * The settled tick is the last tick up to which all samples have come. It lags behind the newest
+ * tick while a thread takes long to stop for its sample.
  *
- * Chunks follow each other without a hole, with one exception, the gap: if no tick came for
- * longer than WINDOW_GAP_NS (the daemon or the machine was stopped), the state of the
- * threads is unknown. Then the chunk ends at the last tick before the gap, and the next one
- * begins at the first tick after it. The time between is in neither chunk.
+ * Chunks follow each other without a hole, with one exception, the gap: if no tick came for longer
+ * than WINDOW_GAP_NS (the daemon or the machine was stopped), the state of the threads is unknown.
+ * Then the chunk ends at the last tick before the gap, and the next chunk begins at the first tick
+ * after the gap. The time between is in neither chunk.
  */
 #ifndef LIB_AGGREGATE_WINDOW_H
 #define LIB_AGGREGATE_WINDOW_H
@@ -85,8 +85,8 @@ uint64_t window_tick_after(const struct window *p, uint64_t after_ns, uint64_t b
 uint64_t window_between(const struct window *p, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * Returns the time up to which a chunk may be closed: the settled tick, or the
- * newest tick less WINDOW_LAG_NS if that is later.
+ * Returns the time up to which a chunk may be closed: the settled tick, or the newest tick less
+ * WINDOW_LAG_NS if that is later.
  */
 uint64_t window_closable(const struct window *p);
 
@@ -97,15 +97,16 @@ uint64_t window_closable(const struct window *p);
 bool window_due(const struct window *p);
 
 /*
- * Returns the end of a chunk that the caller closes at end_ns, and the beginning of the
- * next one. Both are end_ns, but not before the beginning of the chunk, with these
- * exceptions:
- * - If end_ns is more than WINDOW_LAG_NS before the newest tick, both are the newest tick
- *   less WINDOW_LAG_NS.
- * - If a gap begins before end_ns, they are the two ends of the gap.
- * - If the chunk would be longer than chunk_ns by more than WINDOW_LAG_NS, because the
- *   settled tick has advanced far at once, both are the beginning of the chunk plus
- *   chunk_ns. The samples after that belong to the next chunk.
+ * Chooses the end of a chunk that the caller wants to close at end_ns, and the beginning of the
+ * next chunk. Usually both are end_ns. They are moved by these rules, in this order:
+ * - If end_ns is more than WINDOW_LAG_NS before the newest tick, both are the newest tick less
+ *   WINDOW_LAG_NS.
+ * - If this time is before the beginning of the chunk, both are the beginning.
+ * - If a gap begins before this time, the chunk ends where the gap begins, and the next chunk
+ *   begins where the gap ends.
+ * - If the chunk would be longer than chunk_ns + WINDOW_LAG_NS, because the settled tick has
+ *   advanced far at once, both are the beginning plus chunk_ns. Later samples belong to the next
+ *   chunk.
  */
 void window_end(const struct window *p, uint64_t end_ns, uint64_t *ret_end_ns,
 		uint64_t *ret_next_ns);

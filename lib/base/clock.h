@@ -71,10 +71,10 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 #define CLOCK_DURATION_MAX_S INT64_C(3155760000)
 
 /*
- * Converts a duration of another process, such as a struct timespec or timeval, to ns. unit_ns is
- * the unit of fractions: 1, or NS_PER_US. Returns false, and writes nothing, if a part is negative,
- * if the fractions make a second or more, or if seconds exceeds CLOCK_DURATION_MAX_S. So the sum of
- * a clock's time and the result does not overflow.
+ * Converts a duration that another process chose, such as a struct timespec or timeval, to ns.
+ * unit_ns is the unit of fractions: 1, or NS_PER_US. Returns false, and writes nothing, if a part
+ * is negative, if the fractions make a second or more, or if seconds exceeds CLOCK_DURATION_MAX_S.
+ * So the sum of a clock's time and the result does not overflow.
  */
 static inline bool clock_duration_ns(int64_t seconds, int64_t fractions, uint64_t unit_ns,
 				     uint64_t *ret)

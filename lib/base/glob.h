@@ -4,7 +4,7 @@
  * and "?" match no slash; "**" matches any number of bytes, slashes included.
  *
  * Time: O(pattern_n * n), or O(pattern_n * n * n) if the pattern has both "*" and "**".
- * fnmatch(3) is not used, because on text that a process chose its time doubles with each star.
+ * fnmatch(3) is not used: a process can choose text for which each star doubles the time.
  */
 #ifndef LIB_BASE_GLOB_H
 #define LIB_BASE_GLOB_H

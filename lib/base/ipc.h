@@ -22,7 +22,7 @@ struct ipc_message {
 	_Alignas(8) uint8_t bytes[IPC_SIZE_MAX];
 	size_t size;	      /* of bytes */
 	int fds[IPC_FDS_MAX]; /* -1: no descriptor, or taken by ipc_take_fd() */
-	size_t n_fds;	      /* as received; taken ones count */
+	size_t n_fds;	      /* as received; those that ipc_take_fd() took out still count */
 };
 
 /* Makes two connected sockets, close-on-exec and blocking. Returns 0 or -errno. */

@@ -31,9 +31,9 @@ must_check int loop_new(struct loop **ret);
 void loop_free(struct loop *l);
 
 /*
- * Watches fd, which stays the caller's; call loop_remove() before closing it. *ret_source is valid
- * until then. Returns 0; -ENOMEM; -EEXIST if the loop watches fd already; or another error of
- * epoll_ctl(2).
+ * Watches fd, which stays the caller's. *ret_source is valid until loop_remove(), which the caller
+ * calls before it closes fd. Returns 0; -ENOMEM; -EEXIST if the loop watches fd already; or another
+ * error of epoll_ctl(2).
  */
 must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 			struct loop_source **ret_source);
@@ -48,12 +48,12 @@ must_check int loop_add_writer(struct loop *l, int fd, loop_fn fn, void *ctx,
 void loop_remove(struct loop *l, struct loop_source **source);
 
 /*
- * Stops watching the source until loop_resume() or loop_resume_source(). A handler calls it if it
- * cannot read now, for example because the process has no free descriptor. Otherwise it would be
- * called in each round, since its descriptor stays readable. A paused source can be removed.
+ * Stops watching the source until loop_resume() or loop_resume_source(). For a handler that cannot
+ * read now, for example because the process has no free descriptor: the descriptor stays readable,
+ * so the loop would call the handler in each round. A paused source can be removed.
  */
 void loop_pause(struct loop *l, struct loop_source *source);
-/* Watches all paused sources again. The user of loop_pause() calls it about once a second. */
+/* Watches all paused sources again. Call it about once a second if loop_pause() is in use. */
 void loop_resume(struct loop *l);
 /* Watches the source again, if it is paused. */
 void loop_resume_source(struct loop *l, struct loop_source *source);

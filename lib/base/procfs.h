@@ -12,10 +12,10 @@
 
 /* Size of a buffer for the text of stat or status, which is usually much shorter. */
 #define PROCFS_TEXT_MAX 4096
-/* The same for status if a line after "Groups:" is read, which can list a thousand groups. */
+/* Size for status if a line after "Groups:" is needed: that line can list a thousand groups. */
 #define PROCFS_STATUS_MAX 16384
 
-/* The most pids of a process, one for each namespace: MAX_PID_NS_LEVEL of the kernel, and one. */
+/* The most pids of a process, one in each pid namespace: the kernel's MAX_PID_NS_LEVEL plus one. */
 #define PROCFS_NAMESPACES_MAX 33
 
 /* A path, with room for "map_files/" and two addresses, or for three numbers. */
@@ -30,7 +30,7 @@ struct procfs_path {
  */
 struct procfs_path procfs_path(int64_t pid, const char *format, ...) printf_like(2, 3);
 
-/* Returns "/proc/self/fd/FD", to be used as the result of procfs_path(). */
+/* Returns "/proc/self/fd/FD". The text is valid as long as that of procfs_path(). */
 struct procfs_path procfs_own_fd(int fd);
 
 /*
@@ -52,9 +52,9 @@ uint64_t procfs_stat_number(const char *text, int n);
 
 /*
  * Parses the numbers in a line of a text of status. key is the beginning of the line, with the
- * newline before it: "\nUid:". Reason for the newline: a process cannot fake it in its name, where
- * the kernel escapes newlines. base is that of strtoull(3). Writes at most max numbers to ret, and
- * returns how many; 0 if there is no such line.
+ * newline before it: "\nUid:". Reason for the newline: the kernel escapes newlines in the process's
+ * name, so a name cannot fake the key. base is that of strtoull(3). Writes at most max numbers to
+ * ret, and returns how many; 0 if there is no such line.
  */
 size_t procfs_numbers(const char *text, const char *key, int base, uint64_t *ret, size_t max);
 

@@ -3,24 +3,24 @@
  * them. It is a memfd that the writer maps writable and the reader maps read-only; seals forbid
  * every other writer.
  *
- * The head is the position up to which records have been written, the tail that up to which they
- * have been read. Neither is in the shared memory: the writer sends the head in a message, and the
- * reader sends the tail, which is called a credit. The receiver checks what it gets. So the writer
- * never reads what the reader could have changed.
+ * The head is the position up to which records have been written. The tail is the position up to
+ * which they have been read. Neither is in the shared memory: the writer sends the head in a
+ * message, and the reader sends the tail, which is called a credit. The receiver checks what it
+ * gets. So the writer never reads memory that the reader could have changed.
  *
  * Positions are byte counts that only grow; the offset in the memory is the position modulo the
- * size. A lap is one pass through the memory. A record is never split at the end of a lap. The
- * writer writes a pad record, which the reader skips, in three cases:
- * - The rest of the lap is too short for the next record.
- * - The writer ends the lap early, because the reader has freed the start of the memory. So fewer
- *   pages are in use.
- * - After an early end, the next record would overwrite unread records of the previous lap. The pad
- *   jumps over them, to the unused memory behind the early end.
+ * size. A lap is one pass through the memory. A record is never split at the end of a lap. A pad
+ * record fills bytes that the reader skips. The writer writes one in three cases:
+ * - The rest of the lap is too short for the next record. The pad fills this rest.
+ * - The reader has read the records at the start of the memory. The writer then ends the lap early
+ *   and writes there again, so that fewer pages are in use. The pad fills the rest of the lap.
+ * - After an early end the next record would reach unread records of the previous lap. The pad
+ *   covers their memory, and the record is written behind the early end, where memory is unused.
  * The bytes of pads count in positions. So the head may be up to two laps ahead of the tail.
  *
  * Trap for the reader: the writer may be hostile and can change the memory at any time. Read each
- * field once, and check it. The seals rule out SIGBUS. ring_next() returns -EPROTO for a record
- * with an invalid size.
+ * field once, and check it. ring_next() returns -EPROTO for a record with an invalid size. The
+ * seals rule out SIGBUS, because the writer cannot shrink the file.
  */
 #ifndef LIB_BASE_RING_H
 #define LIB_BASE_RING_H
@@ -93,8 +93,8 @@ size_t ring_space(const struct ring_writer *w);
 
 /*
  * Returns the bytes of the records committed after position at, which is an earlier value of head
- * in this lap or the previous one. A pad record that jumps over unread records counts; one that
- * ends a lap does not.
+ * in this lap or the previous one. The bytes of a pad record that covers unread records count;
+ * those of a pad record that ends a lap do not.
  */
 uint64_t ring_bytes_since(const struct ring_writer *w, uint64_t at);
 

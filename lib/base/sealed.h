@@ -24,9 +24,9 @@ must_check int sealed_open(struct sealed *s, const char *name);
 
 /*
  * Ends the writing and seals the file. result: 0, or the -errno with which the caller's writing has
- * failed. Returns 0 if result is 0 and everything was written. Then *ret_fd is the caller's, with
- * offset 0, and *ret_size the size in bytes. Otherwise returns result; -EIO if a write failed; or
- * the error of a system call. Then nothing is open.
+ * failed. Returns 0 if result is 0 and everything was written: *ret_fd is the caller's, with offset
+ * 0, and *ret_size is the size in bytes. Otherwise closes the file, and returns result; -EIO if a
+ * write failed; or the error of a system call.
  */
 must_check int sealed_close(struct sealed *s, int result, int *ret_fd, uint64_t *ret_size);
 
@@ -41,9 +41,9 @@ bool sealed_is(int fd, uint64_t size);
 
 /*
  * Returns the bytes of memory that the sealed file fd of size bytes takes for its whole life. This
- * can be more than size, because its maker may have given it pages behind its end before it was
- * sealed (fallocate(2)). Returns UINT64_MAX if the file has holes, which can get pages later, or is
- * empty. Files of sealed_close() have no holes and no such pages. Moves the file's offset.
+ * can be more than size: before a process seals its file, it can allocate pages behind the end of
+ * the file (fallocate(2)). Returns UINT64_MAX if the file is empty, or has holes, which can get
+ * pages later. Files of sealed_close() have no holes and no such pages. Moves the file's offset.
  */
 uint64_t sealed_memory(int fd, uint64_t size);
 

@@ -1,13 +1,13 @@
 /*
  * Makes short names of functions for tables. In a demangled C++ or Rust name the template arguments
- * become "<...>", the parameters "(...)", and std::basic_string of char becomes "std::string". The
- * content of brackets stays if it is not longer than the three dots. The type and the trait of
- * Rust's <TYPE as TRAIT>::f stay. Names of other languages have no such brackets and stay as they
- * are.
+ * become "<...>", the parameters "(...)", and std::basic_string of char becomes "std::string":
+ *	std::vector<Item, std::allocator<Item>>::at(unsigned long)	std::vector<...>::at(...)
+ * The content of brackets stays if it is not longer than the three dots. The type and the trait of
+ * Rust's <TYPE as TRAIT>::f stay. Names of other languages stay as they are.
  *
- * Different names never get the same short name. If they would, the brackets in which they differ
- * are shown, from left to right and from the outer to the inner ones, until the short names differ.
- * If that is not enough (a clone of a function, the old std::string), the names stay whole.
+ * Different names never get the same short name. If they would, the arguments or parameters in
+ * which the names differ are shown, one after another from left to right, until the short names
+ * differ. If that is not enough (a clone of a function, the old std::string), the names stay whole.
  */
 #ifndef LIB_BASE_SHORT_NAMES_H
 #define LIB_BASE_SHORT_NAMES_H

@@ -37,9 +37,9 @@ bool table_get(const struct table *t, uint64_t key, uint32_t *ret_value);
 must_check int table_put(struct table *t, uint64_t key, uint32_t value);
 
 /*
- * Makes room for n keys in all: while the table has fewer keys, table_put() does not allocate and
- * cannot fail. For callers that must not allocate while a thread is stopped. Returns 0; or -ENOMEM,
- * and changes nothing.
+ * Makes room for n keys in all: as long as the table has fewer than n keys, table_put() does not
+ * allocate and cannot fail. For callers that must not allocate while a thread is stopped. Returns
+ * 0; or -ENOMEM, and changes nothing.
  */
 must_check int table_reserve(struct table *t, size_t n);
 

@@ -1,11 +1,11 @@
 /*
- * A token bucket whose tokens are nanoseconds. It limits processor time, or the rate of events that
- * each take a fixed number of nanoseconds out of it. It holds at most size_ns, and gains one
- * nanosecond each nanosecond.
+ * A token bucket whose tokens are nanoseconds. It holds at most size_ns, and gains one nanosecond
+ * each nanosecond. It limits processor time, or the rate of events. For example, a bucket of 30 s
+ * from which each event takes 10 s allows 3 events at once, then one event every 10 s.
  *
- * The whole state of a bucket is full_ns, the time at which it is full again; 0 is a full bucket.
- * To take more than the bucket holds is permitted and makes a debt. now_ns is of the clock that the
- * caller has chosen for the bucket.
+ * The whole state of a bucket is full_ns, the time at which the bucket is full again; 0 is a full
+ * bucket. To take more than the bucket holds is permitted and makes a debt. The caller chooses the
+ * clock of now_ns and full_ns.
  */
 #ifndef LIB_BASE_TOKEN_BUCKET_H
 #define LIB_BASE_TOKEN_BUCKET_H
