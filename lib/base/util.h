@@ -42,9 +42,9 @@ static inline size_t min_size(size_t a, size_t b)
 }
 
 /*
- * Returns the wait after a number of failures in a row: 0 after none, first_ns after one, and twice
- * as long after each further one, up to the lesser of longest_ns and 2^16 * first_ns. first_ns must
- * be below 2^48.
+ * Returns how long to wait before the next try, in ns, after this number of failures in a row: 0
+ * after none, first_ns after one, and twice as long after each further failure. The wait is at most
+ * longest_ns, and at most 2^16 * first_ns. first_ns must be below 2^48.
  */
 static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t longest_ns)
 {
@@ -71,8 +71,8 @@ static inline void close_fd(int *fd)
 }
 
 /*
- * Writes all n bytes, in several calls if needed, and again after EINTR. Returns 0 or -errno of
- * write(2): then fewer bytes, or none, are written.
+ * Writes all n bytes, in several calls of write(2) if needed. Calls it again after EINTR. Returns
+ * 0; or -errno of write(2), after which some of the bytes may be written.
  */
 must_check static inline int write_all(int fd, const void *bytes, size_t n)
 {

@@ -1,7 +1,7 @@
 /*
  * Watched parts: short ranges of a target's memory that unwind chooses. Capture reports the hash of
- * a part when it has changed (record_watched in lib/capture/sample.h). So unwind notices that the
- * target has mapped another file at the same address.
+ * a part's bytes when the hash has changed (record_watched in lib/capture/sample.h). So unwind
+ * notices that the target has mapped another file at the same address.
  */
 #ifndef LIB_BASE_WATCH_PART_H
 #define LIB_BASE_WATCH_PART_H
@@ -18,11 +18,11 @@
 struct watch_part {
 	uint64_t addr; /* in the target */
 	uint32_t size; /* bytes, 1 to WATCH_BYTES */
-	/* 1: capture reads the part at each tick in which a thread ran; 0: at most every 8th. */
+	/* 1: capture reads the part at each tick with a look or a sample; 0: once in 8 ticks. */
 	uint32_t often;
 };
 
-/* Returns a part's hash. The key is no secret, since unwind hashes files in the same way. */
+/* Returns a part's hash. The key is constant: unwind hashes the bytes of files with it, too. */
 static inline uint64_t watch_part_hash(const void *bytes, size_t size)
 {
 	const uint8_t key[SIPHASH_KEY_SIZE] = {0};

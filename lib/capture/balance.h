@@ -1,13 +1,17 @@
 /*
- * Corrects the states of samples by sums. For each thread and each process the module compares the
- * time that samples say the thread was running, or ready (runnable without a processor), with the
- * run time and the wait time that the kernel counts (schedstat). It decides by the difference about
- * samples that may be wrong. Used at each look (the check of a thread at a tick) and at each stop.
+ * Corrects the states of samples by sums. A sample says that its thread was running, ready
+ * (runnable without a processor) or waiting. For each thread and each process the module keeps two
+ * kinds of sums:
+ * - told time: how long samples say that threads were running, and ready;
+ * - counted time: the run time and the wait time that the kernel counts (schedstat).
+ *
+ * The difference decides the state of samples that may be wrong. Used at each look (the check of a
+ * thread at a tick) and at each stop. A mark is a reading of schedstat (proc/activity.h).
  *
  * Single samples are wrong because a tick disturbs what it measures. Without a correction:
- * - The tracer takes a processor at a tick. The thread that loses it stops late, and the thread
- *   that gets it is found running. With 8 runnable threads on two processors, samples that may have
- *   run made up 1.13 times the real run time.
+ * - The tracer takes a processor at a tick. The thread that loses the processor stops late, and the
+ *   next thread to get it is found running. With 8 runnable threads on two processors, the samples
+ *   of threads that ran or may have run made up 1.13 times the real run time.
  * - A thread that runs for a few microseconds can fall asleep before the tracer looks at it. For
  *   Python's queue.Queue on two processors, samples made up 0.87 of the real run time.
  * - The tracer's timer interrupts a processor, and the kernel then wakes all sleepers whose time
@@ -16,9 +20,8 @@
  * - schedstat counts a wait for a processor when it ends, so a thread that waits looks asleep. For
  *   32 threads that sleep and compute on two processors, samples made up 0.62 of the ready time.
  *
- * Neither a thread that begins and ends between two ticks, nor time for which samples are missing,
- * is in the sums. In the names below, "told" time is the time that samples say, "counted" time is
- * the kernel's. A mark is a reading of schedstat (proc/activity.h).
+ * The sums leave out threads that begin and end between two ticks, and time for which samples are
+ * missing.
  */
 #ifndef LIB_CAPTURE_BALANCE_H
 #define LIB_CAPTURE_BALANCE_H
@@ -33,28 +36,32 @@ struct traced_process;
 
 /* The running time, or the ready time, of a thread. */
 struct thread_time {
-	uint64_t told_ns; /* since the mark that was compared last */
-	int64_t lack_ns;  /* counted less told time since the thread is known */
+	uint64_t told_ns; /* told time since the mark that was compared last */
+	int64_t lack_ns;  /* counted less told time of all comparisons; negative: too much told */
 	/*
-	 * The last growth of the counted time, or the length of a tick if that is more, less the
-	 * time told since.
+	 * The growth of the counted time at the last comparison at which it had grown, but at least
+	 * the length of a tick; less the time told since that comparison.
 	 */
 	uint64_t lately_ns;
 };
 
 /* {0}: nothing is known of the thread. */
 struct thread_balance {
-	/* The mark that was compared last. slices 0: none since a sample was missing. */
+	/* The mark that was compared last. slices 0: none yet, or a sample was missing since. */
 	struct activity_mark mark;
 	struct thread_time run, ready;
 };
 
 /* The running time, or the ready time, of all threads of a process. */
 struct process_time {
-	int64_t lack_ns; /* counted less told time; negative: a surplus of told time */
+	int64_t lack_ns; /* counted less told time; negative: too much was told */
 	uint64_t counted_ns;
 	double looks; /* sum over looks: counted time * time since the look before, in ns^2 */
-	/* True from when a lack, or a surplus, is more than chance explains until it is 0. */
+	/*
+	 * Set when lack_ns is more than chance explains: more than 8 ticks, and more than three
+	 * standard deviations. lacks stays true while lack_ns is positive, has_surplus while it is
+	 * negative.
+	 */
 	bool lacks, has_surplus;
 };
 
@@ -68,15 +75,16 @@ struct process_balance {
 };
 
 /*
- * Called at a look: adds what the kernel has counted since the mark that was compared last, less
- * the told time, to the sums. Does nothing if no mark was read for the tick under way
- * (thread.look).
+ * Called at a look: adds the counted and the told time since the mark that was compared last to the
+ * sums of the thread and of its process. The look's mark (thread.look) is then the one compared
+ * last. Does nothing if no mark was read for the tick under way.
  */
 void balance_compare(struct thread *th);
 
 /*
- * Called once in each tick of the process. Once a second reads the process's CPU time, and adds
- * what has passed to compared_cpu_ns and compared_running_ns of the counters.
+ * Called once in each tick of the process. Once a second reads the process's CPU time. Adds what
+ * the CPU time and the counter running_ns have grown since the last reading to the counters
+ * compared_cpu_ns and compared_running_ns (counters.h).
  */
 void balance_read_clock(struct traced_process *t);
 
@@ -89,32 +97,36 @@ void balance_tell_ready(struct thread *th, uint64_t ticks);
 
 /*
  * Called when a sample of the thread is missing. Leaves the thread's time from the last comparison
- * to the next one out of the sums, and this second out of compared_cpu_ns and compared_running_ns.
+ * to the next one out of the sums. Leaves the time from the last balance_read_clock() reading to
+ * the next one out of compared_cpu_ns and compared_running_ns.
  */
 void balance_forget(struct thread *th);
 
 /*
- * Returns the state for the sample of the stop under way (thread.stop). state is the result of
- * activity_at_tick(), which is returned except in two cases:
- * - ACTIVITY_MAY_HAVE_RUN becomes ACTIVITY_RAN, unless the thread or its process has more than 8
- *   ticks too much told running time. Then it becomes ACTIVITY_WAS_READY; or ACTIVITY_WAITED, if
- *   the process also has more than 8 ticks too much told ready time, and the stop is in a call.
- * - ACTIVITY_RAN in a call whose wait has ended (thread.stop.woken) becomes ACTIVITY_WAITED while
- *   the process's run.has_surplus is true. Chance explains up to three standard deviations.
+ * Returns the state for the sample of the stop under way (thread.stop). state: the result of
+ * activity_at_tick(). In the table, too much means: the told time is more than 8 ticks above the
+ * counted time. The first row that applies decides (states without ACTIVITY_):
+ *
+ *   state         what holds                                                        result
+ *   ------------  ----------------------------------------------------------------  ---------
+ *   MAY_HAVE_RUN  neither the thread nor the process has too much running time      RAN
+ *   MAY_HAVE_RUN  the process has too much ready time, and the stop is in a call    WAITED
+ *   MAY_HAVE_RUN  in all other cases                                                WAS_READY
+ *   RAN           the stop is in a call whose wait has ended (thread.stop.woken),   WAITED
+ *                 and run.has_surplus of the process is true
+ *   any           in all other cases                                                unchanged
  */
 enum activity_at_tick balance_of_stop(const struct thread *th, enum activity_at_tick state);
 
 /*
  * Returns the state for a look that found the thread blocked and stands for this number of ticks.
- * Returns ACTIVITY_RAN if told running time is missing in three ways:
- * - in the process: run.lacks is true;
- * - in the thread: it lacks more than these ticks;
- * - lately: the thread's lately_ns is these ticks at least, so a thread that sleeps does not count
- *   as running for long.
+ * Returns ACTIVITY_RAN if all of this holds for the running time:
+ * - run.lacks of the process is true;
+ * - run.lack_ns of the thread is more than the length of these ticks;
+ * - run.lately_ns of the thread is that length at least. So a thread that goes on sleeping soon no
+ *   longer counts as running.
  *
  * Otherwise returns ACTIVITY_WAS_READY if the same holds for the ready time, else ACTIVITY_WAITED.
- * Nothing shows where the thread ran. The caller writes RECORD_RUNNING, by which it counts as
- * running where it was last seen to run. A ready thread counts as ready where it was blocked.
  */
 enum activity_at_tick balance_of_blocked(const struct thread *th, uint64_t ticks);
 

@@ -19,7 +19,10 @@
  */
 uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *raw, uint64_t now_ns);
 
-/* Call this at each stop, after restart/resume.h: notes when the resumed call times out. */
+/*
+ * Call this at each stop, after the functions of restart/resume.h. If the kernel alone would end
+ * the thread's resumed call too late, notes when the timeout is over (capture.timeout_ns).
+ */
 void call_timeouts_watch(const struct thread *th);
 
 /* Called at each tick: interrupts the threads whose timeouts are over at now_ns. */

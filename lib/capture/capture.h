@@ -10,10 +10,11 @@
  * on; capture_tick at each tick; capture_reap when SIGCHLD arrives (reap.h). To detach from targets
  * (detach.h), the tracing thread ends: the kernel then detaches all tracees without a stop.
  *
- * Limits: a process has at most one struct capture, because capture waits for any child.
- * The tracing thread makes all calls. After its end a new tracing thread takes its place, whose
- * first call is capture_attach_again (detach.h). Calls use SIGALRM and ITIMER_REAL; they restore
- * the handler and the mask, and leave the timer off. All other threads must block SIGALRM.
+ * Limits: the program that uses the library has at most one struct capture, because a capture takes
+ * the wait statuses of any child. One thread, the tracing thread, makes all calls. After its end a
+ * new tracing thread makes them, first capture_attach_again (detach.h). Calls use SIGALRM and
+ * ITIMER_REAL; they restore the handler and the mask, and leave the timer off. All other threads
+ * must block SIGALRM.
  *
  * A target can end at any moment, so the functions that return nothing ignore the number of a
  * target that does not exist. Times are ns by capture_options.now_ns (CLOCK_MONOTONIC).
@@ -27,9 +28,10 @@
  *	#include "lib/capture/reap.h"
  *	#include "lib/capture/sample.h"
  *
- *	static void on_event(void *counters, uint32_t target, enum capture_event event)
+ *	static void on_event(void *ctx, uint32_t target, enum capture_event event)
  *	{
- *		printf("target %u: event %d, %p\n", target, event, counters);
+ *		(void)ctx;
+ *		printf("target %u: event %d\n", target, event);
  *	}
  *
  *	int main(int argc, char **argv)
@@ -99,15 +101,15 @@ void capture_free(struct capture *c);
  * outlive the target. tick is the number of the current tick; the first sample is taken at the next
  * one.
  *
- * If the process is in the middle of an exec, or has very many threads, the call returns 0, and
+ * If process pid is in the middle of an exec, or has very many threads, the call returns 0, and
  * capture attaches to the process, or to its other threads, at later ticks. Returns 0, or:
- * - -ESRCH: the process has ended, or is about to;
- * - -EPERM: the kernel does not permit it;
- * - -EACCES: this process may not read the target's files in /proc;
- * - -EBUSY: another process traces the target;
- * - -ECANCELED: the target's parent runs its handler of a crash signal, so the target may be its
- *   crash reporter (crash.h): try again later;
- * - -ENOEXEC: a 32-bit program;
+ * - -ESRCH: process pid has ended, or is about to;
+ * - -EPERM: the kernel refuses the attach;
+ * - -EACCES: the caller may not read the files of /proc/PID;
+ * - -EBUSY: process pid has another tracer;
+ * - -ECANCELED: the parent of process pid has crashed within the last 10 s, so process pid may be
+ *   the parent's crash reporter (crash.h): try again later;
+ * - -ENOEXEC: process pid runs a 32-bit program;
  * - -ENOMEM, -EMFILE, -ENFILE: lack of memory or descriptors, or CAPTURE_THREADS_MAX (-EMFILE).
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int pidfd,
@@ -124,20 +126,21 @@ void capture_want_thread_pointers(struct capture *c, uint32_t target);
 /*
  * For a target that is about to execute the program that is to be profiled: until the exec, capture
  * takes no samples of the target and counts none of its ticks. Call it before the target's first
- * tick.
+ * tick, and after capture_set_user(), which could end the wait.
  */
 void capture_await_exec(struct capture *c, uint32_t target);
 
 /*
- * Protects a program that gets other rights than its user's (set-user-ID, set-group-ID, file
- * capabilities) from its unwind process. uid: the process's user; crashes are also counted by user.
- * files_uid: the owner of its files in /proc, which is root while the process has other rights.
+ * Keeps the stacks of a program with other rights than its user's (set-user-ID, set-group-ID, file
+ * capabilities) from the user's unwind process. uid: the process's user; crashes are also counted
+ * by user. files_uid: the owner of the process's files in /proc, as the caller knows it. The kernel
+ * makes root the owner while the program has other rights.
  *
- * Capture compares the owner now and after each exec. If it is not files_uid, capture reports
+ * Capture reads the owner now and after each exec. If the owner is not files_uid, capture reports
  * CAPTURE_OTHER_RIGHTS, and takes no samples until an exec after which the owner is files_uid. If
- * uid and files_uid differ, the owner after an exec proves nothing, so capture takes no samples
- * after any exec. Without this call capture compares nothing. Call it before the target's first
- * tick.
+ * uid and files_uid differ (the process is not dumpable), the owner after an exec proves nothing,
+ * so capture takes no samples after any exec. Without this call capture compares nothing. Call it
+ * before the target's first tick.
  */
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid, uint32_t files_uid);
 
@@ -162,9 +165,9 @@ void capture_tick(struct capture *c, const struct tick *tick);
 uint64_t capture_next_tick(const struct capture *c);
 
 /*
- * Returns a time that is not after the first timeout of a system call that capture has made a
- * thread enter again (call_timeouts.h); UINT64_MAX: there is no such timeout. The caller must also
- * call capture_tick for the first tick after this time, whatever capture_next_tick returns.
+ * Returns the time at which the next timeout of a resumed system call is over (call_timeouts.h), or
+ * an earlier time; UINT64_MAX: there is no such timeout. The caller must call capture_tick for the
+ * first tick after this time, even if capture_next_tick returns a later one.
  */
 uint64_t capture_timeout_ns(const struct capture *c);
 
@@ -199,7 +202,7 @@ size_t capture_threads(const struct capture *c);
 int capture_realtime_priority(const struct capture *c);
 
 /*
- * Called when the sink has a new reader. At its next tick each target of the sink gets a
+ * Call this when the sink has a new reader. At its next tick each target of the sink gets a
  * RECORD_RESET, and all of its threads are announced and sampled anew. Samples under way count as
  * missed (MISSED_NO_READER). Watched parts are forgotten (capture_watch).
  */

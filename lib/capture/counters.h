@@ -15,7 +15,7 @@
 
 enum missed_reason {
 	MISSED_RING_FULL,    /* the ring was full: the thread was not sampled */
-	MISSED_LATE,	     /* the sampler was late for the tick */
+	MISSED_LATE,	     /* capture was late for the tick */
 	MISSED_EXITED,	     /* the thread died between interrupt and stop */
 	MISSED_NOT_STOPPED,  /* the thread neither stopped nor blocked for 4 s */
 	MISSED_NOT_ATTACHED, /* the thread could not be seized, or not yet */
@@ -25,17 +25,19 @@ enum missed_reason {
 	MISSED_CRASH,  /* capture has detached for a crash (crash.h). The broker counts these */
 	MISSED_BUDGET, /* the target is withheld for the CPU budget (capture_withhold) */
 	/* Without tracing only (capture_options.perf): */
-	MISSED_NO_STACK,  /* the thread can run, and no sample shows its present stack */
-	MISSED_TWICE,	  /* a second surplus sample of a thread (OBSERVE_DROP, observe.h) */
+	MISSED_NO_STACK,  /* the thread is runnable, and no sample shows its present stack */
+	MISSED_TWICE,	  /* a sample of a thread with more samples than ticks (OBSERVE_DROP) */
 	MISSED_LOST,	  /* the ring of a processor was full */
-	MISSED_THROTTLED, /* the kernel stopped the clock of a processor for a while */
-	MISSED_EXEC,	  /* the process executed a program: its rights were compared first */
+	MISSED_THROTTLED, /* the kernel stopped the perf event of a processor for a while */
+	/* An exec in this tick, or perhaps one: samples may be of a program with other rights. */
+	MISSED_EXEC,
 	MISSED_N
 };
 
 /*
- * A histogram of durations with 8 equal buckets an octave, from 256 ns on: a percentile is at most
- * 12.5 % too high. The first bucket also counts shorter durations, the last one longer ones.
+ * A histogram of durations. From 256 ns on each doubling has 8 equal buckets (256 to 288 ns and so
+ * on), so a percentile is at most 12.5 % too high. The first bucket also counts shorter durations,
+ * the last one longer ones.
  */
 #define PAUSE_BUCKETS	 160
 #define PAUSE_BASE_SHIFT 8 /* 256 ns */
@@ -64,11 +66,11 @@ struct capture_counters {
 	/* How long samples say that threads were running, and ready; summed over the threads. */
 	uint64_t running_ns, ready_ns;
 	/*
-	 * The CPU time of the process by the kernel, and the part of running_ns, over the seconds
-	 * in which no sample is missing.
+	 * Over the seconds in which no sample is missing: the CPU time that the kernel counts for
+	 * the process, and the growth of running_ns.
 	 */
 	uint64_t compared_cpu_ns, compared_running_ns;
-	uint64_t without_schedstat; /* stops without a mark: schedstat not readable, or empty */
+	uint64_t without_schedstat; /* stops at which schedstat was empty, or not readable */
 	/* Length of `stops`, from when capture begins to handle a stop to the continuation. */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];

@@ -1,6 +1,6 @@
 /*
- * Detaches from a process in which a thread is about to run its handler of a crash signal, so that
- * a crash reporter can trace the process.
+ * Detaches from a process in which a thread is about to run its handler of a crash signal, such as
+ * SIGSEGV (tracee_signal_crashes), so that a crash reporter can trace the process.
  *
  * A crash reporter is a helper process that the handler starts or informs, and that attaches to the
  * threads of the crashed process. A thread has one tracer, so capture must have detached from all
@@ -15,13 +15,14 @@
  *    instruction of its handler.
  * 4. crash_detach(). Other targets are not touched.
  *
- * If a thread does not stop in time (a parent in vfork(2), uninterruptible sleep), and
- * crash_may_end_tracer() permits it, the tracing thread ends, which detaches all tracees
- * (detach.h). This also leaves other targets untraced for some milliseconds, so it is limited for
- * each user. Otherwise crash_runs_traced().
+ * A thread may not stop in time (a parent in vfork(2), uninterruptible sleep). Then, if
+ * crash_may_end_tracer() returns true, the tracing thread ends, which detaches all tracees
+ * (detach.h). That also leaves other targets untraced for some milliseconds, so
+ * crash_may_end_tracer() limits such ends for each user. If it returns false, reap.c calls
+ * crash_runs_traced().
  *
- * Nothing is allocated meanwhile, and only /proc/TID/status of the crashed thread is opened, and
- * /proc/PID/task if threads were born just before.
+ * Nothing is allocated meanwhile. Only two files are opened: /proc/TID/status of the crashed
+ * thread, and /proc/PID/task if threads were born just before.
  */
 #ifndef LIB_CAPTURE_CRASH_H
 #define LIB_CAPTURE_CRASH_H
@@ -47,9 +48,12 @@ struct traced_process;
 #define CRASH_HOLD_NS (500 * NS_PER_MS)
 
 /*
- * Returns true if capture has to detach before the thread gets this signal: it is a crash signal
- * (tracee_signal_crashes), not one of capture_ignore_crashes(), and the process has a handler for
- * it. False also without capture_options.crashed. Opens a file of /proc for a crash signal only.
+ * Returns true if capture has to detach before the thread gets this signal. All of this holds then:
+ * - the signal is a crash signal, and not one of capture_ignore_crashes();
+ * - the process has a handler for the signal;
+ * - capture_options.crashed is not NULL.
+ *
+ * Opens a file of /proc for a crash signal only.
  */
 bool crash_is_due(const struct thread *th, int signal);
 
@@ -78,50 +82,55 @@ bool crash_interrupt(struct traced_process *t);
 void crash_enter_handler(struct traced_process *t);
 
 /*
- * Takes the stop after crash_enter_handler(), without waiting. Returns true if the thread is held
- * there, or was killed; false if it has not stopped yet. Sets capture_crash.blocks_signal.
+ * Takes the stop after crash_enter_handler(), without waiting. Returns true if the crashed thread
+ * is held in that stop, or was killed; false if it has not stopped yet. When the thread is held,
+ * sets t->crash.now.blocks_signal.
  */
 must_check bool crash_is_in_handler(struct traced_process *t);
 
 /*
  * Detaches from all held threads, and from those that the kernel has attached meanwhile. No thread
  * of t is in the table afterwards. Sets TRACED_ENDED, unless the process was killed: then the next
- * tick finds that it has ended.
+ * tick finds that the process has ended.
  *
- * The leader is the first: while it is traced, the kernel queues even signals that the process
- * ignores, and these make calls of other threads fail with EINTR. The crashed thread is the last.
- * If the leader itself crashes, other threads may see such a signal for some microseconds.
+ * Detaches from the leader first, and from the crashed thread last. While the leader is traced, the
+ * kernel queues even signals that the process ignores, and such a signal makes calls of other
+ * threads fail with EINTR. If the leader is the crashed thread, this can happen for some
+ * microseconds.
  */
 void crash_detach(struct traced_process *t);
 
 /*
- * Returns true if the tracing thread may end because of a crash now: there is no other target, or
- * crashes of this user's processes (capture_set_user) have caused no such end in the last second
- * and fewer than 10 in the last minute. If there are other targets, true counts as an end.
+ * Returns true if the tracing thread may end now because of a crash of t. That is so if
+ * - t is the only target, or
+ * - crashes of processes of t's user (capture_set_user) have caused no such end in the last second,
+ *   and fewer than 10 in the last minute. Then the call counts as such an end.
  */
 must_check bool crash_may_end_tracer(struct traced_process *t);
 
 /*
- * For a child of a target that capture traces (capture_options.born) and that is no target yet. If
- * the stop is that of a crash signal with a handler, detaches from the thread tid, notes the crash
- * and returns true. Other threads of the child stay traced; it was born a moment ago and rarely has
- * any. Otherwise, or if the detach fails, returns false.
+ * For a stop of thread tid of a traced child (capture_options.born) that is no target yet. status
+ * and signal: of tracee_classify(). If the thread is about to run its handler of a crash signal,
+ * detaches from this thread, notes the crash and returns true. Returns false at any other stop, or
+ * if the detach fails. Other threads of the child stay traced; a child that was born a moment ago
+ * rarely has any.
  */
 must_check bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_status status,
 				  int signal);
 
 /*
- * Returns true if capture has detached from the process because of a crash in the last 10 s. Then a
- * child of the process may be its crash reporter, which must not become a target.
- * crash_is_target_again(): capture attaches to the process again, so the crash is forgotten.
+ * crash_was_left() returns true if capture has detached from the process because of a crash in the
+ * last 10 s. Then a child of the process may be the crash reporter, which must not become a target.
+ * crash_is_target_again() forgets that crash. Call it when capture attaches to the process again.
  */
 bool crash_was_left(struct capture *c, int32_t pid);
 void crash_is_target_again(struct capture *c, int32_t pid);
 
 /*
  * Call this before capture_add() for a child that capture_options.born has reported. Returns true
- * and sets *ret if crash_leave_child() has detached from the process in the last 10 s: its crash
- * handler runs, so the caller does not add it now. Returns true once for each crash.
+ * and sets *ret if crash_leave_child() has detached from the child in the last 10 s. Then the
+ * child's crash handler runs, so the caller does not add the child now. Returns true once for each
+ * crash.
  */
 bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret);
 

@@ -1,10 +1,10 @@
 /*
  * Holds processes at the stop of their exec (PTRACE_EVENT_EXEC) until the user of capture.h, here
- * called the caller, has decided about the new program. So capture can leave a program that must
- * not be traced before its first instruction. The new program has one thread then, so one
- * PTRACE_DETACH leaves it completely. To leave is to detach.
+ * called the caller, has decided about the new program. Some programs must not be traced: at this
+ * stop, before the program's first instruction, capture can still leave the process. To leave is to
+ * detach. The new program has one thread then, so one PTRACE_DETACH is enough.
  *
- * If the tracing thread ends meanwhile, the kernel lets the held processes run.
+ * If the tracing thread ends while processes are held, the kernel lets these processes run.
  *
  * To hold a process costs its exec a few hundred microseconds. So capture keeps a cache of files
  * that the caller trusts (capture_trust_exec), and does not hold processes that execute them. The
@@ -21,13 +21,15 @@
 struct capture;
 struct traced_process;
 
-/* The longest time for which a process is held. After it capture leaves the process. */
+/* The longest time for which a process is held. Then capture leaves the process. */
 #define HELD_EXEC_NS NS_PER_SEC
 
 /*
- * For reap.h, when process pid is at the stop of its exec. Asks capture_options.executed whether
- * the process is to be held, unless its file is trusted or HELD_EXEC_MAX processes are held.
- * Returns true if it is held; then the threads of the former program are freed.
+ * For reap.h, when process pid is at the stop of its exec. Returns true if the process is held from
+ * now on; then the threads of the former program are freed. Returns false if
+ * - the cache has the executed file, or
+ * - HELD_EXEC_MAX processes are held already, or
+ * - capture_options.executed is NULL or returns false.
  */
 must_check bool held_exec_begin(struct capture *c, int32_t pid);
 
@@ -50,13 +52,13 @@ void held_exec_forget_all(struct capture *c);
 int32_t held_exec_overdue(const struct capture *c);
 
 /*
- * Carries out the caller's decision about a process that capture_options.executed has reported.
- * leave false: the process goes on as a tracee. But capture leaves a target whose new program is a
- * 32-bit one (CAPTURE_FOREIGN). leave true: capture leaves the process, and reports CAPTURE_GONE if
- * it is a target.
+ * Carries out the caller's decision about a process that capture_options.executed has reported:
+ * - leave false: the process goes on as a tracee. Exception: if the process is a target and the new
+ *   program a 32-bit one, capture leaves the process and reports CAPTURE_FOREIGN.
+ * - leave true: capture leaves the process. If it is a target, capture reports CAPTURE_GONE.
  *
- * If the process is no longer held, leave true calls capture_remove() for its target, if there is
- * one; leave false does nothing.
+ * If the process is no longer held, leave true calls capture_remove() for the target that the
+ * process is, if any. leave false does nothing then.
  */
 void capture_decide_exec(struct capture *c, int32_t pid, bool leave);
 

@@ -13,17 +13,20 @@
 
 /*
  * Looks at an awake thread (sleepers.h) at the tick under way (th->target->ticks.span.last). ticks:
- * the number of ticks since the thread's last look, this one included. *covered says for which of
- * them this look stands. ticks - covered->before - covered->ticks of them count as missed (late).
+ * the number of ticks since the thread's last look, this one included. Of these, covered->before
+ * ticks count as unchanged, this look stands for covered->ticks, and the others count as missed
+ * (MISSED_LATE). If the thread was interrupted at an earlier tick and has not stopped yet, *covered
+ * is not used: all `ticks` count as the tick of that interrupt does.
  */
 void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_ticks *covered);
 
 /*
- * Samples a thread that activity_look() has found blocked at *place, without stopping it. mark is a
- * reading of schedstat from before that; NULL: the kernel has none. Returns 0 if, after the copy,
- * the thread has not run since mark (without a mark: is blocked at *place again). With a mark it is
- * a sleeping thread then. Returns -EAGAIN if it has run, or an error of record_begin_sample(). With
- * capture_options.perf, -EAGAIN also if exec_compare_rights() returns false.
+ * Samples a thread that activity_look() has found blocked at *place, without stopping it. mark: a
+ * reading of schedstat from before that; NULL: it could not be read. Returns 0 if the copy is
+ * valid: the thread has not run since mark, or, without a mark, is still blocked at *place. With a
+ * mark the thread is then in the list of sleeping threads. Otherwise drops the sample, and returns
+ * - -EAGAIN: the thread has run; or, with capture_options.perf, exec_compare_rights() was false;
+ * - an error of record_begin_sample().
  */
 must_check int look_sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 				   const struct activity_place *place,

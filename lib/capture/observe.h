@@ -27,7 +27,7 @@ void observe_start(struct capture *c);
  */
 void observe_begin_tick(struct capture *c);
 
-/* Returns the first tick at which the period of the given tick has ended. */
+/* Returns the first tick at which capture can look at threads for this tick: its period is over. */
 uint64_t observe_after(const struct capture *c, uint64_t tick);
 
 /*
@@ -36,7 +36,10 @@ uint64_t observe_after(const struct capture *c, uint64_t tick);
  */
 void observe_look(struct thread *th, uint64_t ticks, const struct covered_ticks *covered);
 
-/* What is done with a sample of a thread in the period of a tick. Exported for tests. */
+/*
+ * observe_place() returns what is done with a new sample of a thread in the period of a tick.
+ * Exported for tests.
+ */
 enum observe_place {
 	OBSERVE_TAKE, /* it becomes the thread's sample of this tick */
 	/*
@@ -44,7 +47,8 @@ enum observe_place {
 	 * or the look at this tick is over. The sample is kept for the next tick without one.
 	 */
 	OBSERVE_KEEP,
-	OBSERVE_DROP, /* as OBSERVE_KEEP, but the thread has a kept sample already: it is lost */
+	/* As OBSERVE_KEEP, but the thread has a kept sample already: the new sample is lost. */
+	OBSERVE_DROP,
 };
 enum observe_place observe_place(const struct thread *th, uint64_t tick);
 

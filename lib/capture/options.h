@@ -40,8 +40,9 @@ struct capture_sink {
 };
 
 /*
- * Events of a target. CAPTURE_EXEC and CAPTURE_OTHER_RIGHTS leave it a target. After any other
- * event capture frees the target, and the caller may use its counters for another one.
+ * Events of a target. After CAPTURE_EXEC and CAPTURE_OTHER_RIGHTS the process is still a target.
+ * After any other event capture frees the target, and the caller may use the target's struct
+ * capture_counters for another target.
  */
 enum capture_event {
 	CAPTURE_GONE,	      /* the process has ended, or is left; RECORD_END is written */
@@ -64,7 +65,7 @@ struct capture_crash {
 	 */
 	bool left;
 	bool blocks_signal; /* while the handler runs; false also if that is not known */
-	bool awaits_exec;   /* no samples were taken, as after capture_await_exec() */
+	bool awaits_exec;   /* no samples were taken (capture_await_exec, capture_set_user) */
 };
 
 struct capture_options {
@@ -73,7 +74,7 @@ struct capture_options {
 	clock_switches_fn switches;  /* as clock_switches() */
 	/*
 	 * Open events of all processors (perf/perf.h), which stay the caller's. With them capture
-	 * attaches to no process, and looks at the threads of a tick when its period has ended.
+	 * attaches to no process, and looks at threads for a tick when the tick's period has ended.
 	 * NULL: capture attaches with ptrace.
 	 */
 	struct perf *perf;
@@ -84,9 +85,9 @@ struct capture_options {
 	 */
 	struct capture_beat *beat;
 	/*
-	 * Reports an event of a target, not NULL. As the callbacks below, it is called in the
-	 * middle of a function of capture, mostly capture_tick or capture_reap, and must not call
-	 * capture.
+	 * Reports an event of a target, not NULL. This callback and those below are called in the
+	 * middle of a function of capture, mostly capture_tick or capture_reap. A callback must not
+	 * call functions of capture.
 	 */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
 	/*
@@ -105,9 +106,10 @@ struct capture_options {
 	 * each child. pid may be the number of a thread of the child. The kernel attaches capture
 	 * to each child at its birth. The child runs on at once, and is not a target until the
 	 * caller calls capture_add. A child of fork(2) or vfork(2) is reported before its parent's
-	 * end. A pid of 0, in capture_attach_again: targets may have forked children while they
-	 * were not traced, to which capture has not attached. NULL: capture does not attach to
-	 * children.
+	 * end. NULL: capture does not attach to children.
+	 *
+	 * pid 0, reported by capture_attach_again: for a moment no target was traced. Capture has
+	 * not attached to children that targets have forked in that time.
 	 */
 	void (*born)(void *ctx, int32_t pid);
 	void *ctx; /* passed to each callback */

@@ -21,10 +21,13 @@ bool capture_reap(struct capture *c);
 void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /*
- * For capture_tick: handles wait statuses in the middle of a tick. If at most 1/16 of the threads
- * are interrupted, handles the statuses of these; otherwise up to 16 statuses of any tracee, or
- * none if there are more than 2048 threads. The next capture_reap() handles the remaining statuses:
- * the SIGCHLD that announced them is still pending.
+ * For capture_tick: handles wait statuses in the middle of a tick, of all targets together:
+ * - if at most 1/16 of the threads are interrupted: the statuses of the interrupted threads;
+ * - else, with up to 2048 threads: up to 16 statuses of any tracee;
+ * - else, with more threads: none, since a wait for any tracee takes too long.
+ *
+ * The next capture_reap() handles the remaining statuses: the SIGCHLD that announced them is still
+ * pending.
  */
 void reap_some(struct capture *c);
 

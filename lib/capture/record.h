@@ -1,9 +1,9 @@
 /*
- * Writes records (lib/capture/sample.h) into the ring of a process. If the ring has no room, the
+ * Writes records (lib/capture/sample.h) into the ring of a target. If the ring has no room, a
  * record is lost, and the reader no longer knows the state of the threads. So the function sets
  * t->reader.needs_reset (state.h), and the next tick that finds room writes RECORD_RESET and
- * announces all threads anew. A caller may ignore false, which means no room. Samples are an
- * exception: see record_begin_sample(). The parameters tick and time_ns are those of the record.
+ * announces all threads anew. So a caller may ignore a lack of room. Samples are an exception: see
+ * record_begin_sample(). The parameters tick and time_ns are those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H
@@ -31,7 +31,7 @@ void record_forget_exits(struct traced_process *t);
 /* Marks the thread's last sample as not valid any more: the next look takes a new one. */
 void record_forget_sample(struct thread *th);
 
-/* Sets needs_reset. Call this if the reader has missed records, or is a new one. */
+/* Sets needs_reset. Call this if the reader has missed records, or if the ring has a new reader. */
 void record_request_reset(struct traced_process *t);
 
 /*
@@ -92,8 +92,9 @@ void record_name_changed(struct thread *th);
 bool record_knows(const struct thread *th);
 
 /*
- * Counts this number of ticks as missed. Writes RECORD_MISSED unless that was written since the
- * thread's last sample. The last sample is not valid any more.
+ * Counts this number of ticks as missed. Marks the thread's last sample as not valid any more.
+ * Writes RECORD_MISSED, unless one was written since the last sample, or the reader does not know
+ * the thread.
  */
 void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
 		   uint64_t time_ns);
@@ -119,9 +120,10 @@ bool record_has_room(const struct thread *th);
 /*
  * Copies a sample of the thread into the ring: *ret is the record, *ret_size its bytes. regs,
  * regs_known and flags: see snapshot_take(). The reader does not see the sample before
- * record_commit_sample(); that or record_drop_sample() must be the next call of this module for the
- * ring. Allocates nothing. Returns 0, -ENOBUFS if the ring is full, -E2BIG if it is too small
- * for the sample, or -EBUSY if the process's memory is slow (slow_memory.h).
+ * record_commit_sample(). The next call of this module for the ring must be record_commit_sample()
+ * or record_drop_sample(). Allocates nothing. Returns 0, -ENOBUFS if the ring is full, -E2BIG if
+ * the ring is too small for the sample, or -EBUSY if the process's memory is slow (slow_memory.h).
+ * An error does not set needs_reset: only this sample is lost.
  */
 must_check int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
 				   const uint64_t *regs, uint64_t regs_known, uint32_t flags,

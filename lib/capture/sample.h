@@ -4,25 +4,25 @@
  * the same format. The header has no code.
  *
  * How the records describe a thread's time:
- * - Time is divided into ticks, numbered from the start of the daemon's run. RECORD_TICK announces
- *   each tick at which a target was looked at.
+ * - Time is divided into ticks, numbered from the start of the daemon's run. Capture writes one
+ *   RECORD_TICK for each tick at which it looks at a target, after the looks.
  * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
  *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
  * - RECORD_SAMPLE has a thread's registers and stack at its tick. The sample is valid until the
  *   thread's next record. A tick without a record of the thread means that the thread is unchanged:
- *   it is blocked in the same place, or it was interrupted at the record's tick and has not
- *   executed an instruction since.
+ *   it is still blocked in the same place, or it has not executed an instruction since capture
+ *   interrupted it for its last sample.
  * - Capture does not look at a target at each tick while all its threads sleep. What a look finds
  *   after skipped ticks is recorded with the first of the ticks that the look stands for (struct
  *   covered_ticks, state.h).
- * - RECORD_READY, RECORD_WAITING: with the stack of its last sample the thread is ready, or
- *   waiting, from this tick on.
+ * - RECORD_READY, RECORD_WAITING: the thread is ready, or waiting, from this tick on. Its stack is
+ *   that of its last sample.
  * - RECORD_RUNNING: the thread is running from this tick on. Its stack is unknown; the best guess
- *   is that of its last sample that was running without SAMPLE_ASLEEP.
+ *   is that of its last sample with SAMPLE_RUNNING and without SAMPLE_ASLEEP.
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
- *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
- *   no more samples follow.
+ *   of later ticks, because the thread took that long to stop. settled_ns of RECORD_TICK states for
+ *   which ticks no more samples follow.
  * - RECORD_WATCHED comes before the samples of its tick.
  * - After RECORD_RESET, and in a new ring, all threads are announced and sampled anew.
  *
@@ -147,16 +147,16 @@ enum sample_flags {
 struct sample_known {
 	uint64_t top; /* the end of the stack that the thread is on; 0: not known */
 	/*
-	 * The address from which the unwind continues on the thread's own stack, from a hint, or,
-	 * if top is not known, by a guess of capture. 0: it does not.
+	 * The address from which the unwind continues on the thread's own stack: from a hint, or,
+	 * if top is not known, a guess of capture. 0: the unwind does not go on there.
 	 */
 	uint64_t second;
 	uint64_t own_end; /* the end of the thread's own stack; 0: not known */
 };
 
 /*
- * An address further than this below own_end does not count as on the thread's own stack: 8 MiB is
- * the usual limit of a stack (RLIMIT_STACK).
+ * The most bytes below own_end that count as the thread's own stack: 8 MiB is the usual limit of a
+ * stack (RLIMIT_STACK).
  */
 #define SAMPLE_OWN_STACK_MAX (8u << 20)
 

@@ -2,9 +2,9 @@
  * Decides at which tick capture looks at each process next.
  *
  * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep, looks
- * are left out: schedule_after_tick() makes the distance longer step by step, up to 8 ticks. Then a
- * stop, a new thread or a death brings the next look forward (schedule_at_once). The capture's list
- * of targets (struct scheduled) has the number of the tick of each process's next look.
+ * are left out: schedule_after_tick() makes the distance longer step by step, up to 8 ticks. An
+ * event (a stop, a new thread or a death) brings the next look forward (schedule_at_once). The
+ * capture's list of targets (struct scheduled) has the tick of each process's next look.
  */
 #ifndef LIB_CAPTURE_SCHEDULE_H
 #define LIB_CAPTURE_SCHEDULE_H
@@ -32,7 +32,7 @@ void schedule_target(struct traced_process *t);
 /* Makes the next look happen at the next tick of the process, even if all of its threads sleep. */
 void schedule_at_once(struct traced_process *t);
 
-/* A thread has been woken: as schedule_at_once(), and the process counts as awake. */
+/* Call this when a thread of the process wakes: as schedule_at_once(), and t counts as awake. */
 void schedule_woken(struct traced_process *t);
 
 /* Returns the number of ticks of the process since its last look, up to and including tick. */
@@ -40,8 +40,9 @@ uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
 
 /*
  * For observe.h. Capture wakes only at the ticks of the target with the highest rate. A group of
- * ticks begins at a wake and ends just before the next wake. Return the first and the last tick of
- * the group that contains this tick.
+ * ticks begins at a wake and ends just before the next wake. Example: if the highest rate is one of
+ * two ticks, capture wakes at ticks 4 and 6, and ticks 4 and 5 are a group. These functions return
+ * the first and the last tick of the group that contains this tick.
  */
 uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
 uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);
@@ -65,15 +66,17 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
 /*
  * Returns the ticks of a span that the look covers (stands for), for one thread. awake_ns: for how
  * long the thread has been awake since it slept; UINT64_MAX: it was awake at the look before. If an
- * event has brought the look forward, the thread is awake because of that event. Then the look
- * covers its own tick and none that was left out.
+ * event has brought the look forward (schedule_at_once), the look covers its own tick only.
  *
  * Example: a process has ticks of 10 ms and has slept for long. Capture looks at it at tick 80, and
- * next at 88; 81 to 87 are left out. The look at 88 finds that a thread has been awake for 25 ms,
- * two whole ticks. A thread that stays awake for m whole ticks is found by m looks more than a
- * thread that wakes for a moment. To be right on average (schedule.c), its look covers m ticks
- * less: of the seven ticks that were left out five, and its own, 83 to 88. At 81 and 82, `before`,
- * the thread counts as asleep.
+ * next at 88; the seven ticks 81 to 87 are left out. The look at 88 finds that a thread has been
+ * awake for 25 ms, which is two whole ticks.
+ * - The look covers its own tick and five of the seven (seven less two): ticks 83 to 88.
+ * - Ticks 81 and 82 are `before`: at these the thread counts as asleep.
+ *
+ * The reason for "less two": a thread that stays awake for two whole ticks is found by two looks
+ * more than a thread that wakes for a moment. So the number of covered ticks is right on average
+ * (schedule.c).
  */
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 

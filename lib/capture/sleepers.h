@@ -1,13 +1,14 @@
 /*
  * The lists of a process's awake and sleeping threads. A thread is asleep if a look found it
- * blocked and it has not run since. A tick has no look at sleeping threads, and usually need not
- * even check whether each has run: sleepers_begin_tick() compares the process's CPU clock with the
- * run times of its threads, which nearly always shows that no sleeping thread has run (see
- * sleepers.c).
+ * blocked and it has not run since. Capture does not look at sleeping threads at a tick, and
+ * usually need not even check whether each has run: sleepers_begin_tick() compares the process's
+ * CPU clock with the run times of its threads, which nearly always shows that no sleeping thread
+ * has run (see sleepers.c).
  *
- * Use within a tick: sleepers_begin_tick(); while next_asleep (struct traced_process.threads) is
- * not NULL, sleepers_next_that_ran() with new *checks; then sleepers_end_checks(), also if
- * next_asleep was NULL from the start.
+ * Use within a tick (next_asleep is a member of traced_process.threads):
+ * 1. sleepers_begin_tick();
+ * 2. while next_asleep is not NULL: set *checks, and call sleepers_next_that_ran();
+ * 3. sleepers_end_checks(), also if next_asleep was NULL from the start.
  */
 #ifndef LIB_CAPTURE_SLEEPERS_H
 #define LIB_CAPTURE_SLEEPERS_H
@@ -22,7 +23,7 @@ void sleepers_link(struct thread *th);
 /* Removes a thread from the lists of its process. Call this before th is freed. */
 void sleepers_unlink(struct thread *th);
 
-/* Moves a thread to the sleeping ones. It is blocked at *place, and has not run since *mark. */
+/* Moves a thread to the sleeping ones: it is blocked at *place, and has not run since *mark. */
 void sleepers_add(struct thread *th, const struct activity_mark *mark,
 		  const struct activity_place *place);
 
@@ -30,8 +31,9 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark,
 void sleepers_wake(struct thread *th);
 
 /*
- * Call this when the number of threads was found equal to that in /proc. Sets t->threads.stirred to
- * false until a thread runs, begins or ends: before that the number need not be compared again.
+ * Call this when t->threads.n was found to agree with the number of threads in /proc. Sets
+ * t->threads.stirred to false. It becomes true when a thread runs, begins or ends; until then the
+ * numbers need not be compared again.
  */
 void sleepers_note_counted(struct traced_process *t);
 

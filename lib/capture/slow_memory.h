@@ -4,7 +4,8 @@
  * A read of a process's memory can wait for a lock that its threads hold (slow_memory.c). A read
  * counts as slow if it took more than 0.1 ms plus 1 ns a byte, and the tracer's context switches
  * show that the tracer slept meanwhile. If the slow reads of a process add up to more than 1 ms,
- * capture takes no samples of it until they are less than a twentieth of the time that has passed.
+ * capture takes no samples of the process for a while, so that slow reads take at most a twentieth
+ * of the time. Example: after 5 ms of slow reads capture takes no samples for 80 ms.
  */
 #ifndef LIB_CAPTURE_SLOW_MEMORY_H
 #define LIB_CAPTURE_SLOW_MEMORY_H
@@ -31,8 +32,8 @@ bool slow_memory_is_avoided(const struct traced_process *t);
 void slow_memory_was_read(struct traced_process *t, uint64_t since_ns, size_t size);
 
 /*
- * Call this after the tracer may have slept for another reason than a read of memory: its context
- * switches so far then do not make a read slow. now_ns: about the present time.
+ * Call this after the tracer may have slept for another reason than a read of memory. Its context
+ * switches until this call then make no read count as slow. now_ns: about the present time.
  */
 void slow_memory_note_switches(struct capture *c, uint64_t now_ns);
 

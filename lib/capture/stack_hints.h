@@ -1,9 +1,9 @@
 /*
  * Decides how many bytes of stack a sample copies. The unwinder sends hints (struct msg_stack_hint)
- * about the stacks that a thread uses. A hint says where one stack ends. If that is not the
- * thread's own stack, on which the thread began, it also says from which address on the unwinder
- * needs the own stack, too: the second range of a sample. Stacks grow downwards, so a stack ends at
- * its highest address.
+ * about the stacks that a thread uses. The thread's own stack is the one on which it began. A hint
+ * says where one stack ends. A hint about another stack than the own one also says from which
+ * address on the unwinder needs the own stack, too: the second range of a sample. Stacks grow
+ * downwards, so a stack ends at its highest address.
  *
  * Only this module keeps the hints, until the thread ends. Each sample has what was known when it
  * was taken (struct sample_known), so the unwinder need not remember its hints. Hints may be wrong
@@ -51,13 +51,18 @@ void stack_hints_fini(struct stack_hints *s);
 
 /*
  * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top. second: the
- * address from which the unwinder needs the own stack; 0: it does not. Replaces hints by which the
- * stack ends between sp and top. Ignores a hint that no sample with this sp could use. Allocates
- * once for each thread; if memory cannot be allocated, the hint is lost.
+ * address from which the unwinder needs the own stack; 0: it does not. Replaces earlier hints with
+ * a top between sp and top, since they are about the same stack. Ignores a hint whose top is not
+ * above sp, or more than SAMPLE_STACK_MAX above. Allocates once for each thread; if memory cannot
+ * be allocated, the hint is lost.
  *
- * A hint asks for the whole own stack if sp is on the own stack, more than SAMPLE_STACK_MAX below
- * its end, top is not below that end, and second is 0. From then on samples copy the whole own
- * stack, SAMPLE_WHOLE_MAX bytes at most. Earlier hints that end within that range are removed.
+ * Exception: a hint asks for the whole own stack if all of this holds:
+ * - sp is on the own stack, more than SAMPLE_STACK_MAX below own_end;
+ * - top is not below own_end;
+ * - second is 0.
+ *
+ * From then on samples copy the whole own stack, SAMPLE_WHOLE_MAX bytes at most. Earlier hints that
+ * end within that range are removed.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 

@@ -34,7 +34,7 @@ struct tick_span {
 	uint64_t due;		/* number of ticks in the span, the last one included; at least 1 */
 	uint64_t length_ns;	/* mean time from one of these ticks to the next; 0: first span */
 	uint64_t left_out;	/* number of ticks that were left out because all threads slept */
-	bool slept;		/* all threads slept until the scheduled time of this look */
+	bool slept;		/* all threads slept, and no event has brought this look forward */
 };
 
 /*
@@ -86,11 +86,12 @@ struct traced_threads {
 	uint64_t n, n_asleep;	       /* number of all threads, and of the sleeping ones */
 	/* The threads whose turn in the tick under way is next. tick.h sets next_awake, too. */
 	struct thread *next_asleep, *next_awake;
-	uint64_t asleep_ns; /* sum of the run times that the sleeping threads fell asleep with */
+	uint64_t asleep_ns; /* sum of the run times with which the sleeping threads fell asleep */
 	/*
 	 * Run time of the threads that have ended: the process's CPU clock less the run times of
-	 * all threads. ended_now_ns is computed at the begin of a tick, and becomes ended_ns at its
-	 * end. ended_known: ended_ns is valid, because the clock was read at the last tick.
+	 * the threads that live. ended_now_ns is computed at the begin of a tick, and becomes
+	 * ended_ns at the end of the tick. ended_known: ended_ns is valid, because the clock was
+	 * read at the last tick.
 	 */
 	uint64_t ended_ns;
 	bool ended_known;
@@ -121,11 +122,11 @@ struct scan_pass {
 struct traced_scan {
 	struct scan_pass pass;
 	/*
-	 * Ticks after which a scan goes on that stopped early (an exec, its time limit, lack of
-	 * descriptors or memory). 0: the last scan was complete.
+	 * Not 0: the last scan is not complete, and goes on after this number of ticks (the
+	 * reasons: attach_scan()). 0: the last scan was complete.
 	 */
 	uint64_t held_up_ticks;
-	uint64_t tick;	     /* the next count of the threads, or scan; exec.h sets 0: at once */
+	uint64_t tick; /* at this tick the threads are counted or scanned; exec.h sets 0: at once */
 	uint64_t not_before; /* ns: a scan that has reached its time limit waits until then */
 	uint64_t retry_tick; /* refused threads are tried again at this tick */
 	uint64_t n_refused, n_left_out; /* at the last scan; see scan_pass */
@@ -154,7 +155,7 @@ struct traced_exec {
 struct traced_reader {
 	/*
 	 * Threads that died since the last tick. Their RECORD_EXIT is written at the next tick,
-	 * since a sample holds until then.
+	 * since their last sample is valid until then.
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
@@ -166,7 +167,7 @@ struct traced_reader {
 /* detach.h: how long capture has waited for threads before it detaches. */
 struct settling {
 	uint64_t since_ns; /* when the wait began; 0: no wait */
-	/* When the awaited threads last moved, and their total run time then. */
+	/* When the awaited threads last ran, and a sum of their run times and slices then. */
 	uint64_t moved_ns, moved_ran;
 	bool cut; /* interrupted system calls are not resumed any more (restart/resume.h) */
 };
@@ -192,7 +193,7 @@ enum traced_end {
 
 /* observe.h: a process that is sampled without being traced. */
 struct traced_observed {
-	uint64_t drops_tick;   /* an exec happened in this tick: its samples are dropped */
+	uint64_t drops_tick;   /* an exec may have happened in this tick: no sample of it is used */
 	uint64_t watched_tick; /* the last tick at which a sample caused watch_tick() */
 };
 
@@ -258,12 +259,12 @@ struct switch_watch {
 };
 
 /*
- * tick.h: how many threads that existed before capture attached may still get their first sample.
- * First samples are large, so these threads take turns.
+ * tick.h: limits the first samples of threads that existed before capture attached. First samples
+ * are large, so these threads take turns.
  */
 struct first_samples {
-	unsigned int left; /* in the period since since_ns */
-	uint64_t since_ns;
+	unsigned int left; /* first samples that are still allowed in this period (tick.c) */
+	uint64_t since_ns; /* begin of the period */
 };
 
 /* priority.h: the number of threads of each real-time priority, and the highest one. */
@@ -310,7 +311,7 @@ struct executed_file {
 	struct file_identity identity;
 };
 
-/* Size of a cache, enough for the programs of a host. A new file replaces the one in its place. */
+/* Entries of trusted_files, a cache, enough for a host. A new file replaces one in its place. */
 #define TRUSTED_FILES 1024
 
 /* held_exec.h: a process that is held at the stop of its exec. */

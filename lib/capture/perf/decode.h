@@ -73,8 +73,9 @@ void perf_copy(const struct perf_bytes *b, uint64_t at, void *to, size_t n);
 
 /*
  * Returns which registers of a sample are valid, bit n for regs[n]. is_old: the kernel is older
- * than Linux 5.11, where samples of a thread in the kernel have -1 in the callee-saved registers
- * (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit 76a4efa80900).
+ * than Linux 5.11. Then the callee-saved registers are not valid in samples of a thread in the
+ * kernel: they are -1 (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit
+ * 76a4efa80900).
  */
 uint64_t perf_regs_known(const struct perf_record *record, bool is_old);
 

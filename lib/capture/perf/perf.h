@@ -5,13 +5,13 @@
  * mapped. The module reads the rings and merges their records by time. It attaches to no process.
  *
  * Use at each tick: perf_begin(), then perf_next() and perf_release() until perf_next() returns
- * false. The caller gets records of all processes, and drops those of processes that it does not
- * profile without a copy of the stack. Times are ns, CLOCK_MONOTONIC.
+ * false. The caller gets records of all processes. It copies the stack (perf_read_stack) only for
+ * processes that it profiles. Times are ns, CLOCK_MONOTONIC.
  *
- * Beware: the caller reads the rings by a timer of its own, often enough: a ring holds some 30
- * samples with whole stacks. poll(2) is of no use: on an event whose processor is gone it returns
- * at once, for ever. Events of threads instead of processors would slow programs that switch
- * threads often by a factor of 1.4, since the kernel programs a timer at each switch.
+ * Beware: the caller must read the rings before they are full, by a timer of its own. A ring holds
+ * some 30 samples with whole stacks. poll(2) is of no use: on an event whose processor is gone it
+ * returns at once, for ever. Events of threads instead of processors would slow programs that
+ * switch threads often by a factor of 1.4, since the kernel programs a timer at each switch.
  */
 #ifndef LIB_CAPTURE_PERF_PERF_H
 #define LIB_CAPTURE_PERF_PERF_H

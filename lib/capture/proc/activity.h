@@ -44,10 +44,12 @@ struct activity_place {
 };
 
 /*
- * Returns true if places a and b, which the caller knows to have equal sp and pc, are waits in the
- * same call of the program: the numbers of the calls are equal, and so are the arguments that are
- * addresses, from argument `first` on. Other arguments, such as a futex's value, change from wait
- * to wait. The number of restart_syscall(2), which a call can have after a stop, is equal to any.
+ * Returns true if places a and b are waits in the same call of the program. The caller knows that
+ * they have the same sp and pc. The function compares
+ * - the numbers of the calls. After a stop a call can have the number of restart_syscall(2), so
+ *   this number counts as equal to any other;
+ * - from argument `first` on, the arguments that are addresses. Other arguments, such as a futex's
+ *   value, change from wait to wait.
  */
 bool activity_same_call(const struct activity_place *a, const struct activity_place *b,
 			unsigned int first);
@@ -92,12 +94,13 @@ struct activity_readings {
 };
 
 /*
- * Decides from the readings what the thread did at the tick. A slice begins when the thread gets a
- * processor. At that moment the kernel adds the whole wait for the processor to wait_ns
- * (sched_info_arrive() in kernel/sched/stats.h). The thread is queued when that wait begins. To
- * reach its stop the thread had a processor. So after one new slice, stop_ns less the growth of
- * wait_ns is the moment at which it was queued, or a little later; after more slices, it was queued
- * then or earlier. The first row that applies decides:
+ * Decides from the readings what the thread did at the tick. The thread is queued when it begins to
+ * wait for a processor. A slice begins when it gets one. At that moment the kernel adds the whole
+ * wait to wait_ns (sched_info_arrive() in kernel/sched/stats.h), and at the stop the thread has a
+ * processor. So the function computes when the thread was queued: at stop_ns less the growth of
+ * wait_ns since the mark `look` (since `first`, if no slice has begun after `look`). After one new
+ * slice this is right, or a little late; after more slices the thread was queued then or earlier.
+ * The first row that applies decides (results without ACTIVITY_):
  *
  *   what was read                            what it means                          result
  *   ---------------------------------------  -------------------------------------  -----------
@@ -108,30 +111,30 @@ struct activity_readings {
  *   no slice since the look                  it had its processor at the look       RAN
  *   two slices or more since the look        lost a processor at some time          MAY_HAVE_RUN
  *   one slice since the look:
- *    queued until the tracer came; woken     the tracer's timer woke it, too, or    WAITED
+ *    queued before the tracer came; woken    the tracer's timer woke it, too, or    WAITED
  *                                            another thread gave it work
- *    queued until the tracer came            the tracer took its processor          MAY_HAVE_RUN
+ *    queued before the tracer came           the tracer took its processor          MAY_HAVE_RUN
  *    queued after the look                   had its processor at the look          MAY_HAVE_RUN
  *    queued in between; stopped waiting      was woken after the tick               WAITED
  *    queued in between                       lost its processor after the tick      MAY_HAVE_RUN
  *
- * A tick is due some 0.1 ms before the look on a virtual machine; the timer's interrupt takes the
- * tracer's processor half way in between. The table of check_activity.c has a reading for each row,
- * and the program of tests/targets that shows it.
+ * On a virtual machine the look comes some 0.1 ms after the tick was due, and the timer's interrupt
+ * half way in between. The table of check_activity.c has a reading for each row, and the program of
+ * tests/targets that shows it.
  */
 enum activity_at_tick activity_at_tick(const struct activity_readings *r);
 
 /*
- * Reads task/TID/syscall. Sets *ret_place only if it returns ACTIVITY_BLOCKED. If the file cannot
- * be read for a lack of memory, returns ACTIVITY_RUNNING: an interrupt will show where the thread
- * is.
+ * Reads task/TID/syscall. Sets *ret_place only if the result is ACTIVITY_BLOCKED. If the file
+ * cannot be read (PROC_LACK, proc.h), returns ACTIVITY_RUNNING: then the caller interrupts the
+ * thread, and the stop shows where it is.
  */
 enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place);
 
 /*
- * Writes those registers of a thread at the place that the place shows (sp, pc, and in a system
- * call the first argument) into regs[ARCH_REGS], by DWARF number. Returns which they are (bit n:
- * regs[n]).
+ * Writes the registers that are known of a thread at this place into regs[ARCH_REGS], by DWARF
+ * number: sp, pc, and in a system call the one that has the first argument. Returns which they are
+ * (bit n: regs[n]).
  */
 uint64_t activity_regs(const struct activity_place *place, uint64_t *regs);
 

@@ -2,15 +2,15 @@
  * Finds out what a descriptor of a target refers to: the kind of file, and the state of a socket.
  *
  * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
- * The module opens no file of the target, and sends no request to a file system, since its server
- * could delay the answer. In all functions fd is a descriptor of thread tid; its upper 32 bits are
- * ignored, as by the kernel.
+ * The module opens no file of the target, and sends no request to a file system, since the file
+ * system's server could delay the answer. In all functions fd is a descriptor of thread tid. The
+ * upper 32 bits of fd are ignored, as by the kernel.
  *
- * Beware: descriptor_socket() and descriptor_clear_error() use a copy of the descriptor. For some
- * microseconds this process holds the socket, too. If another thread of the target closes the
- * socket meanwhile, capture's close is the last one. So the peer sees the end some microseconds
- * later, and the address becomes free later. Call these functions only for a thread that is stopped
- * in a call on that socket.
+ * Beware: descriptor_socket() and descriptor_clear_error() use a copy of the descriptor, so for
+ * some microseconds capture holds the socket, too. If another thread of the target closes the
+ * socket meanwhile, capture's close is the last one. Then the peer sees the end of the connection
+ * some microseconds late, and the address becomes free late. Call these functions only for a thread
+ * that is stopped in a call on that socket.
  */
 #ifndef LIB_CAPTURE_PROC_DESCRIPTOR_H
 #define LIB_CAPTURE_PROC_DESCRIPTOR_H
@@ -23,7 +23,7 @@
 enum descriptor_kind {
 	DESCRIPTOR_OTHER, /* none of these, or not known */
 	DESCRIPTOR_PIPE,
-	DESCRIPTOR_STREAM,   /* a TCP socket, or a stream socket of AF_UNIX */
+	DESCRIPTOR_STREAM,   /* a TCP socket; since Linux 5.15 also an AF_UNIX stream socket */
 	DESCRIPTOR_DATAGRAM, /* a UDP socket */
 };
 

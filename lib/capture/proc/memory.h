@@ -32,9 +32,9 @@
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 
 /*
- * A cache for memory_read(): all pages from lo up to hi were in memory when pagemap was last read.
- * Saves reading pagemap for a stack that is read again and again. {0} is empty; the caller empties
- * it every few ticks, since pages can be evicted.
+ * A cache for memory_read(): at the last read of pagemap all pages from address lo up to hi were in
+ * memory. Saves reading pagemap for a stack that is read again and again. {0} is empty; the caller
+ * empties the cache every few ticks, since pages can be evicted.
  */
 struct memory_seen {
 	uint64_t lo, hi;
@@ -42,10 +42,11 @@ struct memory_seen {
 
 /*
  * Copies up to size bytes, in at most MEMORY_PAGES_MAX pages, from addr in the memory of thread
- * tid. Pages that are not in memory become zeros. The copy ends after the last page in memory,
- * before a hole of more than hole_max pages, or where the memory cannot be read. pagemap_fd may be
- * -1. The cache *seen is used and updated; seen may be NULL. Returns the number of valid bytes in
- * `to`, -EFAULT if there are none, or -ESRCH if the process has no memory any more.
+ * tid. A hole is a run of pages that are not in memory. A hole of up to hole_max pages becomes
+ * zeros. The copy ends before a longer hole, after the last page in memory, or where the memory
+ * cannot be read. pagemap_fd: from memory_open(), or -1. The cache *seen is used and updated; seen
+ * may be NULL. Returns the number of valid bytes in `to`, -EFAULT if there are none, or -ESRCH if
+ * the process has no memory any more.
  */
 must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
 			       void *to, size_t size, size_t hole_max);

@@ -3,9 +3,9 @@
  *
  * Most functions open a file while the thread is stopped. So capture calls them only if a system
  * call of the thread was interrupted, or the thread gets a crash signal, and the decision needs
- * them. If the file cannot be read, a function that returns bool returns the answer by which
- * capture changes less for the target; its comment names it. A function that returns enum
- * proc_answer returns PROC_NO for a thread that is gone.
+ * them. If the file cannot be read, a function that returns bool returns the value by which capture
+ * changes less for the target; the comment of the function names this value. A function that
+ * returns enum proc_answer returns PROC_NO for a thread that is gone, else PROC_UNKNOWN.
  */
 #ifndef LIB_CAPTURE_PROC_STATUS_H
 #define LIB_CAPTURE_PROC_STATUS_H
@@ -21,7 +21,7 @@ struct status_state {
 	uint32_t tracer; /* tid of the tracing thread; 0: none */
 };
 
-/* Reads task/TID/status below proc_fd, the descriptor of /proc/PID. */
+/* Reads the State and TracerPid of task/TID/status below proc_fd, the descriptor of /proc/PID. */
 must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret);
 
 /*

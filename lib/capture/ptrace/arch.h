@@ -2,14 +2,16 @@
  * The parts that depend on the processor: the registers of a stopped thread in DWARF order, and the
  * number, arguments and result of the system call that a ptrace-stop interrupted.
  *
- * On x86_64 the registers show all of these. On aarch64 (do_signal() in arch/arm64/kernel/signal.c)
- * the registers at the stop do not say whether the thread was in a call:
- * - The instructions around the pc show whether it was (arch_find_call).
- * - If the kernel restarts the call by itself, the pc is at the call's instruction again.
- * - Otherwise the result has replaced the first argument. The code before the call may show from
- *   which other register that argument was copied (arch_find_call), or the caller may know it from
- *   elsewhere (arch_set_first_argument). A new result does not make the kernel restart the call;
- *   instead arch_call_again() makes registers by which the thread enters the call again.
+ * On x86_64 the registers show all of these. On aarch64 the registers at the stop do not say
+ * whether the thread was in a call (do_signal() in arch/arm64/kernel/signal.c). arch_find_call()
+ * decides by the instructions around the pc:
+ * - pc at the call's instruction: the thread is about to enter the call, or the kernel restarts the
+ *   call by itself.
+ * - pc behind that instruction: the result has replaced the first argument. The code before the
+ *   call may show from which other register that argument was copied; or the caller may know the
+ *   argument from elsewhere (arch_set_first_argument). A new result does not make the kernel
+ *   restart the call. Instead arch_call_again() makes registers by which the thread enters the call
+ *   again.
  */
 #ifndef LIB_CAPTURE_PTRACE_ARCH_H
 #define LIB_CAPTURE_PTRACE_ARCH_H
@@ -98,9 +100,10 @@ struct arch_regs {
 must_check int arch_get_regs(uint32_t tid, struct arch_regs *ret);
 
 /*
- * Finds the system call for registers from arch_get_regs(), by the thread's code: ARCH_CODE_BYTES
- * bytes, of which ARCH_CODE_BEFORE are before the pc. Where ARCH_CODE_BYTES is 0, does nothing.
- * Elsewhere the functions below take the thread for one in user mode until this call.
+ * Finds the system call for registers from arch_get_regs(), and notes it in *regs. code:
+ * ARCH_CODE_BYTES bytes of the thread's code, of which ARCH_CODE_BEFORE are before the pc. Where
+ * ARCH_CODE_BYTES is 0, does nothing. Elsewhere call it before the functions below, which otherwise
+ * take the thread for one in user mode.
  */
 void arch_find_call(struct arch_regs *regs, const uint8_t *code);
 
@@ -156,7 +159,7 @@ must_check int arch_set_result(uint32_t tid, long result);
 uint64_t arch_thread_pointer(uint32_t tid, const struct arch_regs *regs);
 
 /*
- * Returns true if words, n words that were read from addr, are the start of the data to which the
+ * Returns true if these n words, which were read from addr, are the start of the data to which the
  * thread pointer of a glibc thread points. aarch64: always false, since no word of these data tells
  * where they are.
  */
@@ -171,8 +174,9 @@ uint64_t arch_argument(const struct arch_regs *regs, unsigned int n);
 
 /*
  * Sets *ret to registers with which the stopped thread makes call nr with these arguments, and then
- * goes on at the pc of regs. regs: those of a thread that a stop has taken out of a call. before:
- * the code in front of its pc. Returns false if the call was not one of the native ABI.
+ * goes on at the pc of regs. regs: the registers of a thread that a stop has taken out of a call.
+ * before: the code in front of that pc. Returns false if that code is not the instruction of a call
+ * of the native ABI.
  */
 bool arch_call_again(const struct arch_regs *regs, const uint8_t before[ARCH_CALL_BYTES], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct arch_regs *ret);

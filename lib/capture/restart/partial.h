@@ -4,11 +4,13 @@
  * much was requested, and the call that transfers the rest. Used by restart/resume.h.
  *
  * The module knows the calls for which a program without signal handlers relies on a whole
- * transfer, such as write(2) to a pipe or socket (the rows of restart/syscalls.c with `asked`).
- * Such a call returns a part only because of an interruption; or a call for the rest does no harm,
- * because it returns at once with an error or nothing. Other calls stay short, as after any signal
- * (docs/SAFETY.md). For some of them, such as recv(2) without MSG_WAITALL, a call for the rest
- * could wait for ever.
+ * transfer, such as write(2) to a pipe or socket (the rows of restart/syscalls.c with `asked`). For
+ * each of them one of these holds:
+ * - only an interruption makes the call return a part;
+ * - a call for the rest does no harm: it returns at once, with an error or without data.
+ *
+ * Other calls stay short, as after any signal (docs/SAFETY.md). For some of them, such as recv(2)
+ * without MSG_WAITALL, a call for the rest could wait for ever.
  *
  * Nothing is written to the target's memory. So the rest of a call with iovecs, which registers
  * alone cannot describe, is transferred piece by piece.
@@ -33,7 +35,7 @@ struct partial {
 	long nr;		   /* number of the call */
 	uint64_t whole;		   /* bytes or messages requested */
 	uint64_t done;		   /* bytes or messages transferred so far */
-	enum descriptor_kind file; /* of the call; DESCRIPTOR_OTHER where it does not matter */
+	enum descriptor_kind file; /* kind of file; DESCRIPTOR_OTHER where it does not matter */
 };
 
 /* The next call of a partial transfer, for the rest or for a piece of it. */
@@ -79,12 +81,13 @@ struct partial_files {
 };
 
 /*
- * Finds the files of call nr, in which thread tid is stopped with these registers. Call it at the
- * first stop: if the descriptor was given to another file before, the function finds that one.
+ * Finds the files to which the descriptors of call nr refer now. Thread tid is stopped in that
+ * call, with these registers. Call it at the first stop in the call, since the descriptors may be
+ * given to other files later.
  */
 void partial_files(uint32_t tid, const struct arch_regs *regs, long nr, struct partial_files *ret);
 
-/* Returns true if the descriptors of the same call still refer to these files. */
+/* Returns true if the descriptors of call nr still refer to *files (of partial_files). */
 bool partial_has_files(const struct partial_files *files, uint32_t tid,
 		       const struct arch_regs *regs, long nr);
 

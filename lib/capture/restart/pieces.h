@@ -22,7 +22,7 @@ struct pieces {
 /*
  * Finds the iovecs of the interrupted call of thread tid, which is stopped with registers regs:
  * writev(2), pwritev2(2), sendmsg(2) without an address, recvmsg(2) without room for control
- * messages. Returns false if it is another call, or if the memory cannot be read. In all functions,
+ * messages. Returns false for any other call, or if the memory cannot be read. In all functions,
  * pagemap_fd is that of memory_read() (proc/memory.h).
  */
 bool pieces_find(uint32_t tid, int pagemap_fd, const struct arch_regs *regs, struct pieces *ret);

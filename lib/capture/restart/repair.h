@@ -3,8 +3,7 @@
  *
  * Used while the thread is in a ptrace-stop. If restart/syscalls.h has a rule for the call, the
  * module replaces the call's result by a restart code. So the kernel restarts the call when the
- * thread is continued; or it returns EINTR if a signal handler runs first, as it would without a
- * tracer.
+ * thread is continued. If a signal handler runs first, the call returns EINTR, as without a tracer.
  */
 #ifndef LIB_CAPTURE_RESTART_REPAIR_H
 #define LIB_CAPTURE_RESTART_REPAIR_H
@@ -15,10 +14,11 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * Returns true if the call must be restarted. regs: the registers of the stopped thread tid.
- * signal: that of a signal-delivery-stop, else 0. A signal that stops the process (SIGSTOP, SIGTSTP
- * and so on) interrupts calls without a tracer, too: then returns true only if the process ignores
- * it. Opens files of /proc only if a call was interrupted and the answer depends on them.
+ * Returns true if the stop interrupted a call that must be restarted. False also if the call's
+ * arguments are lost (arch_knows_arguments). regs: the registers of the stopped thread tid. signal:
+ * that of a signal-delivery-stop, else 0. A signal that stops the process (SIGSTOP, SIGTSTP and so
+ * on) interrupts calls without a tracer, too. So for such a signal returns true only if the process
+ * ignores the signal. Opens files of /proc only if the answer depends on them.
  */
 bool repair_is_due(uint32_t tid, const struct arch_regs *regs, int signal);
 
@@ -30,8 +30,9 @@ bool repair_is_due(uint32_t tid, const struct arch_regs *regs, int signal);
 bool repair_needs_undisturbed(const struct arch_regs *regs);
 
 /*
- * Replaces the result by the restart code if repair_is_due() is true. Returns true if it has; false
- * also if that fails, as on processors without ARCH_RESULT_RESTARTS.
+ * Replaces the result by the restart code if repair_is_due() is true. Returns true if the result
+ * was replaced. Returns false if repair_is_due() is false, or if the result cannot be replaced, as
+ * on processors without ARCH_RESULT_RESTARTS.
  */
 bool repair_call(uint32_t tid, const struct arch_regs *regs, int signal);
 

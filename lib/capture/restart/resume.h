@@ -4,14 +4,15 @@
  * kinds of calls are resumed:
  *
  * - Partial transfer: write(2) wrote 3 of 10 bytes. The thread goes back to its syscall
- *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Capture adds up
- *   the results of these calls, the parts. It makes no further part after a signal that has a
- *   handler, a group-stop or an error: the thread gets the sum so far, and its next call gets the
- *   error, as from the kernel alone. Nor after a part that was short without an interruption by
- *   capture, since the kernel had its own reason, such as the timeout of a socket; nor if the
- *   descriptor refers to another file by now.
- * - Wait with a relative timeout: if the kernel restarted the call, the timeout would start anew.
- *   The thread enters the same call again with the same arguments, so that nothing is lost if the
+ *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Each of these
+ *   calls is a part. The thread gets the sum of the parts; no further part follows
+ *   - after a signal that has a handler, or a group-stop;
+ *   - after an error, which the thread's next call gets, as from the kernel alone;
+ *   - after a part that was short without an interruption by capture: the kernel had its own
+ *     reason, such as the timeout of a socket;
+ *   - if the descriptor refers to another file by now.
+ * - Wait with a relative timeout, which would start anew if the kernel restarted the call. The
+ *   thread enters the same call again with the same arguments, so that nothing is lost if the
  *   tracer ends meanwhile.
  * - Call that discards its work when it is interrupted: the thread enters it again in the same way,
  *   and capture does not interrupt it until it is done ("undisturbed").
@@ -88,8 +89,9 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 /*
  * Resumes an interrupted wait whose relative timeout would start anew, or a call that must not be
  * disturbed (repair_needs_undisturbed). Returns true if the call is entered again: the caller then
- * continues the thread as after resume_partial(). Returns false if it is another call, or if its
- * interruption would have happened without capture, too. Then repair_call() may restart the call.
+ * continues the thread as after resume_partial(). Returns false for any other call, and for an
+ * interruption that would have happened without capture, too. Then repair_call() may restart the
+ * call.
  */
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
@@ -114,9 +116,9 @@ static inline bool resume_is_undisturbed(const struct resumed_call *r)
 }
 
 /*
- * Returns true if the call would fail if the tracer ended now, until the call has begun. The
- * reason: for a thread that is stopped at the begin of a call, the end of its tracer acts like a
- * signal (__ptrace_unlink()).
+ * Returns true while the thread is on its way into the resumed call. If the tracer ended before the
+ * call has begun, the call would fail: for a thread that is stopped at the begin of a call, the end
+ * of its tracer acts like a signal (__ptrace_unlink()).
  */
 static inline bool resume_is_entering(const struct resumed_call *r)
 {
@@ -130,7 +132,7 @@ static inline bool resume_is_entering(const struct resumed_call *r)
  */
 bool resume_corrects_result(const struct resumed_call *r);
 
-/* Returns true if a part of the result would be lost if the tracer ended now. */
+/* Returns true during a partial transfer: its sum so far would be lost if the tracer ended now. */
 static inline bool resume_holds_result(const struct resumed_call *r)
 {
 	return r->state != RESUME_NONE && !r->same_call;

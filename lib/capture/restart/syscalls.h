@@ -5,10 +5,10 @@
  * the call's relative timeout is (timeout.h).
  *
  * The kernel restarts most calls by itself after a ptrace-stop. Some return EINTR as soon as
- * anything wakes them, including a tracer. Capture sets their result to -ERESTARTNOHAND: then the
- * kernel restarts the call, or returns EINTR if a handler runs (signal(7), "Interruption of system
- * calls"; arch/x86/kernel/signal.c). For any other call this would be wrong. For example, close(2)
- * has released its descriptor before it returns EINTR.
+ * anything wakes the thread, including a tracer. Capture sets the result of such a call to
+ * -ERESTARTNOHAND: then the kernel restarts the call, or returns EINTR if a handler runs
+ * (signal(7), "Interruption of system calls"; arch/x86/kernel/signal.c). For a call without a row
+ * this would be wrong. For example, close(2) has released its descriptor before it returns EINTR.
  */
 #ifndef LIB_CAPTURE_RESTART_SYSCALLS_H
 #define LIB_CAPTURE_RESTART_SYSCALLS_H
@@ -42,10 +42,10 @@ enum restart_rule {
 	 */
 	RESTART_IF_FILTERED,
 	/*
-	 * The call discards its work when it is interrupted, and has to do all of it again. With
-	 * one of the kernel's restart codes it would never end, so it is entered again and not
-	 * interrupted (resume.h). Applies to bpf(2) that loads a program and to fallocate(2),
-	 * depending on the arguments.
+	 * The call discards its work when it is interrupted, and has to do all of it again. If the
+	 * kernel restarted the call and each tick interrupted it, it would never end. So the thread
+	 * enters it again, and capture does not interrupt it (resume.h). Applies to bpf(2) that
+	 * loads a program and to fallocate(2), depending on the arguments.
 	 */
 	RESTART_UNDISTURBED,
 };
@@ -77,11 +77,11 @@ struct syscall_timeout {
 		TIME_TIMEVAL,
 		TIME_URING, /* in a struct io_uring_getevents_arg */
 	} kind;
-	uint8_t argument; /* the argument that is the timeout or points to it */
+	uint8_t argument; /* index of the argument that is the timeout or points to it */
 	int result;	  /* of the call when the timeout is over */
 	/*
-	 * NULL, or a function that returns false for a call whose timeout is not relative, or whose
-	 * result at the end of it capture cannot make.
+	 * NULL, or a function that returns false if this timeout does not apply to the call: the
+	 * timeout is not relative, or capture cannot make the call's result at its end.
 	 */
 	bool (*applies)(const struct arch_regs *regs);
 };
@@ -90,13 +90,14 @@ struct syscall_timeout {
 enum syscall_socket { SOCKET_NONE, SOCKET_RECEIVES, SOCKET_SENDS };
 
 struct syscall_rule {
-	/* How the call is restarted if its result is `interrupted`; 0 in the latter is -EINTR. */
+	/* How the call is restarted if its result is `interrupted`, where 0 stands for -EINTR. */
 	enum restart_rule restart;
 	int interrupted;
 
 	/*
-	 * Arguments by index, 0: no such argument. A partial transfer is resumed if argument
-	 * `flags` has all bits of `wanted` and none outside `allowed`, and argument `null` is 0.
+	 * size, address, flags and null are indices of arguments; 0: the call has no such argument.
+	 * A partial transfer is resumed only if argument `flags` has all bits of `wanted` and no
+	 * bit that is not in `allowed`, and if argument `null` is 0.
 	 */
 	enum syscall_asked asked;
 	enum syscall_next next;
@@ -105,8 +106,9 @@ struct syscall_rule {
 	uint8_t flags, null;
 	int wanted, allowed;
 	/*
-	 * Sets of 1 << enum descriptor_kind, for argument 0. files: the kinds on which the call is
-	 * resumed, because only an interruption makes it short there; 0: all kinds.
+	 * Sets of 1 << enum descriptor_kind, for the file of argument 0. files: the kinds of files
+	 * on which the call is resumed, because on them only an interruption makes it short; 0: all
+	 * kinds.
 	 */
 	uint8_t files;
 	uint8_t alike; /* kinds of files on which partial_is_alike() is true */

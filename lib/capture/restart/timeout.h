@@ -4,14 +4,16 @@
  * starts the timeout anew.
  *
  * The module knows the timeouts of calls that have done nothing as long as they wait. So capture
- * can end such a call at any moment with the result that it has when its timeout is over. They
- * include:
+ * can end such a call at any moment with the result that the call has when its timeout is over.
+ * These calls include:
  * - calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2)): under
- *   a seccomp filter they are entered again instead (restart/syscalls.h);
+ *   a seccomp filter the thread enters them again instead (restart/syscalls.h);
  * - calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
  *
- * It does not know those of select(2) with sets, which it empties when the time is over; of
- * splice(2); and of sendfile(2) that has sent nothing.
+ * The module does not know the timeouts of
+ * - select(2) with sets of descriptors, since select(2) empties the sets when the time is over;
+ * - splice(2);
+ * - sendfile(2) that has sent nothing.
  */
 #ifndef LIB_CAPTURE_RESTART_TIMEOUT_H
 #define LIB_CAPTURE_RESTART_TIMEOUT_H
