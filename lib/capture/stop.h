@@ -1,6 +1,7 @@
 /*
- * Handles the ptrace-stops of threads in the table of tracees.h, as waitpid(2) has reported them to
- * reap.c. Allocates nothing while a thread is stopped. status: the kind of the stop.
+ * Handles the ptrace-stops of the threads in the table of tracees.h, as waitpid(2) has reported
+ * them to reap.c. Allocates nothing while a thread is stopped. status: the kind of the stop.
+ * signal: what the thread gets in a signal-delivery-stop; 0: none.
  */
 #ifndef LIB_CAPTURE_STOP_H
 #define LIB_CAPTURE_STOP_H
@@ -11,36 +12,40 @@
 #include "lib/capture/state.h"
 
 /*
- * Continues a stopped tracee by the ptrace(2) request how, PTRACE_CONT or PTRACE_SYSCALL, and
- * delivers signal (0: none). A thread in a group-stop stays in it (PTRACE_LISTEN). Ignores errors:
- * a thread that was killed meanwhile is reported by waitpid(2).
+ * Continues a stopped tracee by the ptrace(2) request how, PTRACE_CONT or PTRACE_SYSCALL. A thread
+ * in a group-stop stays in it (PTRACE_LISTEN). Ignores errors: if the thread was killed meanwhile,
+ * waitpid(2) reports that.
  */
 void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
 
 /*
- * Notes that a stopped thread stays stopped until capture detaches from its process in a crash
- * (crash.h, struct thread_held). signal: delivered at the detach; 0: none.
+ * Notes that the thread stays stopped (th->held) until capture detaches from its process, because a
+ * thread of the process crashes (crash.h). The detach delivers the signal.
  */
 void stop_hold(struct thread *th, enum tracee_status status, int signal);
 
 /*
- * Call this when capture has seized the thread, for the first time or again. The thread may be
- * writing a core dump, or may not have left the kernel since a group-stop.
+ * Call this when capture has seized the thread, for the first time or again. Notes that the thread
+ * may be writing a core dump, and that it may not have left the kernel since a group-stop.
  */
 void stop_note_seized(struct thread *th);
 
 /*
- * Call this a tick after stop_note_seized(): by then the thread has left the call that a group-stop
+ * Call this when a look at a thread without an interrupt under way begins. Ends GROUP_STOP_AFTER
+ * (thread.h): a tick after a group-stop the thread has left the call that the group-stop
  * interrupted.
  */
 void stop_note_left_call(struct thread *th);
 
 /*
- * Handles a stop of a thread: repairs an interrupted system call, takes the sample if one is due,
- * and continues the thread. In a crash of its process calls stop_hold() instead, except within a
- * resumed call. signal: the signal of a signal-delivery-stop, which is delivered; else 0. If the
- * thread is stopped before the first instruction of a signal handler, the sample shows the code
- * that the signal interrupted. status must not be TRACEE_DEAD, TRACEE_EXEC or TRACEE_EXIT.
+ * Handles a stop of a thread:
+ * - Repairs the system call that the stop interrupted (restart/).
+ * - Takes the sample if th->due is DUE_SAMPLE. If the thread is before the first instruction of a
+ *   signal handler, the sample shows the code that the signal interrupted.
+ * - Continues the thread. If its process crashes, calls stop_hold() instead, except at the begin of
+ *   a resumed call (restart/resume.h).
+ *
+ * status must not be TRACEE_DEAD, TRACEE_EXEC or TRACEE_EXIT.
  */
 void stop_handle(struct thread *th, enum tracee_status status, int signal);
 

@@ -12,9 +12,9 @@
 #include "lib/capture/state.h"
 
 /*
- * Makes a target in phase TRACED_NEW, without threads. The parameters and errors are those of
- * capture_add(). The caller owns *ret until it passes it to targets_add() or targets_free().
- * Returns 0, -ESRCH, -EACCES, -ENOEXEC, or the negative errno for a lack of memory or descriptors.
+ * Makes a target in phase TRACED_NEW, without threads. The parameters are those of capture_add().
+ * The caller owns *ret until it passes it to targets_add() or targets_free(). Returns 0, or one of
+ * these errors of capture_add(): -ESRCH, -EACCES, -ENOEXEC, or a lack of memory or descriptors.
  */
 must_check int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			   struct capture_sink *sink, struct capture_counters *counters,
@@ -26,26 +26,34 @@ must_check int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidf
  */
 must_check int targets_add(struct traced_process *t);
 
-/* Returns the target of process pid, unless that is in TRACED_ENDED; else NULL. */
+/* Returns the target in the list with this pid that is not in TRACED_ENDED; NULL: there is none. */
 struct traced_process *targets_find(const struct capture *c, int32_t pid);
 
-/* Removes a target from the list, and frees it and its threads. Writes no record. t may be NULL. */
+/* Frees a target and its threads, and removes it from the list. Writes no record. t may be NULL. */
 void targets_free(struct traced_process *t);
 
-/* Sets TRACED_ENDED: no thread is left, capture has detached, or sampling ends. end: the reason. */
+/* Sets TRACED_ENDED: the target has no samples any more. end: the reason. */
 void targets_end(struct traced_process *t, enum traced_end end);
 
-/* If the table has no thread of the process, scans it, and calls targets_end() if none is found. */
+/*
+ * Calls targets_end() if the process has no thread any more: the table of tracees.h has none of its
+ * threads, and a scan of /proc finds none.
+ */
 void targets_end_if_gone(struct traced_process *t);
 
-/* Counts the samples under way as missed, writes a last RECORD_TICK and calls targets_end(). */
+/*
+ * Ends a target whose process may live on: counts the samples under way as missed, writes a last
+ * RECORD_TICK and calls targets_end().
+ */
 void targets_finish(struct traced_process *t);
 
 /*
- * Frees the targets in TRACED_ENDED. Before that, writes RECORD_END and reports CAPTURE_GONE or
- * CAPTURE_FOREIGN (capture_options.event); after a crash it writes no record and calls
- * capture_options.crashed. A target whose ring has no room for the record stays until the next
- * call.
+ * Frees the targets in TRACED_ENDED. Before that, if the reason of the end is
+ * - TRACED_END_GONE or TRACED_END_FOREIGN: writes RECORD_END, and reports CAPTURE_GONE or
+ *   CAPTURE_FOREIGN (capture_options.event). If the ring has no room for the record, the target
+ *   stays until the next call.
+ * - TRACED_END_CRASH: calls capture_options.crashed. Writes no record, because capture attaches to
+ *   the process again.
  */
 void targets_free_ended(struct capture *c);
 

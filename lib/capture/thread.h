@@ -29,8 +29,8 @@ struct traced_process;
 /* A thread goes through these states in this order, and may skip some. */
 enum thread_life {
 	/*
-	 * Not looked at yet. The thread existed before capture attached, and waits until its first
-	 * sample is allowed (struct first_samples).
+	 * Not looked at yet. The thread existed before capture attached. Such threads get their
+	 * first samples in turns, some at each tick (struct first_samples).
 	 */
 	THREAD_AWAITS_TURN,
 	THREAD_NEW,  /* its first look is still to come */
@@ -41,16 +41,16 @@ enum thread_life {
 /* The stop that capture expects, because it has interrupted the thread. */
 enum thread_due {
 	DUE_NOTHING, /* capture has no interrupt under way */
-	DUE_STOP,    /* the stop gives no sample: the sample was taken without it or given up, or
-			the interrupt had another reason */
+	DUE_STOP,    /* the stop gives no sample: the sample was given up or taken without the
+			stop, or the interrupt had another reason */
 	DUE_SAMPLE,  /* the stop gives the sample of pending.tick */
 };
 
 /*
- * A group-stop (all threads stopped by SIGSTOP and the like) interrupts system calls without a
- * tracer, too, so capture does not repair them. When it ends, the tracee stops once more, and that
- * stop interrupts its call in the same way: GROUP_STOP_AFTER lasts until the thread has left the
- * kernel.
+ * A group-stop (all threads stopped by SIGSTOP and the like) interrupts system calls even without a
+ * tracer, so capture does not repair these calls. When the group-stop ends, the tracee stops once
+ * more, which interrupts its call in the same way. GROUP_STOP_AFTER lasts from then until the
+ * thread has left the kernel.
  */
 enum thread_group_stop {
 	GROUP_STOP_NONE,
@@ -68,14 +68,20 @@ struct thread_sleep {
 /* look.h and tracees.h: the sample under way; valid while due is DUE_SAMPLE. */
 struct thread_pending {
 	uint64_t tick, ns; /* the tick of the sample, and the begin of the tick's period */
-	/* Number of ticks, from `tick` on, for which the sample will stand, or which it misses. */
+	/*
+	 * Number of ticks, from `tick` on, that this sample counts for: all are missed if the
+	 * sample is; else one is captured and the others are filled.
+	 */
 	uint64_t unaccounted;
 	uint64_t next_look; /* the thread has its next look when unaccounted reaches this */
-	/* The first tick after `tick` at which the thread had not stopped; later_ns 0: none yet. */
+	/*
+	 * The first tick after that of the interrupt at which the thread had not stopped yet, and
+	 * the begin of its period. later_ns 0: none so far.
+	 */
 	uint64_t later_tick, later_ns;
-	/* When the tick of the interrupt was due, and when the tracer began to work for it. */
+	/* Of the interrupt's tick: when it was due, and when the tracer began to work for it. */
 	uint64_t due_ns, came_ns;
-	/* A mark that was read after the look, just before the interrupt, and when. */
+	/* The mark read after the look, just before the interrupt, and the time of that reading. */
 	struct activity_mark mark;
 	bool mark_known;
 	uint64_t mark_ns;
@@ -119,7 +125,7 @@ struct thread_stop {
 
 /* waits.h: what stops have shown of the thread's waits. */
 struct thread_waits {
-	/* Registers of the last stop in a blocked call. Samples of the same place use them. */
+	/* The last stop in a blocked call. place_known: samples of the same place use regs. */
 	bool place_known;
 	struct activity_place place;
 	uint64_t regs[ARCH_REGS];
@@ -128,10 +134,12 @@ struct thread_waits {
 	/* unwind has requested the registers for a wait at this sp and pc. */
 	bool requested;
 	uint64_t requested_sp, requested_pc;
-	/* The thread's time slices (struct activity_mark) before it was last stopped for that. */
+	/*
+	 * was_stopped: by such a request. Its time slices (struct activity_mark) before that stop.
+	 */
 	bool was_stopped;
 	uint64_t stopped_slices;
-	/* A signal with a handler has ended a call at failed_at, which may be about to return. */
+	/* A signal with a handler has ended the call at failed_at: it fails after the handler. */
 	bool failed;
 	struct activity_place failed_at;
 };
@@ -171,14 +179,14 @@ struct thread_stack {
 struct thread_observed {
 	uint64_t tick;	/* of its last sample; 0: none */
 	uint64_t taken; /* samples since the last look */
-	/* While the mark is unchanged, the thread has not run since the look after that sample. */
+	/* Of the look after the last sample: unchanged while the thread has not run since. */
 	struct activity_mark mark;
 	bool mark_known;
 	bool exits; /* the thread has ended: the look of this tick is its last one */
 	/* The tick of the last sample that could not be written, and why. */
 	uint64_t failed_tick;
 	enum missed_reason reason;
-	/* A sample that is kept for the next tick without one. Owned by the thread; NULL: none. */
+	/* A sample kept for the next tick without a sample; owned by the thread. NULL: none. */
 	struct record_sample *kept;
 	size_t kept_size; /* bytes */
 };
@@ -201,7 +209,7 @@ struct thread {
 	 * has interrupted the thread again, so it stops before it runs code of its own.
 	 */
 	bool ended_resumed;
-	bool may_dump;	  /* may be writing a core dump: it is new, or got a signal for one */
+	bool may_dump;	  /* may be writing a core dump: just seized, or got a signal for a dump */
 	bool options_due; /* its ptrace options must be set at its next stop */
 	uint8_t realtime; /* priority.h: real-time priority; 0: none */
 

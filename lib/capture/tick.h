@@ -12,12 +12,13 @@
 #include "lib/capture/state.h"
 
 /*
- * tick_begin() begins a tick. tick is its number, time_ns the begin of its period (tick.begin_ns).
- * Returns false if the process has no tick now, or if the tick is over because no thread needs a
- * look. If it returns true, the caller calls tick_continue() until that returns false. Each call
- * looks at some threads, so that the caller can handle stops in between. In a tick both functions
- * add the time since capture.charged_ns to the process's counter cost_ns, and set charged_ns to
- * now.
+ * tick_begin() begins the tick of this number; time_ns: begin of its period (tick.begin_ns).
+ * Returns true if threads have to be looked at: then call tick_continue() until that returns false.
+ * Returns false if the process has no tick now, or its tick is over because no thread needs a look.
+ *
+ * Each call of tick_continue() looks at some threads, so that the caller can handle stops in
+ * between. In a tick both functions add the time since capture.charged_ns to the process's counter
+ * cost_ns, and set charged_ns to now.
  */
 must_check bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 must_check bool tick_continue(struct traced_process *t);

@@ -28,16 +28,17 @@ unsigned long tracees_options(const struct traced_process *t, uint32_t tid);
 bool tracees_exists(const struct traced_process *t, uint32_t tid);
 
 /*
- * Adds a thread that is not in the table. Without capture_options.perf, capture must trace it
- * already. Opens files of /proc, so do not call it while a thread is stopped. Returns 0; -ESRCH if
- * the process has no such thread; -ENOMEM; -EMFILE, also above CAPTURE_THREADS_MAX threads; or the
- * negative errno of PROC_LACK (proc/proc.h).
+ * Adds a thread that is not in the table. Capture must trace the thread already, unless
+ * capture_options.perf is set. Opens files of /proc, so do not call it while a thread is stopped.
+ * Returns 0; -ESRCH if the process has no such thread; -ENOMEM; -EMFILE if no descriptor is free or
+ * the table has CAPTURE_THREADS_MAX threads; or the negative errno of another PROC_LACK
+ * (proc/proc.h).
  */
 must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
 
 /*
- * Removes a dead thread from the table and frees it. Its RECORD_EXIT is written at the next tick. A
- * sample under way is counted as missed for this reason.
+ * Removes a dead thread from the table and frees it. Its RECORD_EXIT is written at the next tick.
+ * If a sample of the thread is under way, it is counted as missed, with this reason.
  */
 void tracees_remove(struct thread *th, enum missed_reason reason);
 
@@ -52,21 +53,22 @@ void tracees_forget_all(struct traced_process *t);
 void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /*
- * Ends a sample under way without counting it: a stop that still comes gives no sample. Does
- * nothing if no sample is under way.
+ * Ends the sample under way without counting it; if its stop still comes, that gives no sample
+ * (DUE_STOP). Does nothing if no sample is under way.
  */
 void tracees_clear_pending(struct thread *th);
 
 /*
- * Call this after interrupting a thread for another reason than a sample. Changes nothing if a stop
- * is expected already, because that stop consumes this interrupt, too.
+ * Call this after interrupting a thread for another reason than a sample: sets th->due to DUE_STOP.
+ * If capture expects a stop already, changes nothing, because one stop consumes both interrupts.
  */
 void tracees_expect_stop(struct thread *th);
 
 /*
- * Call this at each stop of a thread, because a stop consumes the interrupt under way, and when the
- * thread is dead. Ends a sample under way as tracees_clear_pending(), and expects no stop. another:
- * capture has interrupted the thread again at this stop, so one more stop is expected.
+ * Call this at each stop of a thread, and when the thread is dead. Ends the sample under way as
+ * tracees_clear_pending() does, and sets th->due to DUE_NOTHING, because a stop consumes the
+ * interrupt under way. another: capture has interrupted the thread again at this stop. Then th->due
+ * becomes DUE_STOP.
  */
 void tracees_stop_came(struct thread *th, bool another);
 
@@ -80,8 +82,8 @@ void tracees_assert(const struct thread *th);
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);
 
 /*
- * Call this when capture has seized a thread again: no stop and no resumed system call of the old
- * attachment is expected. A sample under way is counted as missed.
+ * Call this when capture has seized a thread again. Stops and the resumed system call of the old
+ * attachment are not expected any more. A sample under way is counted as missed.
  */
 void tracees_begin_again(struct thread *th);
 

@@ -2,18 +2,17 @@
  * Keeps what stops have shown of a thread's waits in system calls, and decides when a blocked
  * thread is stopped for its registers. Used by look.c and stop.c.
  *
- * Capture samples a blocked thread without a stop, from its files in /proc, which show its place:
- * sp, pc, and the number and arguments of its call. This module adds the other registers, if an
- * earlier stop at the same place has shown them.
+ * A place is where a thread waits: sp, pc, and the number and arguments of its call (struct
+ * activity_place). Capture samples a blocked thread without a stop: /proc shows the place. If an
+ * earlier stop at the same place has shown the other registers, this module adds them.
  *
- * On processors with ARCH_LINK_REGISTER (aarch64), a function without a stack frame has its return
- * address in a register only. If a thread waits in such a function, its stack cannot be unwound
- * before a stop there. So unwind requests the registers, and capture stops the thread: once in a
- * wait, only in calls that go on after a stop (syscall_always_goes_on), and at most WAITS_STOPS
- * times a second in a process.
- *
- * There the registers at a stop also lack the first argument of an interrupted call
- * (arch_knows_arguments). waits_find_argument() adds it if a look found the thread in this wait.
+ * Two facts are special to processors with ARCH_LINK_REGISTER (aarch64):
+ * - A function without a stack frame has its return address in a register only. If a thread waits
+ *   in such a function, its stack cannot be unwound without that register. So unwind requests the
+ *   registers, and capture stops the thread: once in a wait, only in calls that go on after a stop
+ *   (syscall_always_goes_on), and at most WAITS_STOPS times a second in a process.
+ * - At a stop the registers lack the first argument of an interrupted call (arch_knows_arguments).
+ *   waits_find_argument() adds it if a look found the thread in the same wait.
  */
 #ifndef LIB_CAPTURE_WAITS_H
 #define LIB_CAPTURE_WAITS_H
@@ -35,21 +34,23 @@
 bool waits_keep(struct thread *th, const struct arch_regs *raw, const uint64_t *regs);
 
 /*
- * Call this after waits_keep() has returned true and the sample of that stop is copied: keeps the
- * words at sp, for waits_check(). With ARCH_LINK_REGISTER the kept registers are not used before.
+ * Keeps the words at sp of a sample, for waits_check(). Call this after waits_keep() has returned
+ * true, with the sample of that stop. With ARCH_LINK_REGISTER, waits_recall() does not use the kept
+ * registers before this call.
  */
 void waits_keep_words(struct thread *th, const struct record_sample *record);
 
 /*
- * Writes the kept registers into regs[ARCH_REGS] if the thread is blocked at the place of that
- * stop. Returns which registers were written (bit n: regs[n]); 0: none.
+ * Writes the registers of waits_keep() into regs[ARCH_REGS], if place, where the thread is blocked,
+ * is the place of that stop. Returns which registers were written (bit n: regs[n]); 0: none.
  */
 uint64_t waits_recall(const struct thread *th, const struct activity_place *place, uint64_t *regs);
 
 /*
- * Removes the registers that waits_recall() has added from a sample whose words at sp are not those
- * of the stop. Such a sample is from another caller of the waiting function: two callers may have
- * the same sp, but their frames differ. Changes no sample without SAMPLE_REMEMBERED.
+ * Call this with a sample that has registers of waits_recall() (SAMPLE_REMEMBERED); other samples
+ * do not change. Removes these registers if the sample's words at sp are not those of the stop.
+ * Then the waiting function has another caller now: two callers may have the same sp, but their
+ * frames differ.
  */
 void waits_check(struct thread *th, struct record_sample *record);
 
@@ -60,8 +61,9 @@ void waits_check(struct thread *th, struct record_sample *record);
 void waits_request(struct thread *th, uint64_t sp, uint64_t pc);
 
 /*
- * Returns true if the thread, which is blocked at this place, is to be stopped for its registers.
- * Then the caller must interrupt it: the request and the limit count it as stopped.
+ * Returns true if the thread, which is blocked at this place, is to be stopped for its registers:
+ * unwind has requested them, and the limits above permit the stop. After true the caller must
+ * interrupt the thread, because this function has removed the request and counted the stop.
  */
 bool waits_need_stop(struct thread *th, const struct activity_place *place);
 
@@ -72,11 +74,12 @@ bool waits_need_stop(struct thread *th, const struct activity_place *place);
 void waits_find_argument(const struct thread *th, struct arch_regs *raw);
 
 /*
- * These three keep capture from repairing a call that failed with EINTR because of a signal with a
- * handler. After the handler has returned, the thread looks as if a stop had interrupted that call.
+ * A signal with a handler makes a call fail with EINTR. But when the handler has returned, the
+ * thread looks as if a stop had interrupted that call. These three keep capture from repairing it:
  * - waits_failed() notes the place of the call. stop.c calls it at the signal's delivery.
  * - waits_has_failed() returns true if raw is at the noted place.
- * - waits_seen() ends that: a look has found the thread in a call at this place again.
+ * - waits_seen() forgets the noted place if it is this one: a look has found the thread in a call
+ *   there again.
  */
 void waits_failed(struct thread *th, const struct arch_regs *raw);
 bool waits_has_failed(const struct thread *th, const struct arch_regs *raw);

@@ -3,9 +3,9 @@
  * receives answers (lib/client/protocol.h). All functions but connection_wait() return without
  * waiting.
  *
- * Only one thread of the process works on the connection at a time: the one that has entered the
- * state (state_enter() of lib/client/state.h). Enter the state before every call, except of
- * connection_forget_path(), connection_check_if_due() and connection_wait().
+ * Only one thread of the process works on the connection at a time: the thread that has entered the
+ * state (state_enter() of lib/client/state.h). The caller of a function here must have entered the
+ * state. Exceptions: connection_forget_path(), connection_check_if_due() and connection_wait().
  */
 #ifndef LIB_CLIENT_CONNECTION_H
 #define LIB_CLIENT_CONNECTION_H
@@ -45,16 +45,17 @@ int connection_open(struct state *s);
 void connection_work(struct state *s);
 
 /*
- * If the time state.check_ns has come, calls state_do_work() with connection_work(), because the
- * daemon may have started, answered or ended. Otherwise makes no system call.
+ * Calls state_do_work() with connection_work() if the time state.check_ns has come, because the
+ * daemon may have started, answered or ended. Before that time makes no system call.
  */
 void connection_check_if_due(struct state *s);
 
 /*
- * Gets the id that the daemon, in another pid namespace, sees for thread tid of this process
- * (PROTOCOL_THREAD). The first call sends the request; later calls receive the answers that have
- * arrived. After the answer the id is in state_thread_slot(). is_new: the thread makes its first
- * call. Then the request is sent in any case, because tid may have belonged to an ended thread.
+ * Gets the id by which the daemon knows thread tid of this process (PROTOCOL_THREAD). Call this if
+ * the daemon is in another pid namespace, where the ids differ. The first call for a thread sends
+ * the request; later calls receive the answers that have arrived. The id is in state_thread_slot()
+ * then. is_new: the thread has not called the library before. Then the request is sent in any case,
+ * because an ended thread may have had the same tid.
  */
 void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new);
 

@@ -6,8 +6,8 @@
  * Messages. A message is one datagram: a struct of this file in the host's byte order. The layout
  * is the same for 32-bit and 64-bit clients. The client first sends PROTOCOL_HELLO, then requests.
  * The daemon answers each message that has a tag by one PROTOCOL_ANSWER with the same tag, in the
- * order of the requests. It sends nothing else; a process reads its own state from a shared page
- * (struct protocol_page).
+ * order of the requests. It sends nothing else on this socket; a process reads its own state from a
+ * shared page (struct protocol_page).
  *
  * The daemon answers DETACH and RELEASE when it traces no thread of the process any more, at most
  * 25 s later. Until then it reads no other message of this connection, which keeps the order. A
@@ -18,10 +18,6 @@
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
  * connect(2): a child that inherits a connection speaks for its parent. Operators are root of the
  * daemon's user and pid namespaces, the daemon's own user, and members of the group sentry-profd.
- * If the client has executed another program, and has other credentials than when it connected, the
- * daemon denies its requests about itself. Unless it is an operator, the daemon then also denies
- * its requests about other processes. Credentials are Uid, Gid and CapPrm of /proc/PID/status, and
- * the owner of that file.
  *
  *     request                                        permitted to
  *     START, STOP, PROFILER_ID without pid and name  the client, about its own process
@@ -33,24 +29,28 @@
  *     RELOAD, CHECK                                  operators
  *     STATUS, METRICS, OPENMETRICS                   everybody
  *
- * The configuration (user_attach) may forbid ATTACH, RECORD and WATCH to users who are no
- * operators, for processes that no section matches.
+ * Exceptions:
+ * - The configuration (user_attach) may forbid ATTACH, RECORD and WATCH to users who are no
+ *   operators, for processes that no section matches.
+ * - A process that has changed its credentials, or that runs a file which its user may not read,
+ *   counts as no user's: only operators have rights to it. Still, every client may name its own pid
+ *   in START, STOP, PROFILER_ID, DETACH and RELEASE.
+ * - A client that has executed another program, and has other credentials than when it connected,
+ *   has no rights to its own process. Unless it is an operator, it has none to other processes
+ *   either. Credentials are Uid, Gid and CapPrm of /proc/PID/status, and the owner of that file.
+ * - STATUS and METRICS show the statistics of other users' processes only to operators and to
+ *   members of the group sentry-profd-view.
  *
- * Only operators have rights to a process that has changed its credentials, or that runs a file
- * which its user may not read. But every client may name its own pid in START, STOP, PROFILER_ID,
- * DETACH and RELEASE. STATUS and METRICS show the statistics of other users' processes only to
- * operators and to members of the group sentry-profd-view.
- *
- * Limits. The daemon closes the connection of a client that sends an invalid message, leaves
- * answers unread until its socket is full, or has too many connections. A client that sends faster
- * than the daemon answers finds its socket full: send with MSG_DONTWAIT, and on EAGAIN send the
- * current state later. Every request describes the wanted state, and none depends on an earlier
+ * Limits. The daemon closes the connection of a client that sends an invalid message, that leaves
+ * answers unread until its socket is full, or that has too many connections. A client that sends
+ * faster than the daemon answers finds its socket full: send with MSG_DONTWAIT, and on EAGAIN send
+ * the current state later. Every request describes the wanted state, and none depends on an earlier
  * one.
  *
  * Versions. A new version only adds, except that RECORD and WATCH need PROTOCOL_RECORD_VERSION.
  * HELLO is the same in all versions. An answer may have further members behind those of an earlier
  * version, up to PROTOCOL_SIZE_MAX: a client ignores what it does not know. The daemon serves every
- * version up to its own. It refuses requests of a later one.
+ * version up to its own. It answers requests of a later one by PROTOCOL_BAD_VERSION.
  */
 #ifndef LIB_CLIENT_PROTOCOL_H
 #define LIB_CLIENT_PROTOCOL_H
@@ -142,16 +142,16 @@ struct protocol_hello {
 
 /*
  * The fields that each request uses; the others must be 0:
- * - START and STOP: pid is a process; or pid is 0 and name is a section, for those of its processes
- *   that the user has rights to; or neither, for the client itself.
- * - PROFILER_ID: pid is a process; or neither, for the client itself.
- * - SPANS_OPEN, SPANS_CLOSED: neither; they are about the client itself.
+ * - START and STOP: pid is a process. Or pid is 0 and name is a section, for those of its processes
+ *   that the user has rights to. Or pid is 0 and name is "", for the client itself.
+ * - PROFILER_ID: pid is a process; 0: the client itself.
+ * - SPANS_OPEN, SPANS_CLOSED: none; they are about the client itself.
  * - THREAD: pid is a thread of the client, in the client's pid namespace.
  * - ATTACH and DETACH: pid is a process.
  * - RECORD and WATCH: pid, or the name of a section that has exactly one process.
- * - CHECK: pid or neither.
- * - RELEASE: seconds; and pid, or none for the client itself.
- * - STATUS, METRICS, OPENMETRICS, RELOAD, RECORD_END: neither.
+ * - CHECK: pid is a process; 0: none, only the configuration and the servers.
+ * - RELEASE: seconds; and pid, which is a process, or 0 for the client itself.
+ * - STATUS, METRICS, OPENMETRICS, RELOAD, RECORD_END: none.
  *
  * SPANS_OPEN and SPANS_CLOSED set a state of the connection, so repeating one has no effect. The
  * state ends with the connection.
@@ -187,7 +187,7 @@ enum protocol_result {
 	PROTOCOL_BAD_VERSION, /* the request does not belong to the version of the connection */
 	PROTOCOL_BUSY,	      /* too many requests at the moment: try again later */
 	PROTOCOL_FAILED,
-	/* DETACH, RELEASE: the process has a tracer of the daemon still; detaching goes on. */
+	/* DETACH, RELEASE: the daemon still traces the process, and goes on to detach. */
 	PROTOCOL_TIMED_OUT,
 };
 
@@ -248,11 +248,16 @@ struct protocol_answer {
  * - eight chunks of the recording wait; or
  * - the recording has exceeded its rate, 4 MB a second; up to a minute's unused rate is saved.
  *
- * The recording ends by RECORD_END, when the connection that requested it is closed, when the
- * process ends, or when the client has closed the socket of the recording, which the daemon notices
- * at the next chunk. The daemon then sends the last chunk and a final message. Its `end` is neither
- * PROTOCOL_RECORD_GOES_ON nor PROTOCOL_RECORD_NOTE; its bytes are a text for the user (no NUL): the
- * reason, or "".
+ * The recording ends
+ * - by RECORD_END;
+ * - when the connection that requested it is closed;
+ * - when the process ends; or
+ * - when the client has closed the socket of the recording, which the daemon notices at the next
+ *   chunk.
+ *
+ * The daemon then sends the last chunk and a final message. In the final message `end` is neither
+ * PROTOCOL_RECORD_GOES_ON nor PROTOCOL_RECORD_NOTE, and the bytes are a text for the user (no NUL):
+ * the reason, or "".
  */
 enum protocol_record_end {
 	PROTOCOL_RECORD_GOES_ON,    /* the message has a piece of a chunk */
@@ -293,9 +298,9 @@ enum protocol_thread_id {
 };
 
 /*
- * The daemon's state of the process that connected, in a memfd that the client maps shared and that
- * the daemon keeps up to date. So the client needs no system call to read it. The memfd's size is
- * sealed (the client must check F_SEAL_SHRINK), so that reading cannot fault. Later versions may be
+ * What the daemon knows of the client's process, kept up to date in a memfd that the client maps
+ * shared. So the client needs no system call to read it. The memfd's size is sealed (the client
+ * must check F_SEAL_SHRINK), so that reading cannot fault. In later versions the struct may be
  * longer.
  *
  * Reading: read sequence, then the fields, then sequence again. An odd number means that the daemon
@@ -307,12 +312,15 @@ enum protocol_thread_id {
  * beat: the daemon increments it about once a second. If it has not changed for some seconds, the
  * client should check whether the connection has ended.
  *
- * Root spans can begin and end thousands of times a second. The daemon needs to know of the first
- * one while it does not profile, and whether one is open when a chunk ends. So the client keeps
- * spans_open up to date, which the daemon reads several times a second. The client sends
- * PROTOCOL_SPANS_OPEN only if wants_open is 1 after it has set spans_open to 1. The daemon sets
- * wants_open before it reads spans_open. Both use sequentially consistent accesses, so at least one
- * side sees the other's write.
+ * spans_open, wants_open: root spans can begin and end thousands of times a second. The daemon
+ * needs to know of the first one while it does not profile, and whether one is open when a chunk
+ * ends. So the client keeps spans_open up to date, and the daemon reads it several times a second.
+ * While the daemon wants to know of the first span at once, wants_open is 1:
+ *
+ *     client: sets spans_open to 1, then sends PROTOCOL_SPANS_OPEN if wants_open is 1
+ *     daemon: sets wants_open to 1, then reads spans_open
+ *
+ * All four accesses are sequentially consistent, so at least one side sees the other's write.
  *
  * The client writes spans_open and is_traced only. It could write the other fields, but the daemon
  * never reads those.

@@ -1,6 +1,6 @@
 /*
- * Requests that the daemon releases this process, which means that it detaches and stays away for a
- * time (PROTOCOL_RELEASE of lib/client/protocol.h), and waits for the answer.
+ * Asks the daemon to release this process, and waits for the answer. To release a process is to
+ * detach from it and to stay away for a time (PROTOCOL_RELEASE of lib/client/protocol.h).
  */
 #ifndef LIB_CLIENT_RELEASE_H
 #define LIB_CLIENT_RELEASE_H

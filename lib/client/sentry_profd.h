@@ -70,8 +70,8 @@ SENTRY_PROFD_API void sentry_profd_disconnect(void);
  * Waits for the daemon's first answer on the connection, at most timeout_ms
  * milliseconds (0 or less: does not wait). Call it once at program start, after
  * sentry_profd_connect(), if the transaction of the first root span must be
- * linked. Returns 0 if the daemon has answered, -ETIMEDOUT, -ENOTCONN at once if
- * there is no connection, or -ENOMEM.
+ * linked to its profile. Returns 0 if the daemon has answered, -ETIMEDOUT,
+ * -ENOTCONN at once if there is no connection, or -ENOMEM.
  */
 SENTRY_PROFD_API int sentry_profd_wait(int timeout_ms);
 
@@ -124,13 +124,14 @@ SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
  * 0: 30 s; at most a day. After that time, and once no other process traces a
  * thread, the daemon attaches again, with a new profiler id. Meanwhile root spans
  * may begin and end; transactions have no profile. A further call can only
- * prolong the time. Exception: the daemon may discover this process only after
- * the call, made in the process's first second (min_age_seconds). Then it
- * attaches.
+ * prolong the time. Exception: in the first second of this process
+ * (min_age_seconds) the daemon may not know the process yet. Then it attaches
+ * when it discovers the process, in spite of the call.
  *
  * Blocks: usually for some tenths of a second, for 25 s if a system call of this
- * process cannot be interrupted, for 30 s at most. It uses a connection of its
- * own, so other functions do not wait for it. It is no cancellation point.
+ * process cannot be interrupted, for 30 s at most. The function uses a
+ * connection of its own, so no other function waits for it. It is no
+ * cancellation point.
  *
  * Returns 0 when no thread of this process has a tracer of the daemon. Otherwise
  * returns a negative errno:
@@ -186,20 +187,21 @@ SENTRY_PROFD_API int sentry_profd_profiler_id(char *ret, size_t size);
  * The calling thread's id and name as in the profile's thread_metadata. By the
  * configured thread_id_format, the id is pthread_self(3), or the thread's id as
  * the daemon sees it, which differs from gettid(2) in another pid namespace.
- * Both return 0 until the daemon has answered. In another pid namespace, the id
- * returns 0 until the daemon has told the library the id of this thread.
+ * Both return 0 until the daemon has answered. In another pid namespace than the
+ * daemon's, sentry_profd_thread_id() returns 0 until the daemon has also told
+ * the library the id of this thread.
  */
 SENTRY_PROFD_API int sentry_profd_thread_id(char *ret, size_t size);
 SENTRY_PROFD_API int sentry_profd_thread_name(char *ret, size_t size);
 
 /*
  * The JSON objects that link a transaction to its profile (Sentry's SDK
- * documentation, "Profiles", "Profile linking"). The last two are about the
- * calling thread:
- *   contexts.profile     {"profiler_id":"..."}
- *   contexts.trace.data  {"thread.id":"...","thread.name":"..."}
- *   spans[].data         {"thread.id":"...","thread.name":"...",
- *                         "profiler_id":"..."}
+ * documentation, "Profiles", "Profile linking"), and their places in the
+ * transaction. Those of trace_data and span_data are about the calling thread:
+ *   profile_context  contexts.profile     {"profiler_id":"..."}
+ *   trace_data       contexts.trace.data  {"thread.id":"...","thread.name":"..."}
+ *   span_data        spans[].data         {"thread.id":"...","thread.name":"...",
+ *                                          "profiler_id":"..."}
  * A thread without a name has no thread.name. A span has no profiler_id while
  * the process is not profiled.
  */

@@ -5,9 +5,9 @@
  * Without a connection, zeros are mapped there, so that the page can always be read.
  *
  * No thread waits for another. Counters are atomic. Only one thread at a time works on the socket:
- * it enters the state, works, and leaves the state. A call of state_do_work() by another thread, or
- * by a signal handler, meanwhile only sets is_due. Because of is_due, the thread that has entered
- * the state calls its own work function once more. So all callers pass the same function.
+ * it enters the state, works, and leaves the state. If another thread, or a signal handler, calls
+ * state_do_work() meanwhile, that call only sets is_due. Then the thread that has entered the state
+ * calls its own work function once more. So all callers pass the same function.
  */
 #ifndef LIB_CLIENT_STATE_H
 #define LIB_CLIENT_STATE_H
@@ -49,8 +49,10 @@ struct state {
 	uint32_t is_traced;  /* a root span has begun, sampled or not */
 	uint32_t command;    /* enum command: the last start or stop that the program requested */
 	uint32_t n_commands; /* starts and stops that the program has requested */
-	/* Number of starts and stops that were sent on this connection. protocol_page.handled is
-	 * the number of those that the daemon has carried out. */
+	/*
+	 * Number of starts and stops that were sent on this connection. The daemon counts in
+	 * protocol_page.handled how many of these it has carried out.
+	 */
 	uint32_t n_sent;
 	uint32_t has_page; /* the daemon's page is mapped */
 	/* is_due: work was requested. is_busy: a thread has entered the state. */

@@ -52,9 +52,10 @@ must_check int gunzip_init(struct gunzip *g, int fd);
 void gunzip_fini(struct gunzip *g);
 
 /*
- * Decompresses the next bytes, at most size. *ret_n is their number, which is less than size only
- * at the end of the stream, and 0 after it. At the end the checksum was correct. Returns 0;
- * -EBADMSG if the file is not exactly one complete gzip stream; -ENOMEM; or the error of pread(2).
+ * Decompresses the next part of the stream into bytes, which has this size. *ret_n: number of bytes
+ * written. It is below size only at the end of the stream, whose checksum was correct then, and 0
+ * in all later calls. Returns 0; -EBADMSG if the file is not exactly one complete gzip stream;
+ * -ENOMEM; or the error of pread(2).
  */
 must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size, size_t *ret_n);
 

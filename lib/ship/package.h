@@ -1,12 +1,12 @@
 /*
  * Makes a whole envelope, Sentry's unit of upload, around payloads that unwind has made: writes it
- * to a file, or compresses it for a request or for the spool (spool.h). The items of an envelope
- * are one of these:
+ * to a file, or compresses it for a request or for the spool (spool.h). An envelope contains one of
+ * these:
  *
  *     a profile chunk
  *     a transaction, and the chunk that it refers to (for Spotlight)
  *     a transaction, and its V1 profile: Sentry's former format, one profile for one transaction
- *     none, if the request is only for a client report
+ *     nothing, if the request is only for a client report
  *
  * An envelope for a request can have a client report in addition (reports.h).
  *
@@ -69,17 +69,17 @@ static inline enum envelope_kind package_kind(const struct package *p)
 must_check int package_write(const struct package *p, int fd);
 
 /*
- * Appends the compressed envelope to *ret, with the report as the last item unless that is NULL.
- * Returns 0, -E2BIG if *ret would exceed its limit (buf_init), or an error of package_write() other
- * than those of write(2). After an error *ret has a part of the envelope.
+ * Appends the envelope to *ret, compressed as p->compression says. If report is not NULL, it is the
+ * last item. Returns 0, -E2BIG if *ret would exceed its limit (buf_init), or an error of
+ * package_write() other than those of write(2). After an error *ret has a part of the envelope.
  */
 must_check int package_compress(const struct package *p, int64_t sent_at_us,
 				const struct reports_item *report, struct buf *ret);
 
 /*
  * Makes the body of a request from an envelope of the spool. fd is a file that package_compress()
- * made with COMPRESSION_GZIP and ENVELOPE_NOT_SENT. Adds sent_at and the report (unless that is
- * NULL), and appends the envelope, compressed by how, to *ret. Returns 0; -E2BIG if *ret would
+ * made with COMPRESSION_GZIP and ENVELOPE_NOT_SENT. Adds sent_at and, if it is not NULL, the
+ * report, and appends the envelope, compressed by how, to *ret. Returns 0; -E2BIG if *ret would
  * exceed its limit; -EFBIG if the file decompresses to more than PACKAGE_UNPACKED_MAX; -EBADMSG if
  * the file is no envelope; -ENOMEM; or the error of pread(2). After an error *ret has a part of the
  * envelope.

@@ -59,7 +59,10 @@ bool reports_any(const struct reports *r);
 must_check int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s,
 			    struct reports_item *ret);
 
-/* End the flight of the report: drop its counts, or keep them for the next report. */
+/*
+ * End the flight of a report: reports_arrived() drops its counts; reports_failed() keeps them for
+ * the next report.
+ */
 void reports_arrived(struct reports *r);
 void reports_failed(struct reports *r);
 

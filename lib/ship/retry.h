@@ -1,16 +1,17 @@
 /*
  * When ship sends its next request after a server was unreachable: how long it waits before it
- * tries again (exponential backoff), and how long it pauses between two envelopes of the spool
- * once the server answers. Both are random, so that hosts that lost the server at the same moment
- * do not return at the same moment. docs/BENCHMARKS.md has figures for 10,000 hosts.
+ * tries again (exponential backoff), and how long it pauses between two envelopes of the spool once
+ * the server answers. Both are random, so that hosts that lost the server at the same moment do not
+ * return at the same moment. docs/BENCHMARKS.md has figures for 10,000 hosts.
  *
  * Backoff: the n-th failure in a row is followed by a wait of 0 to RETRY_FIRST_NS * 2^(n-1), at
  * most RETRY_MAX_NS, or RETRY_DENIED_MAX_NS for a server that refuses the key ("full jitter").
  *
- * Pause: the mean interval between the waiting envelopes shows how often this host makes one.
- * Envelopes of the spool (spool.h) are sent RETRY_DRAIN_TIMES as often as that, beside the new
- * ones: those of an hour within 15 minutes, those of a day within six hours. So a server that comes
- * back sees a small multiple of its usual load, and no envelope expires because of the pauses.
+ * Pause: ship sends the envelopes of the spool (spool.h) RETRY_DRAIN_TIMES times as often as the
+ * host made them, beside the new ones. The mean interval between the waiting envelopes shows how
+ * often the host made one. Example: 60 envelopes of an hour's outage are sent one every 15 s,
+ * within 15 minutes. So a server that comes back sees a small multiple of its usual load, and no
+ * envelope expires because of the pauses.
  *
  * Times are nanoseconds of the caller's clock. random: 64 random bits (random_number).
  */
@@ -59,8 +60,8 @@ static inline bool retry_is_waiting(const struct retry *r, uint64_t now_ns)
 #define RETRY_PAUSE_MIN_NS (100 * NS_PER_MS)
 
 /*
- * A longer mean interval counts as this one, the length of the longest chunk: the envelopes are
- * from several outages, and the interval does not show how often the host makes one.
+ * The longest mean interval, that of the longest chunk. A longer one counts as this: the envelopes
+ * are from several outages, and the interval does not show how often the host makes one.
  */
 #define RETRY_INTERVAL_MAX_NS (60 * NS_PER_SEC)
 

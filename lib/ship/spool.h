@@ -10,9 +10,8 @@
  *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.v1.gz
  *
  * in lower-case hexadecimal digits. T: Unix time in ms at which the envelope was added; I: chunk
- * id; D: the DSN's number (dsn_hash). A name that ends in .v1.gz is an envelope with a V1
- * profile: the name says so because an envelope that is dropped is counted by its kind, and is
- * not read for that.
+ * id; D: the DSN's number (dsn_hash). .v1.gz: the envelope has a V1 profile. The kind is in the
+ * name because an envelope that is dropped is counted by its kind without being read.
  *
  * Limits: bytes, files and age, in struct spool_limits. The oldest files are removed when a limit
  * would be exceeded. An entry takes 40 bytes of memory. Finding an entry is a linear search.
@@ -22,7 +21,7 @@
  *
  * Damaged and foreign files: a file that is no envelope of the spool is set aside, which means that
  * ".bad" is appended to its name and that it is never sent; its bytes count against the limit.
- * Directories and special files are ignored.
+ * Directories are ignored; special files are ignored and reported (SPOOL_IGNORED).
  *
  * No other process may add files to the directory. A ship of another DSN may move files of its DSN
  * out of the directory (daemon/ship/spool_dirs.h): spool_forget_moved() notices that. Not
@@ -47,8 +46,9 @@
 
 struct spool_entry {
 	/*
-	 * Unix time at which the envelope was added. A time that was in the future when spool_new()
-	 * read the directory, because a clock was wrong, was replaced by the time of that call.
+	 * Unix time at which the envelope was added. If the clock was set back, that of the newest
+	 * envelope before, so that entries stay in order. A time in the future that spool_new()
+	 * finds, because a clock was wrong, is replaced by the time of that call.
 	 */
 	uint64_t time_ms;
 	uint64_t dsn;  /* dsn_hash() */
@@ -81,7 +81,7 @@ enum spool_event {
 	SPOOL_OVERFLOW,	 /* an envelope was removed to make room */
 	SPOOL_EXPIRED,	 /* an envelope was removed because it was older than age_ms */
 	SPOOL_SET_ASIDE, /* a file was set aside */
-	SPOOL_IGNORED	 /* a file does not belong to the spool and could not be renamed */
+	SPOOL_IGNORED	 /* a special file, or a file that could not be set aside, was ignored */
 };
 
 /*
@@ -112,9 +112,10 @@ void spool_free(struct spool *s);
 /*
  * Writes the bytes of an envelope, as package_compress() makes them, to a new file, after removing
  * the oldest envelopes if a limit requires that. now_ms: Unix time. After success the file is on
- * the disk. After an error there is no file. Returns 0; -E2BIG if the envelope does not fit even
- * without other envelopes; -EEXIST if the spool has an envelope of this id; -ENOMEM; or an error of
- * open(2), write(2), fsync(2), close(2) or rename(2).
+ * the disk. After an error there is no new file; envelopes may have been removed all the same.
+ * Returns 0; -E2BIG if the envelope does not fit even without other envelopes; -EEXIST if the spool
+ * has an envelope of this id; -ENOMEM; or an error of open(2), write(2), fsync(2), close(2) or
+ * rename(2).
  */
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
@@ -140,21 +141,21 @@ const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPO
 
 /*
  * Opens the file of an envelope for reading. The caller closes *ret_fd. Returns 0; -EBADMSG if the
- * file's type or size has changed; or an error of openat(2). If the file itself is the reason for
- * an error, the caller calls spool_set_aside().
+ * file's type or size has changed; or an error of openat(2). After an error that is not a lack of
+ * descriptors or memory, the caller calls spool_set_aside().
  */
 must_check int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd);
 
 /*
  * Removes an envelope: its entry, which e points to, and its file; synchronises the directory. If
- * the file cannot be removed, ignores that: spool_new() finds the file at the next start, and the
- * envelope can be sent twice.
+ * the file cannot be removed, spool_new() finds it at the next start, and the envelope is sent
+ * twice.
  */
 void spool_remove(struct spool *s, const struct spool_entry *e);
 
 /*
- * Sets the file of an envelope aside and removes the entry. error: the reason, a positive errno; it
- * is passed on to the event.
+ * Sets the file of an envelope aside and removes the entry. error: the reason, a positive errno,
+ * which the event SPOOL_SET_ASIDE gets, or SPOOL_IGNORED if the file cannot be renamed.
  */
 void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 

@@ -6,9 +6,9 @@
  * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module
  * returns the server's answer, or the reason why there was none.
  *
- * An answer with status 2xx counts as a Sentry server's if its body is empty or begins with a JSON
- * object, even if the rest does not arrive: Sentry's Relay answers {"id":"..."}, or {}. Any other
- * body is a page that a firewall or a login shows in the server's place (TRANSPORT_FAULT_PAGE).
+ * A status 2xx counts as an answer only if its body is empty or begins with a JSON object: Sentry's
+ * Relay answers {"id":"..."}, or {}. The rest of the body need not arrive. Any other body is a page
+ * that a firewall or a login shows in the server's place (TRANSPORT_FAULT_PAGE).
  *
  * Certificate and host name are always verified. Redirects are not followed, because they would
  * send the key to another server. The only protocols are http and https. A request ends without an
@@ -124,14 +124,15 @@ struct transport_answer {
 
 /*
  * Makes a transport, and initialises libcurl. Reads the system's authorities if the options add
- * others. Copies *o and all that it points to. Returns 0 or -ENOMEM. The caller calls
- * transport_free().
+ * others. Copies *o and all that it points to. Returns 0, -ENOMEM, or -E2BIG if the authorities
+ * have more than 8 MB together. The caller calls transport_free().
  */
 must_check int transport_new(struct transport **ret, const struct transport_options *o);
 /*
  * Replaces authorities, client certificate and key by those of o, whose other members are ignored.
- * The next request makes a new connection. Must not be called while transport_busy(). Returns 0, or
- * -ENOMEM: then the next request may use some of the old and some of the new certificates.
+ * The next request makes a new connection. Must not be called while transport_busy(). Returns 0 or
+ * an error of transport_new(). After an error the next request may use some of the old and some of
+ * the new certificates.
  */
 must_check int transport_set_certificates(struct transport *t, const struct transport_options *o);
 /* Aborts the request in flight and frees everything. t may be NULL. */
@@ -157,9 +158,10 @@ must_check int transport_post(struct transport *t, const void *body, size_t size
 bool transport_busy(const struct transport *t);
 
 /*
- * Waits, at most timeout_ms (-1: an hour), until fd is readable or closed by its peer, or until
- * transport_step() has something to do. fd -1: only for the latter. *ret_readable is true in the
- * first case. Returns 0, also after timeout_ms, or -EIO if waiting failed.
+ * Waits until fd is readable or closed by its peer, until transport_step() has something to do, or
+ * until timeout_ms are over (-1: an hour). fd -1: there is no descriptor to wait for.
+ * *ret_readable: fd is readable or closed. Returns 0, also after timeout_ms, or -EIO if waiting
+ * failed.
  */
 must_check int transport_wait(struct transport *t, int fd, int timeout_ms, bool *ret_readable);
 

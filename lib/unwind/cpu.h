@@ -18,8 +18,8 @@
 #include "lib/capture/sample.h"
 
 /*
- * CPU_RELOCATION_*	relocations of GOT slots that name a function; IRELATIVE: choose one at
- *			run time
+ * CPU_RELOCATION_*	types of the relocations by which an ELF file names the function of a GOT
+ *			slot (elf/plt.h); IRELATIVE: code chooses the function at run time
  * CPU_PLT_*		stubs of a PLT: see cpu_plt_stub()
  * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA; 0: on the stack
  * CPU_SP, CPU_FP, CPU_PC	register numbers, by DWARF
@@ -28,7 +28,7 @@
  * CPU_DWARF_REGS	number of registers that CFI has rules for: the first ones of a sample
  * CPU_CALLEE_SAVED	bit n: register n is callee-saved
  * CPU_SAVED_REGS	the callee-saved registers, beside CPU_FP, that struct rule has room for
- * CPU_PC_STEP		added to the pc of a frame that a signal interrupted (struct unwind_frame)
+ * CPU_PC_STEP		what unwind_after_call() adds to a pc (struct unwind_frame), in bytes
  * cpu_return_address()	returns the address in a word that a call stored
  */
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
@@ -180,10 +180,10 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
  * Returns true if code is on the path of a new thread, from its clone(2) or clone3(2) to the call
- * of the thread's function. This path takes the branches for a result of 0, clears the frame
- * pointer, and leads to an indirect call with exit(2) behind it. before points to the n_before
- * bytes in front of code, CPU_THREAD_START_BEFORE at most; the instruction that clears the frame
- * pointer may be among them. aarch64: always false.
+ * of the thread's function. This path is what the processor executes after the call has returned 0.
+ * It clears the frame pointer, and leads to an indirect call with exit(2) behind it. before points
+ * to the n_before bytes in front of code, CPU_THREAD_START_BEFORE at most; the instruction that
+ * clears the frame pointer may be among them. aarch64: always false.
  *
  * The parent takes another path behind clone(2). The child of a fork may take the same branches,
  * but it goes on with a copy of its parent's stack, so its code does not clear the frame pointer.
@@ -193,9 +193,10 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /*
- * Returns true if a system call may have returned 0 to this frame at most 32 bytes of code before
- * its pc. r has the frame's registers by DWARF number; bit i of known: r[i] is valid (struct
- * frame_regs, rules/expr.h). aarch64: always false.
+ * Returns true if a frame's registers look as after a system call that has returned 0, with at most
+ * 32 bytes of code from the end of the syscall instruction to the frame's pc. r: the registers by
+ * DWARF number; bit i of known: r[i] is valid (struct frame_regs, rules/expr.h). aarch64: always
+ * false.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
@@ -207,9 +208,9 @@ bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 
 /*
- * Returns the distance in bytes from the stack pointer in that trampoline up to the saved value of
- * a register (by DWARF number) in struct rt_sigframe. On x86-64 this is after the return from the
- * handler, which has popped the trampoline's address.
+ * Returns the distance in bytes from the stack pointer in the trampoline of rt_sigreturn(2) up to
+ * the saved value of a register (by DWARF number) in struct rt_sigframe. On x86-64 the stack
+ * pointer is that after the handler's return, which has popped the trampoline's address.
  */
 uint32_t cpu_sigframe_offset(unsigned int reg);
 

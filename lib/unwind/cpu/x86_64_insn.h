@@ -22,7 +22,7 @@ enum x86_64_kind {
 	X86_64_INSN_JUMP,   /* relative */
 	X86_64_INSN_BRANCH, /* relative, conditional */
 	X86_64_INSN_RET,    /* also a jump through n(%rip), which counts as a tail call */
-	X86_64_INSN_END,    /* nothing known follows: any other indirect jump; int3, hlt, ud2 */
+	X86_64_INSN_END,    /* what follows is unknown: other indirect jumps; int3, hlt, ud2 */
 };
 
 struct x86_64_insn {
@@ -32,16 +32,16 @@ struct x86_64_insn {
 	int32_t distance;
 	/* What the instruction adds to rsp; 0 for a call (rsp after it has returned) and a ret. */
 	int32_t sp;
-	bool sp_lost; /* it sets rsp to an unknown value */
+	bool sp_lost; /* the instruction sets rsp to an unknown value */
 	/* With sp_lost: rsp becomes the value of a register (copies_sp) ... */
 	bool copies_sp;
 	uint8_t sp_from; /* the register, by its number in instructions, not by DWARF's */
 	/* ... or of the word on the stack that is sp_at bytes above the old rsp (loads_sp). */
 	bool loads_sp;
 	int32_t sp_at;
-	bool loads_fp; /* it loads rbp from fp_at bytes above the old rsp */
+	bool loads_fp; /* loads rbp from the word that is fp_at bytes above the old rsp */
 	int32_t fp_at;
-	bool saves_fp; /* it pushes rbp */
+	bool saves_fp; /* pushes rbp */
 };
 
 /*

@@ -15,15 +15,15 @@ struct x86_64_code {
 	/* Reads up to n bytes at vaddr. Returns how many were read. */
 	size_t (*read)(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n);
 	void *ctx;	    /* passed to read */
-	uint32_t steps;	    /* number of instructions that all searches with c have decoded */
+	uint32_t steps;	    /* number of instructions that all searches have decoded so far */
 	uint32_t steps_max; /* searches give up when steps has reached this */
 };
 
-/* Offsets in bytes are multiples of 8 below this, the largest copy of a stack. */
+/* Offsets, in bytes, are multiples of 8 and less than this, the largest copy of a stack. */
 #define X86_64_PATH_MAX (512u * 1024)
-/* The saved frame pointer is less than this below the return address, in bytes. */
+/* The saved frame pointer is less than this many bytes below the return address. */
 #define X86_64_PATH_FP_MAX  (2u * 1024)
-#define X86_64_PATH_FP_SAME UINT32_MAX /* not saved: it still is in rbp */
+#define X86_64_PATH_FP_SAME UINT32_MAX /* not saved: the frame pointer still is in rbp */
 
 /*
  * What the offsets of a path count from. Assembly that aligns its stack keeps the old stack pointer
@@ -37,7 +37,7 @@ enum x86_64_base {
 
 /* The base_at of X86_64_BASE_WORD is less than this, in bytes. */
 #define X86_64_PATH_BASE_MAX (32u * 1024)
-/* ra from a base other than the stack pointer is at most this, in bytes. */
+/* With a base other than the stack pointer, x86_64_path.ra is at most this, in bytes. */
 #define X86_64_PATH_POPS_MAX (15u * 8)
 
 struct x86_64_path {
@@ -54,25 +54,27 @@ struct x86_64_path {
 };
 
 /*
- * Finds a path from the instruction at vaddr to a ret, without a call if possible. The base is as
- * of that instruction. Returns false if no path is found within c->steps_max.
+ * Finds a path from the instruction at vaddr to a ret, without a call if possible. Offsets count
+ * from the base as it is before that instruction. Returns false if no path is found within
+ * c->steps_max.
  */
 bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_path *ret);
 
 /*
  * Finds a path from the function start at `from` to the instruction at `to`. The base is the stack
- * pointer at `to`. ret->fp is X86_64_PATH_FP_SAME unless the path pushes rbp; has_call is not set.
- * Returns false if no path is found within c->steps_max.
+ * pointer before the instruction at `to`. ret->fp is X86_64_PATH_FP_SAME unless the path pushes
+ * rbp; has_call is not set. Returns false if no path is found within c->steps_max.
  */
 bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);
 
 /*
- * For a function that ends with __builtin_eh_return, as those that throw exceptions. code: the n
- * bytes from the frame's next instruction on. Returns true if the function has already overwritten
- * the registers that it saved with those for the exception handler. Then moves, and at most one
- * call (_Unwind_DebugHook, which does nothing), lead from code to "mov %rcx,%rsp", or to the
- * "jmp *%rcx" behind it. Code that unwinds a shadow stack on the way is skipped.
+ * For a function that ends with __builtin_eh_return, as those that throw exceptions. Its end
+ * overwrites the registers that it saved with those for the exception handler, and then jumps to
+ * the handler. code: the n bytes from the frame's next instruction on. Returns true if the
+ * registers are overwritten already. Then only moves, and at most one call (_Unwind_DebugHook,
+ * which does nothing), are between code and "mov %rcx,%rsp", or the "jmp *%rcx" behind it. Code
+ * that unwinds a shadow stack may be between them, too.
  *
  * Source: gcc, libgcc/unwind-dw2.c (uw_install_context) and config/i386/i386.cc
  * (ix86_expand_epilogue, style 2).

@@ -2,13 +2,13 @@
  * Compiles the call frame information (CFI) of an ELF file with libdw. A row is an address range
  * with the rule that finds the caller's registers there (rules/rows.h).
  *
- * Rows are compiled in parts of CFI_PART_FDES functions, when an address in a part is looked up for
- * the first time: a stack goes through some twenty functions of a file with 150 MB of code, and
+ * Rows are compiled in parts of CFI_PART_FDES functions, each part at the first look-up of an
+ * address in it. A stack goes through some twenty functions of a file with 150 MB of code, and
  * compiling the whole file would take a second. cfi_source.h says what libdw reads. Addresses
  * (vaddr) are those of the ELF file. Not thread-safe.
  *
- * Source: DWARF 5, section 6.4; Linux Standard Base 5.0, 10.6 (.eh_frame,
- * .eh_frame_hdr and pointer encodings).
+ * Source: DWARF 5, section 6.4; Linux Standard Base 5.0, 10.6 (.eh_frame, .eh_frame_hdr and pointer
+ * encodings).
  */
 #ifndef LIB_UNWIND_DWARF_CFI_H
 #define LIB_UNWIND_DWARF_CFI_H
@@ -25,11 +25,11 @@
 struct cfi;
 
 /*
- * Reads .eh_frame and .debug_frame of f, which is not needed afterwards. base, the p_vaddr of the
- * file's first segment, becomes the base of the rows (struct rows). If functions overlap, the one
- * that starts last before an address covers it. .debug_frame is used where .eh_frame has no rule.
- * Malformed entries are left out. A file without CFI is no error: *ret has no rows. Returns 0 or
- * -ENOMEM. The caller calls cfi_free().
+ * Reads .eh_frame and .debug_frame of f, which is not needed afterwards. base is the p_vaddr of the
+ * file's first segment; it becomes the base of the rows (struct rows). If functions overlap, an
+ * address belongs to the function with the highest start that is not above the address.
+ * .debug_frame is used where .eh_frame has no rule. Malformed entries are left out. A file without
+ * CFI is no error: *ret has no rows. Returns 0 or -ENOMEM. The caller calls cfi_free().
  */
 must_check int cfi_open(const struct elf_file *f, uint64_t base, struct cfi **ret);
 /* As cfi_open(), with parts of part_fdes functions (at least 1). */
@@ -38,9 +38,9 @@ must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t pa
 void cfi_free(struct cfi *c); /* c may be NULL */
 
 /*
- * Returns the rows of the part in which vaddr is, and compiles them at the first call. Never
+ * Returns the rows of the part in which vaddr is, and compiles the part at the first call. Never
  * returns NULL. c owns the rows; they are valid until cfi_free(). They are empty if c is NULL or
- * memory cannot be allocated. Functions whose rows would exceed the limit of work on the file have
+ * memory cannot be allocated. A function whose rows would exceed the limit of work on the file has
  * no rows.
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);

@@ -67,10 +67,11 @@ struct cfi_function {
  * lengths, registers and nesting, and finds incomplete instructions. It does not find all faults:
  * libdw runs in the sandbox of this process.
  *
- * *work is the remaining budget for libdw. A function costs its number of rows times the bytes of
- * its CFA program (plus a constant), because libdw executes the program from its start for each
- * row. DW_CFA_remember_state, for which libdw allocates memory, counts as 65 bytes. If the check
- * succeeds and the budget suffices, the cost is subtracted from *work.
+ * *work is what libdw may still cost, in bytes of CFA programs (the instructions in the FDE and the
+ * CIE). libdw executes a function's program from its start for each row, so a function costs its
+ * number of rows times the bytes of its program (plus a constant). DW_CFA_remember_state, for which
+ * libdw allocates memory, counts as 65 bytes. If the check succeeds and *work suffices, the cost is
+ * subtracted from *work.
  *
  * s may be closed before c. Returns 0; -ENODATA if the check fails, *work is too small, or libdw
  * refuses the entry; or -ENOMEM. After an error c needs no close.

@@ -11,7 +11,8 @@
  * - Tables that would make a single call of libdw endless are refused before
  *   (lines_check.h).
  * - Between calls memory and time are counted (struct lines_budget). Once a limit
- *   is reached, nothing more is read: what was not read until then has no lines.
+ *   is reached, nothing more is read. Addresses in units that were not read until
+ *   then have no lines.
  *
  * lines_open() lists the units (compilation units, one for each source file). The
  * functions and the line table of a unit are read when an address in it is looked
@@ -39,8 +40,8 @@
 /* Bytes of decoded line tables, approximately. */
 #define LINES_TABLES_MAX (64u << 20)
 /*
- * Bytes of the paths of the files in line tables: enough for some 400 units with 2,000 files each,
- * whose longest directory has 150 bytes.
+ * Bytes of the paths of the files in line tables: enough for some 400 units, each with 2,000 files
+ * and a longest directory of 150 bytes.
  */
 #define LINES_PATHS_MAX (128u << 20)
 /* Bytes of abbreviations (.debug_abbrev), which take ten times that when they are decoded. */
@@ -48,8 +49,8 @@
 /* Inlined functions within one function that are searched for an address. */
 #define LINES_INLINED_MAX 65536
 /*
- * Processor time for one image: ten times what LINES_SECTIONS_MAX bytes that a
- * compiler made take.
+ * Processor time for one image: ten times what an image needs whose sections have
+ * LINES_SECTIONS_MAX bytes and come from a compiler.
  */
 #define LINES_TIME_MAX_NS (2 * NS_PER_SEC)
 
@@ -57,7 +58,7 @@ struct lines;
 
 /*
  * Reads the sections of f, which is not needed afterwards, and lists the units. *ret is NULL if f
- * has no debug information. If its sections are too large, nothing is read, and
+ * has no debug information. If its sections are too large, *ret has no units and
  * lines_is_incomplete() is true. now_ns returns the processor time that this process has used;
  * NULL: no time limit. Returns 0 or -ENOMEM. The caller calls lines_free().
  */

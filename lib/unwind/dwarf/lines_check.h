@@ -20,23 +20,26 @@
 #define LINES_PROGRAM_MAX (2u << 20)
 
 /*
- * Returns true if libdw may decode the line table at this offset of .debug_line. The table must not
- * exceed LINES_PROGRAM_MAX, and its header, directories and files must be within the table. libdw
- * 0.192 to 0.195 reads directories and files up to the end of the header, wherever that is.
+ * Checks the line table at this offset of .debug_line. libdw may decode the table if the function
+ * returns true and *ret_paths is at most max.
  *
- * *ret_paths is an upper bound, in bytes, of the memory for the paths that libdw makes of all
- * files: each path begins with its directory. comp_dir is the length of the unit's DW_AT_comp_dir,
- * which older tables use as a directory. If the bound exceeds max, the reading ends and *ret_paths
- * is some number above max; the caller must not have libdw decode the table then. In a section of
- * 100 MB, a table of 2 MB can refer to 500,000 directories with names of 100 MB.
+ * Returns false if the table exceeds LINES_PROGRAM_MAX, or if its header, directories or files
+ * reach beyond the table. libdw 0.192 to 0.195 reads directories and files up to the end of the
+ * header, wherever that is.
+ *
+ * *ret_paths, set with true, is an upper bound, in bytes, of the memory for the paths that libdw
+ * makes of all files: each path begins with its directory. comp_dir is the length of the unit's
+ * DW_AT_comp_dir, which older tables use as a directory. Above max the check ends, and *ret_paths
+ * is some number above max. In a section of 100 MB, a table of 2 MB can refer to 500,000
+ * directories with names of 100 MB.
  */
 bool lines_check_program(const struct lines_bytes sections[LINES_SECTION_N], uint64_t offset,
 			 size_t comp_dir, size_t max, uint64_t *ret_paths);
 
 /*
  * Returns the number of bytes of the abbreviations at this offset of .debug_abbrev (section). libdw
- * may read all of them for each unit that refers to them. Counting ends when max is reached or
- * exceeded. Returns 0 if the offset is outside of the section.
+ * may read all of them for each unit that refers to them. Stops counting at max or a little above
+ * it. Returns 0 if the offset is outside of the section.
  */
 size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset, size_t max);
 

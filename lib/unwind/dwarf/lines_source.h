@@ -39,7 +39,7 @@ struct lines_source {
 
 /*
  * Reads the sections of f, at most max bytes together. f is not needed afterwards. Returns 0, also
- * if s->dwarf is NULL, or -ENOMEM. In each case the caller calls lines_source_close().
+ * if s->dwarf is NULL, or -ENOMEM. In both cases the caller calls lines_source_close().
  */
 must_check int lines_source_open(struct lines_source *s, const struct elf_file *f, size_t max);
 void lines_source_close(struct lines_source *s);

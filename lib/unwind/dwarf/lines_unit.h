@@ -31,7 +31,10 @@ struct lines_budget {
 	bool exhausted;	   /* some limit was reached */
 };
 
-/* Call these before and after each use of libdw: subtract the processor time from left_ns. */
+/*
+ * Call these before and after each use of libdw. lines_budget_stop() subtracts the processor time
+ * since lines_budget_start() from left_ns.
+ */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
 /*
@@ -40,8 +43,8 @@ void lines_budget_stop(struct lines_budget *b);
  */
 bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n);
 /*
- * Returns false and sets exhausted if left_ns has passed since lines_budget_start(). Call it
- * between two calls of libdw.
+ * Returns false and sets exhausted if left_ns has passed since lines_budget_start(). Only each 16th
+ * call reads the clock; the others return true. Call it between two calls of libdw.
  */
 bool lines_budget_has_time(struct lines_budget *b);
 
@@ -49,9 +52,9 @@ struct lines_range {
 	uint64_t lo, hi; /* hi is exclusive */
 	Dwarf_Off die;	 /* the unit, function or inlined function that has the range */
 	/*
-	 * In the range of a unit: first is the unit's index, n is 0. In the range of a
-	 * function: the position and number of its inlined functions, for
-	 * lines_unit_inlined(). In the range of an inlined function both are 0.
+	 * Range of a unit: first is the unit's index, n is 0. Range of a function: the position
+	 * and number of its inlined functions, for lines_unit_inlined(). Range of an inlined
+	 * function: both are 0.
 	 */
 	uint32_t first, n;
 };
@@ -71,14 +74,14 @@ struct lines_unit {
 	Dwarf_Off die;
 	bool tried;		       /* lines_unit_read() was called */
 	struct lines_ranges functions; /* sorted by lo */
-	struct lines_ranges inlined;   /* by function, outer before inner */
-	bool has_table;		       /* libdw has decoded the line table: it can be asked */
+	struct lines_ranges inlined;   /* grouped by function, outer before inner */
+	bool has_table;		       /* libdw has decoded the line table; set by lines.c */
 };
 
 void lines_ranges_fini(struct lines_ranges *r);
 /*
- * Appends the address ranges of a DWARF entry to r, and sets lines_range.first of each to
- * first. Returns 0, also if the budget is exhausted, or -ENOMEM.
+ * Appends the address ranges of a DWARF entry to r; each gets this lines_range.first. Returns 0 or
+ * -ENOMEM. If the budget is exhausted, appends only some of them and returns 0.
  */
 must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget *b,
 				uint32_t first);
@@ -98,11 +101,11 @@ struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);
 
 /*
- * Returns the last range that starts at or before vaddr, or NULL. The range may end before vaddr. r
- * must be sorted by lo.
+ * Returns the last range that starts at or before vaddr, or NULL. The caller compares vaddr with
+ * hi, since the range may end before vaddr. r must be sorted by lo.
  */
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr);
-/* For qsort(3): by lo, then by entry. */
+/* For qsort(3): by lo, then by die. */
 int lines_ranges_compare(const void *a, const void *b);
 
 #endif

@@ -25,8 +25,8 @@ struct build_id {
 };
 
 /*
- * Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. If f has none, or
- * cannot be read, ret->size is 0.
+ * Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. If f has neither a
+ * build-id nor .text, or cannot be read, ret->size is 0.
  */
 void build_id_read(const struct elf_file *f, struct build_id *ret);
 

@@ -18,11 +18,11 @@
 
 #include "lib/base/util.h"
 
-/* Known files have up to about 20. Go and LLVM's propeller add a few. */
+/* Files with more program headers are refused. Known files have up to about 20. */
 #define ELF_PHDRS_MAX 128
-/* Large programs have about 60. -ffunction-sections makes many in objects only. */
+/* Files with more sections are refused. Large programs have about 60. */
 #define ELF_SECTIONS_MAX 4096
-/* Bytes of names of that many sections. */
+/* Bytes of the names of sections. A file with more counts as one without section names. */
 #define ELF_SHSTRTAB_MAX (1u << 20)
 
 struct elf_file {
@@ -57,18 +57,17 @@ Elf_Scn *elf_file_section_of_type(const struct elf_file *f, uint32_t type, GElf_
 bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
 
 /*
- * Reads size bytes at offset into memory that the caller frees. Returns 0, -E2BIG
- * if size is above max, -ENODATA if the file ends before, -ENOMEM, or the error of
- * pread(2).
+ * Reads size bytes at offset into memory that the caller frees. Returns 0, -E2BIG if size is above
+ * max, -ENODATA if size is 0 or the file ends before, -ENOMEM, or the error of pread(2).
  */
 must_check int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size_t max,
 			     uint8_t **ret);
 
 /*
- * Reads the contents of a section that elf_file_section() has found, and decompresses them
- * (SHF_COMPRESSED by zlib or zstd, .zdebug_ by zlib). The caller frees *ret. Returns 0, or an error
- * of elf_file_read(): -E2BIG also if the decompressed contents are above max, -ENODATA also if the
- * section has no contents in the file.
+ * Reads the contents of a section that elf_file_section() or elf_file_section_of_type() has found,
+ * and decompresses them (SHF_COMPRESSED by zlib or zstd, .zdebug_ by zlib). The caller frees *ret.
+ * Returns 0, or an error of elf_file_read(): -E2BIG also if the decompressed contents are above
+ * max, -ENODATA also if the section has no contents in the file or they are malformed.
  */
 must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
 				 size_t max, uint8_t **ret, size_t *ret_size);

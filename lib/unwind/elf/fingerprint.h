@@ -5,7 +5,8 @@
  * (lib/base/watch_part.h).
  *
  * The fingerprint is the build-id. For a file without a build-id, it is parts of .gnu.hash, .dynstr
- * and .text: in two builds of one library, names move the first two, and any change moves code.
+ * and .text. They differ between two builds of one library: a new name changes .gnu.hash and
+ * .dynstr, and any change of the code moves bytes of .text.
  */
 #ifndef LIB_UNWIND_ELF_FINGERPRINT_H
 #define LIB_UNWIND_ELF_FINGERPRINT_H

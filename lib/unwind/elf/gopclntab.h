@@ -1,11 +1,11 @@
 /*
  * Go's table of functions (.gopclntab), which Go's runtime uses to unwind, and
- * which strip(1) and -ldflags=-s do not remove. It gives rows and names for
+ * which strip(1) and -ldflags=-s do not remove. It gives unwind rules and names for
  * programs without .debug_frame and .symtab, such as those that Debian ships.
  *
- * Supports the tables of Go 1.16, 1.18, 1.20 and later versions up to 1.26, on
- * x86-64. GNU ld and lld put the table of a PIE or shared library that they link
- * (cgo, -linkmode=external) into .data.rel.ro, where it is found by its header.
+ * Supports the tables of Go 1.16 to 1.26, on x86-64. GNU ld and lld put the table
+ * of a PIE or shared library that they link (cgo, -linkmode=external) into
+ * .data.rel.ro, where it is found by its header.
  * From Go 1.26 on the table lacks the address of the code, which then is read from
  * the runtime's description of the module (.go.module).
  *
@@ -59,9 +59,10 @@ void gopclntab_close(struct gopclntab *t);
 
 /*
  * Reads a table from bytes, which ret->bytes then points to. The caller owns bytes, keeps them as
- * long as it uses *ret, and does not call gopclntab_close(). text is the vaddr of the code, used if
- * the table has 0 in its place, as in a file that the dynamic linker relocates. Returns 0, or
- * -ENODATA if the table is malformed, or needs the address of the code and text is 0.
+ * long as it uses *ret, and does not call gopclntab_close(). text is the vaddr of the code; 0: not
+ * known. text is used if the table has 0 in the place of that address, as in a file that the
+ * dynamic linker relocates. Returns 0, or -ENODATA if the table is malformed, or if it needs text
+ * and text is 0.
  */
 must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 
@@ -71,7 +72,8 @@ bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclnt
 /*
  * Makes the rows of all functions (address ranges with their unwind rules, rules/rows.h): CFA and
  * return address by the stack pointer. Leaves out functions that are malformed or not in ascending
- * order. base becomes ret->base. The caller frees *ret with rows_fini(). Returns 0 or -ENOMEM.
+ * order. base is the p_vaddr of the file's first segment, and becomes ret->base. The caller frees
+ * *ret with rows_fini(). Returns 0 or -ENOMEM.
  */
 must_check int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret);
 

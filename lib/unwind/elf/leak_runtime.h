@@ -2,7 +2,7 @@
  * Finds out whether an ELF file brings LeakSanitizer, the leak detector of gcc and clang, into a
  * process. When the process ends, LeakSanitizer traces its threads (ptrace). If another process
  * traces them, such as capture, LeakSanitizer ends the process with an error. So the broker asks
- * before capture attaches.
+ * unwind about the files of a process before capture attaches.
  *
  * Programs get LeakSanitizer with -fsanitize=address (AddressSanitizer, which has it switched on)
  * or -fsanitize=leak. ThreadSanitizer, MemorySanitizer and UndefinedBehaviorSanitizer do not have
@@ -28,7 +28,8 @@ enum leak_runtime {
  * - .rodata, if there is no .symtab: a message of LeakSanitizer. A stripped program that gcc has
  *   linked with -static-libasan or -static-liblsan shows nothing else.
  *
- * Reads at most the first 128 MB of a section. What is not or cannot be read counts as without.
+ * Reads at most the first 128 MB of a section. A part of the file that is not or cannot be read
+ * counts as one without LeakSanitizer.
  */
 enum leak_runtime leak_runtime_find(const struct elf_file *f);
 

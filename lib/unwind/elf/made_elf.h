@@ -16,7 +16,7 @@ struct made_section {
 	const char *name;
 	size_t size;	/* 0: the section is left out */
 	uint64_t addr;	/* the section's address, sh_addr */
-	uint8_t *bytes; /* set by made_elf_open() unless size is 0: size zeroed bytes of the file */
+	uint8_t *bytes; /* made_elf_open() sets it: the contents, zeroed; not set if size is 0 */
 };
 
 struct made_elf {

@@ -5,10 +5,11 @@
  * the linker mold writes symbols for stubs.
  *
  * plt_find() finds the sections when the image is made; plt_load() reads the names when an
- * address in one of them is looked up for the first time. Files without section headers
- * have no names of stubs. Without a name are also stubs of retpolines, and the code through
- * which the first call of a function enters the dynamic linker (the first entry of the PLT; with
- * IBT all entries of .plt).
+ * address in one of them is looked up for the first time. These have no names:
+ * - all stubs of files without section headers;
+ * - stubs of retpolines;
+ * - the code through which the first call of a function enters the dynamic linker (the first entry
+ *   of the PLT; with IBT all entries of .plt).
  *
  * The file is not trusted: a malformed table names nothing.
  *

@@ -4,8 +4,9 @@
  *
  * Symbols are functions (STT_FUNC, STT_GNU_IFUNC) and, outside of functions,
  * untyped symbols in executable segments. If several symbols have the same
- * address, one is chosen, always the same: with a size before without, global
- * before weak before local, then the shortest name, then the first in byte order.
+ * address, the first of these rules that decides chooses one: a symbol with a size
+ * before one without; global before weak before local; the shortest name; the first
+ * name in byte order.
  *
  * A symbol without a size, as assembly functions have, ends at the next symbol, at
  * the end of its section, at the end of the function that it is in, or after
@@ -34,13 +35,13 @@
 
 /*
  * In bytes: how far a symbol without a size reaches. Few hand-written functions are longer, and
- * those of OpenSSL, of up to 30 KB, have a size. Without a limit, 225 KB of a stripped libx264
- * would have the name of the label in front of them: functions with neither symbols nor CFI.
+ * those of OpenSSL, of up to 30 KB, have a size. Without a limit, a label of a stripped libx264
+ * would name the 225 KB behind it: functions with neither symbols nor CFI.
  */
 #define SYMBOLS_NO_SIZE_MAX (16u * 1024)
 
 struct symbol {
-	uint32_t start;	  /* relative to base */
+	uint32_t start;	  /* vaddr - symbols.base */
 	uint32_t size;	  /* at least 1 */
 	uint32_t name;	  /* offset in names */
 	uint16_t rank;	  /* for the choice among symbols of the same start */
@@ -71,9 +72,9 @@ must_check int symbols_load(const struct elf_file *f, const struct elf_file *deb
 bool symbols_has_symtab(const struct elf_file *f);
 
 /*
- * Lowers the size of symbols to which the table gives none (no_size). Calls next() once for each,
- * with the symbol's start as vaddr. next() returns the first address above vaddr at which a
- * function starts, or UINT64_MAX.
+ * Lowers the size of the symbols whose size the table does not give (no_size). Calls next() once
+ * for each, with the symbol's start as vaddr. next() returns the first address above vaddr at which
+ * a function starts, or UINT64_MAX.
  */
 void symbols_bound(struct symbols *s, uint64_t (*next)(const void *ctx, uint64_t vaddr),
 		   const void *ctx);

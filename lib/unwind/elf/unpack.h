@@ -15,10 +15,13 @@
 
 #include "lib/base/util.h"
 
-/* Allocates size bytes: the caller checks size before. -ENODATA if the output has another size. */
+/*
+ * size is that of the output, which the caller has compared with a limit. -ENODATA also if the
+ * output has another size.
+ */
 must_check int unpack_zstd(const uint8_t *in, size_t in_size, size_t size, uint8_t **ret);
 
-/* Returns -E2BIG if the output is above max bytes or decompression needs too much memory. */
+/* Returns also -E2BIG, if the output is above max bytes or needs too much working memory. */
 must_check int unpack_xz(const uint8_t *in, size_t in_size, size_t max, uint8_t **ret,
 			 size_t *ret_size);
 

@@ -1,15 +1,14 @@
 /*
- * The cache of images: one image for each file that any target of this process
- * maps, found by the identity of the file. An image has all that was read from its
- * file (image.h). A space is the address space of one target. A call is the time
- * from cache_begin() to cache_end().
+ * The cache of images: one image for each file that any target of this process maps, found by the
+ * identity of the file. An image has all that was read from its file (image.h). A space is the
+ * address space of one target. A call is the time from cache_begin() to cache_end().
  *
- * An image stays in the cache while a space maps it, and afterwards until the cache is
- * full. One limit, unwind_cache_options.max_bytes, holds for what was read from files
- * into all images and all perf maps (names of code that a target made at run time). If
- * memory grew above the limit in a call, cache_end() drops what was read into the least
- * recently used images and perf maps (image_drop(), perf_map_drop()). The cache reads it
- * from their files again when it is needed. If no space maps such an image, it is freed.
+ * An image stays in the cache while a space maps it, and afterwards until the cache is full. One
+ * limit, unwind_cache_options.max_bytes, holds for what was read from files into all images and all
+ * perf maps (names of code that a target made at run time). If memory grew above the limit in a
+ * call, cache_end() takes the least recently used images and perf maps. It frees an image that no
+ * space maps. Of the others it drops what was read (image_drop(), perf_map_drop()), and the cache
+ * reads that from the files again when it is needed.
  *
  * Files stay open during one call, so that the cache requests each only once. One kind of file
  * stays open for longer, in a space with UNWIND_SYMBOLS_LINES: the file with the debug information
@@ -19,8 +18,8 @@
  * files; the one that was opened first is closed first.
  *
  * The cache does not read a dropped image again at once, but only after a number of calls that is
- * in proportion to the processor time of the last reading (CACHE_READ_NS). Otherwise files that
- * do not fit into the cache together would be read at each sample.
+ * in proportion to the processor time of the last reading (CACHE_READ_NS). Otherwise files that do
+ * not fit into the cache together would be read at each sample.
  */
 #ifndef LIB_UNWIND_IMAGE_CACHE_H
 #define LIB_UNWIND_IMAGE_CACHE_H
@@ -45,9 +44,9 @@
  */
 #define CACHE_OPEN_MEMORY_MAX (64u << 20)
 /*
- * The processor time that the readings of a file may take, per call of cache_begin(): a file whose
- * last readings took n times this time is read again after n calls. Reading a large library takes
- * some milliseconds. Small sections that unpack to 500 MB take seconds.
+ * Before the cache reads a dropped image again, it waits one call for each CACHE_READ_NS of
+ * processor time that the last readings took. Example: 5 ms of reading, 50 calls. Reading a large
+ * library takes some milliseconds. Small sections that unpack to 500 MB take seconds.
  */
 #define CACHE_READ_NS (100 * NS_PER_US)
 /* The most images: enough for 200 targets with 100 libraries each that no other target has. */
@@ -83,15 +82,15 @@ struct unwind_cache {
 };
 
 /*
- * Marks the image's own file as the one in use (unwind_cache_options.reading), until another
- * file is marked, or cache_end().
+ * Marks the image's own file as the one in use (file_source.h), until another file is marked, or
+ * cache_end().
  */
 static inline void cache_mark_file(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->number);
 }
 
-/* Marks the file that the image's symbols are from, likewise. */
+/* Likewise marks the file from which the image's symbols are: its own or its debug file. */
 static inline void cache_mark_symbol_file(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->names_number != 0 ? i->names_number : i->number);
@@ -101,7 +100,7 @@ static inline void cache_mark_symbol_file(const struct unwind_cache *c, const st
  * Begin and end a call. Each public function of unwind.h that may read a file calls cache_begin()
  * first and cache_end() last; call all functions below that read files in between. cache_end()
  * closes open files, frees memory above the limit, and clears the mark of the file in use.
- * (Then unwind_symbol_at() and unwind_lines_at() mark the file again whose texts they return.)
+ * (unwind_symbol_at() and unwind_lines_at() then mark the file of the texts that they return.)
  */
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
@@ -111,7 +110,7 @@ size_t cache_bytes(const struct unwind_cache *c);
 
 /*
  * Add and remove the perf map of a space. The space owns the perf map, and removes it from the
- * cache before it frees it.
+ * cache before freeing it.
  */
 void cache_add_perf_map(struct unwind_cache *c, struct perf_map *m);
 void cache_remove_perf_map(struct unwind_cache *c, struct perf_map *m);
@@ -134,7 +133,7 @@ struct image *cache_get_known(struct unwind_cache *c, const struct file_identity
  * gets a reference. Returns NULL if it is not in the cache.
  */
 struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
-/* Gives a reference back; for the last one closes i->lines_file. i may be NULL. */
+/* Gives a reference back. With the last one, closes i->lines_file. i may be NULL. */
 void cache_put(struct image *i);
 
 /*
@@ -146,10 +145,10 @@ must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct fi
 
 /*
  * Read the rows (unwind rules), symbols, names of PLT stubs or source lines of an image from its
- * file, unless that was done. source: a mapping of the file. Return 0, also if the file has none;
- * an error of cache_fd(); -EAGAIN if the cache has dropped them and must not read the file again
- * yet (CACHE_READ_NS); or -ENOMEM. cache_lines() also returns -EAGAIN if the debug file cannot be
- * opened now, -ESTALE if i->lines_file has changed, or an error of fstat(2) or fcntl(2).
+ * file, unless they were read before. source: a mapping of the file. Return 0, also if the file has
+ * none; an error of cache_fd(); -EAGAIN if the image was dropped and its file must not be read
+ * again yet (CACHE_READ_NS); or -ENOMEM. cache_lines() also returns -EAGAIN if the debug file
+ * cannot be opened now, -ESTALE if i->lines_file has changed, or an error of fstat(2) or fcntl(2).
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct file_source *source);
@@ -161,9 +160,9 @@ must_check int cache_lines(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);
 
 /*
- * Opens i->lines_file for a later cache_lines(). Does nothing if that was tried since image_drop(),
- * or if the lines have been read. May close the lines files of other images. Ignores errors:
- * cache_lines() requests the file again.
+ * Opens i->lines_file for a later cache_lines(). Does nothing if the lines have been read, or if
+ * this function has tried to open the file since image_drop(). May close the lines files of other
+ * images. Ignores errors: cache_lines() requests the file again.
  */
 void cache_open_lines_file(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);

@@ -19,16 +19,16 @@
  */
 #define DEBUG_FILE_PACKED_MAX (64u << 20)
 /*
- * Bytes of a file found by .gnu_debuglink: its checksum takes a second for each
- * gigabyte. A file found by build-id has no such limit.
+ * Bytes of a file found by .gnu_debuglink; a larger one is ignored, because its checksum takes a
+ * second for each gigabyte. A file found by build-id has no such limit.
  */
 #define DEBUG_FILE_LINKED_MAX (UINT64_C(1) << 30)
 
 /*
- * Opens the separate debug file of i, whose own file is behind fd, by the functions of source. The
- * caller closes *ret_fd, which is -1 if there is no debug file. Marks the debug file as the one in
- * use (file_source.h) or, if there is none, the image's own. Returns 0, or -EAGAIN, with *ret_fd
- * -1, if files cannot be opened now, for instance because the target has ended
+ * Opens the separate debug file of i, with the functions in source->files. fd is the image's own
+ * file. The caller closes *ret_fd, which is -1 if there is no debug file. Marks the debug file as
+ * the one in use (file_source.h) or, if there is none, the image's own. Returns 0, or -EAGAIN, with
+ * *ret_fd -1, if files cannot be opened now, for instance because the target has ended
  * (unwind_files.debug). Then try again with another target that maps the image.
  */
 must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,

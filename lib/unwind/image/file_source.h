@@ -1,10 +1,10 @@
 /*
- * Opens the file of one mapping of a target: by the functions that the user of
- * lib/unwind gave (struct unwind_files), and the mapping's range of addresses.
+ * Opens the file of one mapping of a target: calls the functions that the user of lib/unwind gave
+ * (struct unwind_files), with the mapping's range of addresses.
  *
- * The module also marks which file is being read, by its number, in the memory that
- * unwind_cache_options.reading points to. If a file makes this process crash, the parent
- * process finds there which file it was.
+ * The module also marks the file in use, the one that is being read: it stores the file's number in
+ * the memory that unwind_cache_options.reading points to. If a file makes this process crash, the
+ * parent process finds there which file it was.
  */
 #ifndef LIB_UNWIND_IMAGE_FILE_SOURCE_H
 #define LIB_UNWIND_IMAGE_FILE_SOURCE_H
