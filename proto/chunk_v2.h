@@ -16,11 +16,11 @@
 #define CHUNK_V2_SIZE_MAX (50u * 1000u * 1000u)
 
 /*
- * The reader of the payload. A payload for a file is the payload for the server, with more samples
- * and members. The samples are those with profile_sample.is_for_files. The server does not know the
- * members: "state" of samples (PROFILE_STATE_WAITING), "lines" of frames (PROFILE_LINES),
- * "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and "code_id" of images that
- * have a build-id.
+ * The reader of the payload. A payload for a file is the payload for the server and, in addition,
+ * - the samples with profile_sample.is_for_files;
+ * - members that the server does not know: "state" of samples (PROFILE_STATE_WAITING), "lines" of
+ *   frames (PROFILE_LINES), "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and
+ *   "code_id" of images that have a build-id.
  */
 enum chunk_v2_reader {
 	CHUNK_V2_SERVER,
@@ -31,8 +31,8 @@ enum chunk_v2_reader {
  * Writes the payload, compact JSON without a newline, to out, and flushes out. Leaves out frames,
  * nodes and threads that no sample uses; writes all images. Does not keep the text in memory.
  *
- * The profile must have passed profile_check(). The caller checks the size of the payload against
- * CHUNK_V2_SIZE_MAX; the constants in profile.h give a bound of it before.
+ * The profile must have passed profile_check(). Does not check the size of the payload against
+ * CHUNK_V2_SIZE_MAX; the constants in profile.h give an upper bound of the size beforehand.
  * Returns 0, -ENOMEM, or the negative errno of writing (-EIO if errno is not set).
  */
 int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *out);

@@ -20,8 +20,10 @@
 
 /*
  * Makes the debug_id of an ELF file from its build-id, the size bytes at id. The debug_id is a UUID
- * in lower case, made from the first 16 bytes (a shorter build-id is filled up with zeros). Its
- * first three fields are little-endian. Returns 0, or -EINVAL if size is 0: ret is then unchanged.
+ * in lower case, made from the first 16 bytes (a shorter build-id is filled up with zeros). The
+ * bytes of the first three fields of the UUID are in reverse order:
+ *     00112233445566778899aabbccddeeff  ->  33221100-5544-7766-8899-aabbccddeeff
+ * Returns 0, or -EINVAL if size is 0: ret is then unchanged.
  */
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE]);
 

@@ -46,7 +46,7 @@ struct dsn {
 
 enum dsn_result {
 	DSN_OK,
-	DSN_EMPTY, /* no error for the caller, which warns that nothing will be sent */
+	DSN_EMPTY, /* the text is empty: this may be intended, but nothing can be sent */
 	DSN_TOO_LONG,
 	DSN_BAD_SCHEME,
 	DSN_NO_KEY,
@@ -83,9 +83,9 @@ enum dsn_result dsn_parse_url(struct dsn *ret, const char *text)
 const char *dsn_result_text(enum dsn_result result);
 
 /*
- * Writes the URL that envelopes are posted to: {scheme}://{host}{path}/api/{project}/envelope/, or
- * {scheme}://{host}{path} without a project. Returns 0, or -E2BIG if size is too small
- * (DSN_ENDPOINT_SIZE is always enough).
+ * Writes the URL that envelopes are posted to. With a project:
+ * {scheme}://{host}[:port]{path}/api/{project}/envelope/; without: {scheme}://{host}[:port]{path}.
+ * Returns 0, or -E2BIG if size is too small (DSN_ENDPOINT_SIZE is always enough).
  */
 int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((warn_unused_result));
 
@@ -97,8 +97,9 @@ void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
  * Replaces the key and the secret by asterisks wherever they stand in the text. Call it for a text
- * from a server before logging it, because the server knows the keys and can quote them. A key of
- * less than DSN_KEY_HIDDEN_MIN bytes stays: it is no secret, and could be a part of any word.
+ * from a server before logging the text, because the server knows the keys and can quote them. Does
+ * not hide keys of less than DSN_KEY_HIDDEN_MIN bytes: so short a key is no secret, and could be a
+ * part of any word.
  */
 #define DSN_KEY_HIDDEN_MIN 8
 void dsn_hide_keys(const struct dsn *dsn, char *text);
@@ -112,9 +113,9 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 	__attribute__((warn_unused_result));
 
 /*
- * Returns a hash that identifies the DSN in file names and messages without revealing it. It is
- * the same in every run. The secret is not part of it, because servers do not check secrets
- * any more.
+ * Returns a hash that identifies the DSN in file names and messages without revealing the DSN. A
+ * DSN has the same hash in every run. The secret does not count, because servers do not check
+ * secrets any more.
  */
 uint64_t dsn_hash(const struct dsn *dsn);
 /* Parses text, and returns the hash of the DSN; 0 if text is not a DSN. */

@@ -39,12 +39,11 @@ enum envelope_kind {
 struct envelope_fields {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	/*
-	 * Unix time at which the envelope is sent, or ENVELOPE_NOT_SENT for an envelope that is
-	 * stored: envelope_stamp() adds the time when it is sent. If sent_at and the time of
-	 * arrival differ by 55 minutes or more, the server assumes that the client's clock is
-	 * wrong, and shifts the times of transactions (V1) and client reports by the difference. So
-	 * the time of storing would make right times wrong. The server never shifts the times of
-	 * chunks. Source: Relay, ClockDriftProcessor.
+	 * Unix time at which the envelope is sent. For an envelope that is stored first it is
+	 * ENVELOPE_NOT_SENT, and envelope_stamp() adds the time later. Reason: if this time and
+	 * that of arrival differ by 55 minutes or more, the server takes the client's clock as
+	 * wrong. It then shifts the times in transactions (V1) and client reports by the
+	 * difference, but never those in chunks. Source: Relay, ClockDriftProcessor.
 	 */
 	int64_t sent_at_us;
 	const char *sdk_name;
@@ -77,8 +76,9 @@ int envelope_item_header(const struct envelope_item *item, char *ret, size_t siz
 int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE]) __attribute__((warn_unused_result));
 
 /*
- * Copies to ret a line that envelope_header() made with ENVELOPE_NOT_SENT, len bytes with its
- * newline, and adds sent_at. Returns as envelope_header(), or -EBADMSG if line is not such a line.
+ * Copies to ret a line that envelope_header() made with ENVELOPE_NOT_SENT, and adds sent_at. len is
+ * the length of line with its newline. Returns as envelope_header(), or -EBADMSG if line does not
+ * have the form of such a line.
  */
 int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret, size_t size,
 		   size_t *ret_len) __attribute__((warn_unused_result));

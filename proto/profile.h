@@ -74,10 +74,10 @@ enum profile_state {
 struct profile_sample {
 	uint64_t time_us; /* Unix time */
 	uint32_t tid;
-	uint32_t node; /* of the stack's leaf; PROFILE_NONE: an empty stack, the thread is idle */
+	uint32_t node; /* index of the leaf's node; PROFILE_NONE: empty stack, the thread is idle */
 	/*
-	 * The thread's state from this sample to its next one. PROFILE_RUNNING if the stack is
-	 * empty. Only payloads for files have states.
+	 * The thread's state from this sample to the thread's next one. PROFILE_RUNNING if the
+	 * stack is empty. Only payloads for files have states.
 	 */
 	enum profile_state state;
 	/*
@@ -109,7 +109,7 @@ struct profile {
 	const char *environment;
 	const char *sdk_name;
 	const char *sdk_version;
-	const char *symbols; /* PROFILE_SYMBOLS; NULL: it is left out */
+	const char *symbols; /* value of the member PROFILE_SYMBOLS; NULL: it is left out */
 
 	const struct profile_image *images; /* sorted by addr */
 	size_t n_images;
@@ -171,10 +171,10 @@ uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
 bool profile_is_utf8(const char *s);
 
 /*
- * Upper bounds of the bytes that each element takes in a payload. unwind adds them up while it
- * collects samples, and ends a chunk before its payload becomes too large
- * (lib/aggregate/open_chunk.h). Strings come in addition: at most PROFILE_ESCAPE_BYTES for each
- * byte (\u0000).
+ * Upper bounds of the bytes that each element takes in a payload, without its strings. A string
+ * takes at most PROFILE_ESCAPE_BYTES in addition for each of its bytes (\u0000). unwind adds the
+ * bounds up while it collects samples, and ends a chunk before the payload becomes too large
+ * (lib/aggregate/open_chunk.h).
  */
 #define PROFILE_SAMPLE_BYTES	  111
 #define PROFILE_STACK_BYTES	  3 /* in addition: profile_index_bytes() for each frame */
@@ -185,9 +185,9 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_ESCAPE_BYTES	  6
 
 /*
- * The member of a sample with its state, in a payload for a file. Running samples do not have it,
- * with one exception: if all samples are running, the first one has it, which shows a reader that
- * the payload has states at all.
+ * The member that gives a sample's state, in a payload for a file. A running sample does not have
+ * the member, with one exception: if all samples are running, the first one has it. This shows a
+ * reader that the payload has states at all.
  */
 #define PROFILE_STATE_RUNNING ",\"state\":\"running\""
 #define PROFILE_STATE_READY   ",\"state\":\"ready\""

@@ -18,7 +18,7 @@ enum profile_json_clock {
 	PROFILE_JSON_ELAPSED, /* V1: "elapsed_since_start_ns", a string */
 };
 
-/* The longest V1 profile that the server accepts; a later sample is written with this time. */
+/* The server's limit on a V1 sample's time since the first one; later samples get this time. */
 #define PROFILE_JSON_ELAPSED_MAX_US UINT64_C(30000000)
 
 /*

@@ -62,13 +62,15 @@ void rate_limit_init(struct rate_limit *r);
  * that name only unknown categories, are ignored.
  *
  * If limits is NULL or has no well-formed limit, an answer with status 429 sets a limit on
- * RATE_LIMIT_ALL: for the seconds in retry_after; otherwise until retry_date_s; or, if that date is
- * not in the future, for RATE_LIMIT_DEFAULT_S.
+ * RATE_LIMIT_ALL. Its length is the first of these that exists:
+ * - the seconds in retry_after, if it is a number;
+ * - the time until retry_date_s, if that is in the future;
+ * - RATE_LIMIT_DEFAULT_S.
  */
 void rate_limit_update(struct rate_limit *r, const struct rate_limit_answer *a, uint64_t now_ns,
 		       int64_t unix_s);
 
-/* Sets a limit on the category, unless a longer one is set. */
+/* Sets a limit on the category until until_ns, unless a later deadline is set. */
 void rate_limit_extend(struct rate_limit *r, enum rate_limit_category category, uint64_t until_ns);
 
 /* Returns the later deadline of the category and of RATE_LIMIT_ALL; 0: no limit so far. */

@@ -36,8 +36,8 @@ int transaction_write(const struct transaction *t, FILE *out) __attribute__((war
 
 /*
  * Finds the thread that ran longest or, if no thread ran, the thread of the first sample. A thread
- * ran from a sample to its next one if the sample has a stack and the state PROFILE_RUNNING. p must
- * have passed profile_check(). Returns 0 or -ENOMEM.
+ * ran from one of its samples to the next if the first of the two has a stack and the state
+ * PROFILE_RUNNING. p must have passed profile_check(). Returns 0 or -ENOMEM.
  */
 int transaction_busiest(const struct profile *p, uint32_t *ret_tid)
 	__attribute__((warn_unused_result));

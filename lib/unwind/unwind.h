@@ -9,10 +9,10 @@
  * is mapped raises SIGBUS.
  *
  * A cache (struct unwind_cache) holds what was compiled from files. Each file
- * is one image, shared by all targets that map it, and identified by device, inode,
- * size and change time. chmod(2), link(2) and utimensat(2) change only the change time: then the
- * file keeps its image if its build-id is the same or, without a build-id, its section headers and
- * modification time. A space (struct unwind_space) is the address space of one target.
+ * is one image, shared by all targets that map the file, and identified by device, inode,
+ * size and change time. If only the change time differs, as after chmod(2), the file keeps its
+ * image if its build-id is the same or, without a build-id, its section headers and modification
+ * time. A space (struct unwind_space) is the address space of one target.
  *
  * Ownership: texts and pointers in results belong to the library. Each function
  * says how long they are valid. Not thread-safe.
@@ -93,23 +93,22 @@ struct unwind_cache; /* the images of all targets of this process */
 struct unwind_space; /* the address space of one target */
 
 /*
- * The functions by which the library gets files; the caller of the library implements them. Each
- * may block until it has the answer. It returns 0 and a read-only descriptor, which the library
- * closes, or a negative errno. Without its file an image has no call frame information (CFI) and no
- * names. ctx is that of unwind_space_new().
+ * The functions by which the library gets files; the caller of the library implements them. All but
+ * number() return 0 and a read-only descriptor, which the library closes, or a negative errno. They
+ * may block until they have the answer. Without its file an image has no call frame information
+ * (CFI) and no names. ctx is that of unwind_space_new().
  */
 struct unwind_files {
 	/*
-	 * Opens the file that is mapped at [start, end). If the mapping has no file
-	 * (the vDSO), or its file cannot be opened, *ret_fd may be a memfd with a copy of the
-	 * mapped bytes.
+	 * Opens the file that is mapped at [start, end). If the mapping has no file (the vDSO), or
+	 * the file cannot be opened, *ret_fd may be a memfd with a copy of the mapped bytes.
 	 */
 	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
 	/*
 	 * Opens the separate debug file with this build-id, in lower-case hex. NULL: no such files.
-	 * -ESRCH, -EIO and -ETIMEDOUT, here and in debug_link, say that it is unknown whether there
-	 * is such a file: the library asks again for the next space that maps the image. Any other
-	 * error says that there is none.
+	 * -ESRCH, -EIO and -ETIMEDOUT, of debug() and debug_link(), say that it is unknown whether
+	 * there is a debug file: the library asks again for the next space that maps the image. Any
+	 * other error says that there is none.
 	 */
 	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
 	/*
@@ -121,9 +120,9 @@ struct unwind_files {
 	/* Opens /tmp/perf-PID.map of the target. NULL: no perf maps. */
 	int (*perf_map)(void *ctx, int *ret_fd);
 	/*
-	 * Returns the number of the file that the functions above returned last, for
-	 * unwind_cache_options.reading; 0 if the file has no number. NULL: no file
-	 * has a number.
+	 * Returns a number for the file that one of the functions above returned last, chosen by
+	 * the caller: the library stores it in unwind_cache_options.reading. 0: the file has no
+	 * number. NULL: no file has one.
 	 */
 	uint32_t (*number)(void *ctx);
 };
@@ -141,7 +140,7 @@ enum unwind_end {
 	UNWIND_END_BAD_CFA,
 	UNWIND_END_UNREADABLE,	     /* stack bytes are needed that were not copied */
 	UNWIND_END_UNKNOWN_REGISTER, /* a register is needed whose value is unknown */
-	UNWIND_END_CAPPED,	     /* the copy of the stack is cut: SAMPLE_CAPPED */
+	UNWIND_END_CAPPED,	     /* bytes are needed that a limit cut off: SAMPLE_CAPPED */
 	UNWIND_END_MAX_FRAMES,	     /* more frames than max_frames */
 	UNWIND_END_SIGNALS,	     /* more than 64 signal frames */
 	UNWIND_END_N
@@ -155,12 +154,12 @@ const char *unwind_end_name(enum unwind_end end);
 
 /*
  * Addresses of frames. A program can map several files at the same address, one after the other.
- * So bits 56 to 62 of a frame's address have the number of the mapping in which the frame lies: 0
- * for the first one. These bits are free, because addresses of user space are below 2^56. The
- * functions that look up addresses take addresses with such numbers. unwind_image.addr has the
- * number, too, so that images do not overlap. 127 means that memory differs from all files that are
- * known to have been mapped there: no image has this number, and a walk ends there with
- * UNWIND_END_NO_MAP.
+ * So bits 56 to 62 of a frame's address have a number, the version of the mapping in which the
+ * frame lies: 0 for the first mapping there. These bits are free, because addresses of user space
+ * are below 2^56. The functions that look up addresses take addresses with such numbers.
+ * unwind_image.addr has the number, too, so that images do not overlap. 127 means that memory
+ * differs from all files that are known to have been mapped there: no image has this number, and
+ * a walk ends there with UNWIND_END_NO_MAP.
  *
  * unwind_plain_addr() returns an address without the number.
  */
@@ -172,11 +171,13 @@ static inline uint64_t unwind_plain_addr(uint64_t addr)
 }
 
 /*
- * A frame. addr is the address that is sent to the server: the pc of the leaf, and the return
- * address in a caller. The server subtracts one instruction from addr in every frame but the leaf,
- * to get an address within the call. There is no call before the pc of a frame that a signal
- * interrupted, nor in the trampoline to which the signal's handler returns: their addr is
- * unwind_after_call(pc), so that the subtraction gives the pc.
+ * A frame. addr is the address that is sent to the server:
+ * - in the leaf, the pc;
+ * - in a caller, the return address. From this, as from each addr but the leaf's, the server
+ *   subtracts one instruction, to get an address within the call;
+ * - in another frame without a call before its pc, unwind_after_call(pc), so that the subtraction
+ *   gives the pc. Examples: a frame that a signal interrupted, and the trampoline to which the
+ *   signal's handler returns.
  */
 struct unwind_frame {
 	uint64_t addr;
@@ -219,9 +220,9 @@ struct unwind_stack {
 	uint32_t guess_cost;
 	/*
 	 * Two stacks of one cache with the same id have the same frames (addr
-	 * and is_leaf). The shared_n outermost frames are those of an earlier stack,
-	 * whose id is shared_id. shared_n and shared_id are 0 if no such stack is
-	 * known.
+	 * and is_leaf). The shared_n outermost frames are equal to those of an
+	 * earlier stack, which has the id shared_id. shared_n and shared_id are 0 if
+	 * no such stack is known.
 	 */
 	uint64_t id;
 	uint64_t shared_id;
@@ -238,9 +239,9 @@ struct unwind_cache_options {
 	/*
 	 * The most files that stay open between calls. In spaces with UNWIND_SYMBOLS_LINES the
 	 * cache keeps the file with an image's lines open from the first sample in the image until
-	 * unwind_lines_at() reads them. Above the limit it closes the file that it opened first,
-	 * and requests that file again when it is needed. Perf maps, one of each space, do not
-	 * count.
+	 * unwind_lines_at() reads the lines. Above the limit the cache closes the file that it
+	 * opened first, and requests that file again when the lines are needed. Perf maps, one of
+	 * each space, do not count.
 	 */
 	size_t max_files;
 	uint64_t hash_seed; /* random, since targets choose what is hashed */
@@ -250,10 +251,10 @@ struct unwind_cache_options {
 	 */
 	clock_fn cpu_ns;
 	/*
-	 * Memory shared with the parent process, owned by the caller. The
-	 * library stores here the number (unwind_files.number) of the file that it
-	 * reads, or whose data it uses; 0: no file. If a file makes this process crash,
-	 * the parent finds here which one. May be NULL.
+	 * Memory shared with the parent process, owned by the caller. Here the
+	 * library stores the number (unwind_files.number) of the file that it
+	 * reads, or whose data it uses; 0: no file. If this process crashes at a
+	 * file, the parent finds the file's number here. May be NULL.
 	 */
 	uint32_t *reading;
 };
@@ -290,8 +291,8 @@ must_check int unwind_space_set_maps(struct unwind_space *s, const char *text, s
  * bytes above it. path becomes unwind_image.path and has no other use; it is
  * copied. Returns 0; -ENOEXEC if the file is no ELF file of this processor, or its
  * segments span more than UNWIND_FILE_MAX bytes; -EINVAL if it is not regular or is empty;
- * -ENOMEM; -ENOSPC if too many images are in use; or the error of files->image, fstat(2) or
- * pread(2). On an error the old mappings stay.
+ * -ENODATA if it was truncated meanwhile; -ENOMEM; -ENOSPC if too many images are in use; or the
+ * error of files->image, fstat(2) or pread(2). On an error the old mappings stay.
  */
 #define UNWIND_FILE_ALIGN 4096u
 #define UNWIND_FILE_MAX	  (UINT64_C(1) << 46)
@@ -306,22 +307,22 @@ void unwind_space_set_identities(struct unwind_space *s, const struct mapped_fil
 
 /*
  * A space remembers mappings that are not in its maps any more, so that addresses in them can still
- * be looked up. Sets *ret to true if unwind_space_set_maps() with this text would forget them all,
- * because there are too many (VERSIONS_MAX in space/versions.h): look up all addresses in the space
- * before setting the maps. Returns the errors of unwind_space_set_maps(); does not change the
- * space.
+ * be looked up. Sets *ret to true if unwind_space_set_maps() with this text would forget them all:
+ * there would be too many (VERSIONS_MAX in space/versions.h), or the text has no mappings, because
+ * the target has ended. Then look up all addresses in the space before setting the maps. Returns
+ * the errors of unwind_space_set_maps(); does not change the space.
  */
 must_check int unwind_space_would_forget(const struct unwind_space *s, const char *text,
 					 size_t size, bool *ret);
 
 /*
- * A list of parts of the target's memory (struct watch_part). By their bytes the library sees that
- * other files are mapped than the maps say. The caller sends the list to capture, which reports the
- * hash of a part when it changes. No two spaces of a cache have a list with the same number. A list
- * can grow; its parts then keep their indices.
+ * A list of parts of the target's memory (struct watch_part). By the hashes of these parts the
+ * library sees that other files are mapped than the maps say. The caller sends the list to capture,
+ * which reports the hash of a part when the hash changes. A list can grow; its parts then keep
+ * their indices.
  */
 struct unwind_watch {
-	uint32_t list;
+	uint32_t list; /* the list's number, which no other list of the cache has */
 	size_t n;
 	struct watch_part parts[WATCH_PARTS];
 };
@@ -334,8 +335,9 @@ bool unwind_space_needs_watch(const struct unwind_space *s, struct unwind_watch 
 void unwind_space_watch_sent(struct unwind_space *s);
 
 /*
- * Stores the hash that capture has reported by RECORD_WATCHED (lib/capture/sample.h) for the part
- * number of the list. Ignores hashes of a former list, and of parts that the list does not have.
+ * Stores a hash that capture has reported by RECORD_WATCHED (lib/capture/sample.h): that of
+ * parts[number] in the list with this number (unwind_watch.list). Ignores hashes of a former list,
+ * and of parts that the list does not have.
  */
 void unwind_space_watched(struct unwind_space *s, uint32_t list, uint32_t number, uint64_t hash);
 
@@ -343,15 +345,16 @@ void unwind_space_watched(struct unwind_space *s, uint32_t list, uint32_t number
 void unwind_space_watch_again(struct unwind_space *s);
 
 /*
- * Returns true if the maps are probably out of date, and should be set again soon: memory at a
- * mapping differs from its file, the file of a mapping could not be opened, or memory looks like a
- * file whose mapping the maps do not have. A walk takes a mapping whose memory differs as unmapped.
+ * Returns true if the maps are probably out of date, and should be set again soon:
+ * - the memory of a mapping differs from its file (a walk takes such a mapping as unmapped);
+ * - the file of a mapping could not be opened; or
+ * - memory looks like a file whose mapping the maps do not have any more.
  */
 bool unwind_space_has_doubt(struct unwind_space *s);
 
 /*
- * Requests the files that the present maps have at addresses of watched images, because such
- * mappings may soon be gone. Call it after unwind_space_set_maps().
+ * Requests the files of the present mappings at those addresses where memory is watched: the target
+ * may soon map other files there. Call it after unwind_space_set_maps().
  */
 void unwind_space_open_watched(struct unwind_space *s);
 
@@ -408,9 +411,9 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 
 /*
  * Returns true if stack, the result of walking the sample, has no caller because the sample lacks
- * the register with the return address. Then sets *ret_sp and *ret_pc to the sample's sp and pc, by
- * which capture is asked for the register. Always false on x86-64, which keeps return addresses on
- * the stack.
+ * the register with the return address. Then sets *ret_sp and *ret_pc to the sample's sp and pc:
+ * send them to capture, as a request for the register. Always false on x86-64, which keeps return
+ * addresses on the stack.
  */
 bool unwind_lacks_return_address(const struct unwind_sample *sample,
 				 const struct unwind_stack *stack, uint64_t *ret_sp,
@@ -426,9 +429,9 @@ struct unwind_image {
 	const uint8_t *id; /* build-id, or 16 bytes made from .text; may be NULL */
 	size_t id_size;
 	bool has_build_id;	/* id is a build-id, not made from .text */
-	uint64_t addr;		/* load bias + p_vaddr of the first PT_LOAD, and the number */
+	uint64_t addr;		/* load bias + vmaddr, with the mapping's number in bits 56 to 62 */
 	uint64_t vmaddr;	/* p_vaddr of the first PT_LOAD */
-	uint64_t size;		/* bytes from there to the end of the last PT_LOAD */
+	uint64_t size;		/* bytes from vmaddr to the end of the last PT_LOAD */
 	uint64_t device, inode; /* of the file; 0, 0 for the vDSO */
 	bool is_go;		/* made by Go's compiler */
 	bool has_interpreter;	/* the file names a dynamic linker (PT_INTERP) */
@@ -460,8 +463,8 @@ void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbol
 
 /*
  * Finds the symbol that covers addr, in the mapped ELF file or, if the mapping has
- * no file, in the target's perf map. The name of a PLT stub is that of the function
- * which it calls, with "@plt". Pass a return address minus one. *ret_name is mangled, and valid
+ * no file, in the target's perf map. The name of a PLT stub is the name of the function that
+ * the stub calls, with "@plt". Pass a return address minus one. *ret_name is mangled, and valid
  * until the next call of the library. *ret_offset is the distance in bytes from the symbol's start
  * to addr. Returns 0, or -ENOENT if no symbol is found.
  *
@@ -478,8 +481,8 @@ must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const cha
 must_check int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start);
 
 /*
- * Returns the return address of a call at addr: addr + 1 on x86-64, addr + 4 on arm64.
- * Subtracting one instruction from the result gives addr.
+ * Returns the address from which the server's subtraction of one instruction (struct unwind_frame)
+ * gives addr: addr + 1 on x86-64, addr + 4 on arm64.
  */
 uint64_t unwind_after_call(uint64_t addr);
 
@@ -513,10 +516,10 @@ must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 void unwind_names_done(struct unwind_space *s);
 
 /*
- * Returns the number of look-ups since the last call of this function in which unwind_lines_at()
- * found no lines for one of two reasons. Reading all debug information of the file would have
- * exceeded a limit; or the file could not be opened or was changed (the target had ended, for
- * instance).
+ * Returns how often since the last call of this function unwind_lines_at() found no lines for one
+ * of these reasons:
+ * - reading all debug information of the file would have exceeded a limit;
+ * - the file could not be opened, for instance because the target had ended, or was changed.
  */
 uint64_t unwind_space_take_lines_lost(struct unwind_space *s);
 

@@ -2,16 +2,18 @@
  * Compares two profiles, A and B: finds the time of each function and each stack in both.
  * Used by `sentry-profctl compare`.
  *
- * The input is a finished merge (merge.h) made with by_function and is_ordered unset. The chunks of
- * A are on side 0 of the merge, those of B on side 1.
+ * The input is a finished merge (merge.h) made with neither by_function nor is_ordered. The chunks
+ * of A are on side 0 of the merge, those of B on side 1.
  *
  * Two functions are the same if they have the same name in the same module. A suffix that the
  * compiler appends to a part or a copy of a function (".cold", " [clone .part.0]") does not count.
  *
- * Two modules are the same in three cases: they are the main programs of their sides, they have
- * the same build-id (debug_id of the image), or they have the same file name up to ".so".
- * Directories, versions of libraries and addresses do not matter. The main program of a process is
- * its module with the lowest address; a side whose processes have several main programs has none.
+ * Two modules are the same if one of these holds; directories and addresses do not matter:
+ * - They are the main programs of their sides. The main program of a process is its module with the
+ *   lowest address; a side whose processes have several main programs has none.
+ * - They have the same build-id (debug_id of the image).
+ * - They have the same file name, without a version after ".so" ("libz.so.1" is "libz.so").
+ * - The caller of compare_init() names them as a pair.
  *
  * A function without a name is identified by module and offset, "app+0x1230", if both sides have
  * the same build of the module. Offsets of two builds cannot be compared: then all functions
@@ -49,11 +51,11 @@ struct compare {
 	struct compare_node *nodes; /* parents come before their children */
 	size_t n_nodes;
 	uint64_t total_ns[COMPARE_SIDES];    /* thread time: the sum over all bars */
-	uint64_t duration_ns[COMPARE_SIDES]; /* from first to last sample, within the range */
+	uint64_t duration_ns[COMPARE_SIDES]; /* first to last sample, cut to merge_options' range */
 	const char *names[COMPARE_SIDES];    /* of the inputs; owned by the caller */
 };
 
-/* The file names of two modules that count as the same. */
+/* The file names, without directory, of two modules that count as the same. */
 struct compare_pair {
 	const char *from, *to;
 };
@@ -62,9 +64,10 @@ struct compare_pair {
  * Compares the sides of m. pairs: n_pairs modules that have different names on the two sides. m has
  * to outlive c. Returns 0 or -ENOMEM. Call compare_fini() in both cases.
  *
- * Changes m so that export_html() can write it: frames of one function get the same name and
- * package, and the bars of each thread get start times, each at the end of the bar before. Of the
- * paths of one module, all its frames get the one that was added to m first.
+ * Changes m so that export_html() can write m:
+ * - Frames of one function get the same name and package. If the module has several paths, the
+ *   package is the one that was added to m first.
+ * - Bars get start times: each bar of a thread begins where the one before ends.
  */
 must_check int compare_init(struct compare *c, struct merge *m,
 			    const char *const names[COMPARE_SIDES],

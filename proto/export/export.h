@@ -2,10 +2,11 @@
  * The formats that sentry-profctl writes from a merge (merge.h), each by one function in a file of
  * its own. The table of formats is daemon/ctl/convert/formats.c.
  *
- * Each function gets a finished merge. "Merge:" at the function names the options with which the
- * merge has to be made (struct merge_options): by_function (by function) or not (by address);
- * is_ordered (ordered) or not; keep_extra. The function writes the whole output to out and flushes
- * it. It returns 0, -ENOMEM, or the error of the stream (-EIO if errno is not set).
+ * Each function gets a finished merge. "Merge:" in its comment names the options with which the
+ * merge has to be made (struct merge_options): by_function is set ("by function") or not ("by
+ * address"), is_ordered is set ("ordered") or not, keep_extra is set if it is named. The function
+ * writes the whole output to out and flushes out. It returns 0, -ENOMEM, or the negative errno of
+ * writing (-EIO if errno is not set).
  */
 #ifndef PROTO_EXPORT_EXPORT_H
 #define PROTO_EXPORT_EXPORT_H
@@ -23,7 +24,7 @@ struct export_options {
 	bool with_threads;   /* folded: the thread is the root of each stack */
 	bool is_pretty;	     /* json: each element of a list on its own line */
 	bool full_names;     /* summary, svg: C++ and Rust names are not shortened */
-	const char *thread;  /* self-profiling: write only this thread; NULL: all */
+	const char *thread;  /* self-profiling: the thread to write (see there); NULL: all */
 	const char *version; /* of sentry-profd */
 	/* html: the comparison to show; NULL: the page shows one profile. */
 	const struct compare *comparison;
@@ -65,11 +66,13 @@ must_check int export_firefox(const struct merge *m, const struct export_options
 
 /*
  * The profile of the JS Self-Profiling API: frames, resources, samples, and stacks with
- * parentId; times in milliseconds since the first sample. The format has no threads, so the
- * root frame of each stack names the thread; or o->thread (a label, a name or an id) selects one
- * thread, whose stacks do not have that frame. A sample lasts until the next one of its thread.
- * Where nothing is known of the thread, there is a sample with the frame of the thread only, or
- * with o->thread a sample without a stack. Also returns -ENOENT if no thread is o->thread.
+ * parentId; times in milliseconds since the first sample. A sample lasts until the next one of its
+ * thread. The format has no threads:
+ * - If o->thread is NULL, the root frame of each stack names the thread. Where nothing is known of
+ *   the thread, there is a sample with this frame only.
+ * - Otherwise writes the first thread with the label, name or id o->thread, without that root
+ *   frame. Where nothing is known of the thread, there is a sample without a stack. Also returns
+ *   -ENOENT if there is no such thread.
  * Merge: by function, ordered.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */

@@ -11,9 +11,9 @@
  * a sum, for each thread, stack and state.
  *
  * A chunk that is added to a process a second time (same chunk_id) is ignored. If is_ordered
- * is set, and bars of one thread overlap, the later bar is cut so that it begins at the end of
- * the earlier one; overlap_ns is the sum of what was cut off. Chunks of sentry-profd have no
- * overlaps.
+ * is set, and two bars of one thread overlap, merge_finish() cuts the later bar so that it begins
+ * at the end of the earlier one; overlap_ns is the sum of what was cut off. Chunks of sentry-profd
+ * have no overlaps.
  */
 #ifndef PROTO_EXPORT_MERGE_H
 #define PROTO_EXPORT_MERGE_H
@@ -53,7 +53,7 @@ struct merge_filter {
 	const char *pattern;
 };
 
-/* Returns true if the filter is of this kind or MERGE_ANYTHING, and matches text. NULL: false. */
+/* Returns true if the filter is of this kind or MERGE_ANYTHING and matches text; false for NULL. */
 bool merge_filter_fits(const struct merge_filter *filter, enum merge_filter_kind kind,
 		       const char *text);
 
@@ -71,12 +71,12 @@ struct merge_options {
 	merge_demangle *demangle;
 	/*
 	 * Set ("by function"): all frames of a function (name, module and source file) become one
-	 * frame, without address and line. Not set ("by address"): frames differ by process,
-	 * address and line, too.
+	 * frame, without address and line. Not set ("by address"): only frames that also have the
+	 * same process, address and line become one.
 	 */
 	bool by_function;
 	bool is_ordered; /* keep each bar with its time; otherwise only sums */
-	/* Keep members of payloads that the structs lack (merge_process.extra). */
+	/* Keep members of payloads for which there is no struct (merge_process.extra). */
 	bool keep_extra;
 
 	enum merge_states states;
@@ -112,7 +112,7 @@ struct merge_bar {
 	uint64_t duration_ns;
 	uint32_t node;	  /* index of the leaf's node; never PROFILE_NONE */
 	uint32_t thread;  /* index */
-	uint32_t samples; /* in a bar or a sum; 0 if the sample was before the range of time */
+	uint32_t samples; /* 1, or more in a sum; 0 if the sample is before merge_options' range */
 	enum profile_state state;
 };
 
@@ -121,8 +121,9 @@ struct merge_thread {
 	const char *id;
 	const char *name; /* in the last chunk that has one; "": unknown */
 	/*
-	 * To show, after merge_finish(): the name, or the id if the name is unknown; with the id
-	 * added if another thread of the merge has the same name.
+	 * To show, after merge_finish(): the name, or the id if the name is unknown. The id is
+	 * added if another thread of the merge has the same name; the profiler_id, too, if another
+	 * thread has the same name and id.
 	 */
 	const char *label;
 	uint64_t name_ns; /* start of the chunk that gave the name, Unix time */
@@ -138,7 +139,7 @@ struct merge_thread {
 struct merge_process {
 	const char *profiler_id;
 	const char *release; /* NULL: unknown */
-	/* The id of its thread that is called "main", after merge_finish(); NULL: none. */
+	/* The id of the process's thread with the name "main", after merge_finish(); NULL: none. */
 	const char *pid;
 	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;
@@ -196,8 +197,8 @@ void merge_fini(struct merge *m);
 must_check int merge_add(struct merge *m, const struct import_chunk *c);
 
 /*
- * Applies filters, sorts the lists and makes labels. Call it once, after the last chunk.
- * Returns 0 or -ENOMEM.
+ * Drops bars by filters, states and range, sorts the lists and makes labels. Call it once, after
+ * the last chunk. Returns 0 or -ENOMEM.
  */
 must_check int merge_finish(struct merge *m);
 

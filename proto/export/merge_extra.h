@@ -1,6 +1,6 @@
 /*
- * The extra members of a process's payloads: those that struct merge does not represent, such
- * as release and environment, and "measurements", curves of points over time. For files of
+ * The extra members of a process's payloads: all but "profile" and "debug_meta", such as
+ * "environment", and "measurements" (curves, which are lists of points in time). For files of
  * proto/export/ only.
  */
 #ifndef PROTO_EXPORT_MERGE_EXTRA_H
@@ -11,10 +11,11 @@
 #include "lib/base/util.h"
 
 /*
- * Adds a payload, which stays the caller's, to *extra. The first payload (*extra is NULL) gives all
- * members but "profile" and "debug_meta". Each further payload only adds curves, and points to the
- * curves, which stay sorted by time. PROFILE_READY_KNOWN stays only if all payloads have it. The
- * caller releases *extra by json_decref(). Returns 0, or -ENOMEM: *extra may then be incomplete.
+ * Adds a payload, which stays the caller's, to *extra. If *extra is NULL, it becomes a copy of all
+ * extra members of the payload. Otherwise
+ * - adds to *extra the curves that are new, and the points of the others, sorted by time;
+ * - removes PROFILE_READY_KNOWN from *extra unless it is true in the payload, too.
+ * The caller releases *extra by json_decref(). Returns 0, or -ENOMEM: *extra may be incomplete.
  */
 must_check int merge_extra_add(json_t **extra, json_t *payload);
 

@@ -25,8 +25,8 @@
 
 /*
  * The limit of frames in a stack: 4,096 of the unwinder, plus inlined functions. It keeps a
- * small input with deep stacks from becoming a huge output. Inlined functions above the limit are
- * left out; more frames without them are a fault.
+ * small input with deep stacks from becoming a huge output. If a stack with its inlined functions
+ * exceeds the limit, some of these are left out. A stack that exceeds it without them is a fault.
  */
 #define IMPORT_STACK_FRAMES_MAX 16384u
 
@@ -90,7 +90,7 @@ struct import_chunk {
 	size_t n_threads;
 	struct import_sample *samples; /* sorted by time */
 	size_t n_samples;
-	/* Some sample has a state. If no sample has one, all are PROFILE_RUNNING here. */
+	/* Some sample has a state in the payload. A sample without one is PROFILE_RUNNING here. */
 	bool has_states;
 	/*
 	 * Some sample is PROFILE_WAITING but may be ready: the profiler did not tell ready from
@@ -101,14 +101,14 @@ struct import_chunk {
 	bool lacks_lines;
 
 	/*
-	 * The parsed payload: it owns the strings, and has the members that the structs lack. In a
-	 * chunk of import_page_next() the page owns most strings.
+	 * The parsed payload, which owns the strings, and has the members for which there is no
+	 * struct here. In a chunk of import_page_next() (page.h) the page owns most strings.
 	 */
 	json_t *payload;
 };
 
 /*
- * Makes a chunk from a parsed payload and takes ownership of the payload, also if it fails. The
+ * Makes a chunk from a parsed payload. Takes ownership of the payload, also on an error. The
  * caller releases the chunk by import_chunk_fini(). Returns 0, -EBADMSG with *fault, or -ENOMEM.
  */
 int import_chunk_read(json_t *payload, struct import_chunk *ret, struct import_fault *fault)

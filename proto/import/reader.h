@@ -3,9 +3,10 @@
  *
  *   an envelope (docs/FORMATS.md, "The envelope"): items of the type profile_chunk are
  *   chunks; other items are skipped;
- *   V2 payloads without an envelope: JSON objects, one directly after the other.
+ *   V2 payloads without an envelope: JSON objects, with or without blanks between them.
  *
- * Only one payload at a time is parsed, because jansson needs about ten times the bytes of it.
+ * Only one payload at a time is parsed: a parsed payload takes about ten times the memory of its
+ * text.
  */
 #ifndef PROTO_IMPORT_READER_H
 #define PROTO_IMPORT_READER_H
@@ -16,9 +17,11 @@
 #include "proto/import/chunk.h"
 
 /*
- * The limit of a header line of an envelope, in bytes. The content is an envelope if its first
- * line is at most that long and a complete JSON object without the members "profile" and
- * "version", which every payload has. Otherwise the content is payloads.
+ * The limit of a header line of an envelope, in bytes. The content is an envelope if its first line
+ * - is at most that long,
+ * - is a complete JSON object, and
+ * - has neither "profile" nor "version", which are members of every payload.
+ * Otherwise the content is payloads.
  */
 #define IMPORT_LINE_MAX 65536
 

@@ -2,14 +2,15 @@
  * An image: one ELF file, or the vDSO, with all that was compiled from it. All
  * targets that map the file share its image (cache.h).
  *
- * image_new() reads the segments and the build-id. image_load_rows() reads the call frame
- * information (CFI); image_load_symbols(), image_load_plt() and image_load_lines() read
- * symbols, names of PLT stubs and source lines. image_drop() frees what these four have read, to
- * save memory; they can read it again.
+ * image_new() reads the segments and the build-id. The functions image_load_*() read the rest when
+ * it is needed: call frame information (CFI), symbols, names of PLT stubs, source lines. To save
+ * memory, image_drop() frees what they have read; they can read it again.
  *
- * The cache opens the file for each read. It first checks that the file still is the image's: by
- * image_identify() or, if only the change time differs, by image_matches(). An image itself keeps
- * one descriptor only: that of the file with its lines (struct image_lines_file).
+ * The caller of these functions, the cache (cache.h), opens the file for each read. Before the read
+ * the cache checks by image_identify() that the file has not changed or, if only the change time
+ * differs, by image_matches(). An image keeps one descriptor only: lines_file.fd.
+ *
+ * "The cache's clock" is unwind_cache.clock: the number of calls of cache_begin() so far.
  */
 #ifndef LIB_UNWIND_IMAGE_IMAGE_H
 #define LIB_UNWIND_IMAGE_IMAGE_H
@@ -32,9 +33,12 @@
 #include "lib/unwind/rules/rows.h"
 
 /*
- * The identity of a file: two files with equal identities have one image. For most files
- * content[] is 0. A memfd with a copy of a target's memory is identified by a hash of its
- * contents: content[] is the hash, content[0] is never 0, and only the size is set in file.
+ * The identity of a file: two files with equal identities have one image.
+ *   a file on disk      file; content[] is 0
+ *   a memfd             content[], a hash of its contents, and file.size; the rest of file is 0.
+ *                       content[0] is never 0
+ * A memfd has a copy of a target's memory. Each copy is a new file, so only the contents show that
+ * two copies are equal. A file on a tmpfs is identified like a memfd.
  */
 struct image_identity {
 	struct file_identity file;
@@ -42,8 +46,8 @@ struct image_identity {
 };
 
 /*
- * Bytes. The contents of a larger memfd are not hashed: it is identified like a file on disk, and a
- * second copy of the same memory gets a second image. The vDSO has 8 KiB.
+ * Bytes. A larger memfd is not hashed, but identified like a file on disk: a second copy of the
+ * same memory then gets a second image. The vDSO has 8 KiB.
  */
 #define IMAGE_CONTENT_MAX (1u << 20)
 
@@ -55,8 +59,9 @@ struct image_segment {
 };
 
 /*
- * The number of stack switches: functions of Go's runtime that switch to the scheduler's stack, and
- * call a function there or in the vDSO. Neither Go's CFI nor its own table describes the switch.
+ * Stack switches: functions of Go's runtime that switch from a goroutine's stack to the scheduler's
+ * and call another function there. Neither Go's CFI nor its own table describes the switch.
+ * IMAGE_SWITCHES is the number of these functions.
  */
 #define IMAGE_SWITCHES 7
 
@@ -75,9 +80,9 @@ struct image_switch {
 
 /*
  * The file from which the lines of an image are to be read: the image's own or its separate debug
- * file. The cache (cache.h) opens it at the first sample in the image, and keeps it open until the
- * lines are read, because the target may have ended by then. The cache limits how many are open.
- * Its clock (unwind_cache.clock) counts the calls of the library.
+ * file. The cache opens the file at the first sample in the image, and keeps it open until the
+ * lines are read: by then the target may have ended, and its files could not be opened. The cache
+ * limits how many such files are open.
  */
 struct image_lines_file {
 	int fd;			   /* -1: not open */
@@ -85,7 +90,7 @@ struct image_lines_file {
 	uint32_t number;	   /* unwind_files.number() of the file */
 	struct file_identity file; /* when it was opened */
 	uint64_t since;		   /* the cache's clock when it was opened */
-	/* Bytes of memory that only the descriptor holds: those of a copy of a file. */
+	/* Bytes of memory that closing fd frees: the size of a memfd; 0 for other files. */
 	uint64_t memory_bytes;
 };
 
@@ -94,8 +99,8 @@ struct image {
 	size_t refs;	    /* number of struct space_mapping that refer to the image */
 	uint64_t last_use;  /* the cache's clock at the last use */
 	uint64_t unread_at; /* the cache's clock when code of the image last could not be read */
-	uint64_t read_ns;   /* processor time that the cache has read it since image_drop() */
-	uint64_t again_at;  /* the cache's clock at which the file may be read again */
+	uint64_t read_ns;   /* processor time of all reads since image_drop() */
+	uint64_t again_at;  /* the cache's clock before which the cache does not read the file */
 	uint32_t number;    /* unwind_files.number() when the file was last opened */
 
 	uint64_t page_size; /* of the kernel, bytes: the unit in which files are mapped */
@@ -104,10 +109,10 @@ struct image {
 	struct image_segment *segments;
 	size_t n_segments;
 	uint64_t base; /* p_vaddr of the first PT_LOAD */
-	uint64_t size; /* from there to the end of the last PT_LOAD */
+	uint64_t size; /* bytes from base to the end of the last PT_LOAD */
 	struct build_id id;
-	struct fingerprint fingerprint; /* not of the vDSO */
-	/* Without a build-id: a hash of the section headers and the modification time. */
+	struct fingerprint fingerprint; /* not used for the vDSO */
+	/* A hash of ELF header, section headers and modification time; 0 with a build-id. */
 	uint64_t headers;
 	bool has_symtab;
 	bool has_debug_info;
@@ -124,25 +129,26 @@ struct image {
 	bool lines_tried;
 	struct lines *lines; /* NULL: no debug information */
 	struct image_lines_file lines_file;
-	uint32_t names_number; /* of the debug file with the symbols; 0: image's own */
-	/* It is unknown if there is a debug file: the next space with the image asks again. */
+	uint32_t names_number; /* of the debug file with the symbols; 0: the image's own file */
+	/* Whether there is a debug file is unknown: the next space that maps the image asks. */
 	bool debug_file_due;
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;
 };
 
 /*
- * Identifies the file behind fd. seed is the key of the hash of contents. Returns 0; -EINVAL
- * if the file is not regular or is empty; or the negative errno of fstat(2) or pread(2).
+ * Identifies the file behind fd. seed is the key of the hash of contents. Returns 0; -EINVAL if the
+ * file is not regular or is empty; -ENODATA if it was truncated meanwhile; or the negative errno of
+ * fstat(2) or pread(2).
  */
 must_check int image_identify(int fd, uint64_t seed, struct image_identity *ret);
 bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
 /*
- * Returns true if the file behind fd probably has the contents of the image: the same build-id or,
- * if neither has one, the same section headers and modification time. Call it if only the change
- * time of the file differs from the image's, because chmod(2) and link(2) change that time without
- * changing the contents; or call it for the image's debug file.
+ * Returns true if the file behind fd has the image's build-id or, if neither has one, the same ELF
+ * header, section headers and modification time: probably it is the same build. Call it
+ * - if the file differs from the image's only in its change time, which chmod(2) and link(2) set;
+ * - if the change time of the image's debug file differs: that file has the image's build-id.
  */
 bool image_matches(const struct image *i, int fd);
 
@@ -194,8 +200,9 @@ const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr
 void image_drop(struct image *i);
 
 /*
- * Frees the symbols, and clears debug_file_due. The next load reads the symbols again, and the
- * lines too if none were found: the target that maps the file now may have a debug file.
+ * Frees the symbols. The next load reads them again, and the lines, too, if none were found. Call
+ * this if debug_file_due is set and one more target maps the image's file: that target may have a
+ * debug file for it. Clears debug_file_due.
  */
 void image_search_debug_file_again(struct image *i);
 
@@ -208,15 +215,15 @@ size_t image_bytes(const struct image *i);
 /*
  * Sets *ret to the load bias of a mapping of the image's file: address in memory minus address in
  * the file (vaddr). The mapping begins at map_start in memory and at offset map_offset in the file.
- * exec: the mapping is executable. Returns false if the file has no segment at that offset whose
- * permission to execute is the same.
+ * exec: the mapping is executable. Returns false if the file has no segment at map_offset that is
+ * executable (with exec) or not executable (without exec).
  */
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, bool exec,
 		uint64_t *ret);
 
 /*
- * Returns true if all of [start, end) is within the pages of one executable segment that is loaded
- * with this bias.
+ * Returns true if all of [start, end), addresses in memory, is within the pages of one executable
+ * segment. bias is the load bias of the image there.
  */
 bool image_has_code(const struct image *i, uint64_t bias, uint64_t start, uint64_t end);
 

@@ -19,14 +19,14 @@
 #include "lib/base/util.h"
 
 /*
- * The bytes of the file and the entries that are read; the rest is ignored. A large server in Java
- * or JavaScript has 100,000 lines of 100 bytes.
+ * The most bytes of the file, and the most entries, that are read; the rest is ignored. A large
+ * server in Java or JavaScript has 100,000 lines of 100 bytes.
  */
 #define PERF_MAP_BYTES_MAX   (64u << 20)
 #define PERF_MAP_ENTRIES_MAX (1u << 20)
 /*
- * The most reads of new lines until perf_map_reset_reads(). Each read merges all entries, and a
- * target could write one line before each look-up.
+ * The most calls of perf_map_update() that read new lines, until perf_map_reset_reads(). A target
+ * could write one line before each look-up, and each such call goes through all entries.
  */
 #define PERF_MAP_READS_MAX 4
 /* Bytes. Longer lines are skipped; names of generics reach a kilobyte. */
@@ -74,10 +74,10 @@ void perf_map_drop(struct perf_map *m);
 void perf_map_reset_reads(struct perf_map *m);
 
 /*
- * Reads the lines that were appended or, if the file became shorter, the whole file. A last line
- * without a newline is left for the next update. Does nothing after PERF_MAP_READS_MAX reads, or
- * without a file. Returns 0, also if the file cannot be read; or -ENOMEM: the entries of earlier
- * calls stay, and new ones may be missing.
+ * Reads the lines that were appended. If the file became shorter, removes all entries, and reads
+ * the whole file. A last line without a newline is left for the next update. Does nothing after
+ * PERF_MAP_READS_MAX reads, or without a file. Returns 0, also if the file cannot be read; or
+ * -ENOMEM: new entries may be missing.
  */
 must_check int perf_map_update(struct perf_map *m);
 

@@ -25,9 +25,10 @@ struct frame_regs {
 };
 
 /*
- * The copied stack [lo, hi), and a second range [second_lo, second_hi): a part of the
- * thread's own stack, if the thread runs on another one (struct sample_second). bytes[0]
- * is the byte at lo. second_lo == second_hi: there is no second range.
+ * The copied stack: bytes[0] is the byte at address lo, and hi is the exclusive end. If the thread
+ * runs on another stack than its own, such as that of its signal handlers, there may be a second
+ * range, a part of its own stack: second[0] is the byte at second_lo, second_hi the exclusive end.
+ * second_lo == second_hi: there is no second range.
  */
 struct stack_bytes {
 	const uint8_t *bytes;
@@ -77,10 +78,12 @@ enum expr_result stack_bytes_read(const struct stack_bytes *stack, uint64_t addr
  * Evaluates n operations. Sets *ret to the result if it returns EXPR_OK, and *ret_missing to the
  * address that could not be read if it returns EXPR_UNREADABLE.
  *
- * The expression of a register begins with the operation DW_OP_call_frame_cfa (6.4.2; libdw adds
- * it): cfa is the value of that operation. The expression of the CFA itself does not have it: pass
- * 0. If the expression reads bytes of [stack->lo, stack->hi) that end above *top, *top becomes the
- * end of these bytes; the caller initialises it.
+ * cfa is the value of the operation DW_OP_call_frame_cfa, with which the expression of a register
+ * begins (6.4.2; libdw adds the operation). For the expression of the CFA itself cfa is not used:
+ * pass 0.
+ *
+ * *top becomes the highest end (exclusive) of the bytes that the expression has read in
+ * [stack->lo, stack->hi), unless *top was higher before the call. The caller initialises *top.
  */
 enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,
 			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,

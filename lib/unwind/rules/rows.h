@@ -3,14 +3,17 @@
  * caller of a frame there. The rows of an image are compiled once, from call frame information
  * (dwarf/cfi.c) or Go's table (elf/gopclntab.c). The walk looks up a rule for each frame.
  *
- * A row has six bytes: four of address and two of rule number, in two arrays, so
- * that the binary search reads addresses only. A row extends to the next one.
- * Gaps between functions are rows of ROWS_RULE_NONE. Neighbouring ranges with one rule are one
- * row, unless a function starts at the second. Rules are stored once each, and rows have their
- * numbers, because rules repeat: libc has 25,000 rows and a few hundred rules.
+ * A row is an address and the number of a rule. A row extends to the address of the next one, and
+ * a gap between functions is a row, too. Two functions, [0x10, 0x40) and [0x50, 0x60), may have
  *
- * Addresses are those of the file (vaddr) and at most 4 GiB above base. The CFA (canonical frame
- * address) is the stack pointer before the call of the function.
+ *     0x10  rule 1, ROWS_START       0x40  ROWS_RULE_NONE           0x60  ROWS_RULE_NONE
+ *     0x14  rule 2                   0x50  rule 1, ROWS_START
+ *
+ * Equal rules are stored once, because rules repeat: libc has 25,000 rows and a few hundred rules.
+ * Addresses and rule numbers are in two arrays, so that the binary search reads addresses only.
+ *
+ * Addresses are those of the file (vaddr) and at most 4 GiB above rows.base. The CFA (canonical
+ * frame address) is the stack pointer before the call of the function.
  */
 #ifndef LIB_UNWIND_RULES_ROWS_H
 #define LIB_UNWIND_RULES_ROWS_H
@@ -22,19 +25,22 @@
 #include "lib/base/util.h"
 #include "lib/unwind/rules/expr.h"
 
+/* How a rule finds the CFA. */
 enum rule_cfa {
 	RULE_CFA_NONE, /* no rule for these addresses */
 	RULE_CFA_SP,   /* sp + cfa_offset */
 	RULE_CFA_FP,   /* fp + cfa_offset */
-	RULE_CFA_FULL, /* a full rule, whose number is cfa_offset */
+	RULE_CFA_FULL, /* by a full rule: rows.full[cfa_offset] */
 };
 
+/* Where the caller's frame pointer is. */
 enum rule_fp {
 	RULE_FP_SAME,	   /* the function has not changed the caller's frame pointer */
 	RULE_FP_SAVED,	   /* at CFA + fp_offset */
 	RULE_FP_UNDEFINED, /* the caller's frame pointer is lost */
 };
 
+/* Where the return address is. */
 enum rule_ra {
 	RULE_RA_SAVED,	   /* at CFA + ra_offset */
 	RULE_RA_UNDEFINED, /* there is no caller: the outermost frame */
@@ -42,16 +48,17 @@ enum rule_ra {
 };
 
 /*
- * The callee-saved registers beside the frame pointer that a simple rule has room
- * for (CPU_SAVED_REGS): rbx and r12 to r15 on x86-64, x19 to x23 on aarch64.
+ * The number of callee-saved registers, beside the frame pointer, that a simple rule has room for
+ * (CPU_SAVED_REGS): rbx and r12 to r15 on x86-64, x19 to x23 on aarch64. RULE_SAVED_SAME and
+ * RULE_SAVED_UNDEFINED are values of rule.saved[].
  */
 #define RULE_SAVED_N	     5
 #define RULE_SAVED_SAME	     0
 #define RULE_SAVED_UNDEFINED 255
 
 /*
- * A simple rule. CFI that does not fit into it becomes a full rule: cfa is RULE_CFA_FULL, and
- * cfa_offset the index in rows.full. Rules are compared as bytes, so unused members are zero.
+ * A simple rule or, if cfa is RULE_CFA_FULL, a reference to a full rule, for CFI that does not fit
+ * into a simple one. Rules are compared as bytes, so unused members are zero.
  */
 struct rule {
 	int32_t cfa_offset;
@@ -64,28 +71,28 @@ struct rule {
 	 * saved[k] is about register k of CPU_SAVED_REGS. RULE_SAVED_SAME: the function
 	 * has not changed it. RULE_SAVED_UNDEFINED: the caller's value is lost. Any other
 	 * n: it is saved at CFA - 8 * n. The walk restores these registers only when a
-	 * rule needs one, which is rare: the CFA of the dynamic linker's lazy binding is
-	 * relative to rbx.
+	 * rule needs one. That is rare; an example is the dynamic linker's lazy binding,
+	 * whose CFA is relative to rbx.
 	 */
 	uint8_t saved[RULE_SAVED_N];
 	/*
-	 * 1: the caller's frame may be on another stack. If ra is
-	 * RULE_RA_UNDEFINED, that stack cannot be found and the walk ends here.
+	 * 1: the caller's frame may be on another stack. If ra is also
+	 * RULE_RA_UNDEFINED, that stack is unknown and the walk ends here.
 	 */
 	uint8_t switches_stack;
 	uint8_t may_install_handler; /* as in struct full_rule */
 	uint8_t reserved[2];
 };
 
-/* Where a full rule finds the caller's value of a register. value is reg_rule.value. */
+/* What the caller had in a register, by a full rule. v is reg_rule.value. */
 enum reg_kind {
-	REG_UNDEFINED,	/* it is lost */
-	REG_SAME,	/* in the same register: the function has not changed it */
-	REG_SAVED,	/* at CFA + value */
-	REG_CFA,	/* it is CFA + value */
-	REG_REGISTER,	/* in register number value */
-	REG_SAVED_EXPR, /* at the address that the expression gives */
-	REG_EXPR,	/* the value that the expression gives */
+	REG_UNDEFINED,	/* unknown: it is lost */
+	REG_SAME,	/* what is in the same register: the function has not changed it */
+	REG_SAVED,	/* the word at address CFA + v */
+	REG_CFA,	/* CFA + v itself */
+	REG_REGISTER,	/* what is in register number v */
+	REG_SAVED_EXPR, /* the word at the address that is the result of the expression */
+	REG_EXPR,	/* the result of the expression itself */
 };
 
 struct reg_rule {
@@ -105,9 +112,9 @@ struct full_rule {
 	 */
 	uint8_t is_signal;
 	/*
-	 * 1: the function ends with __builtin_eh_return. Just before it jumps to
-	 * an exception handler, it replaces the registers that it has saved by the
-	 * handler's: then the rule does not give the caller's.
+	 * 1: the function ends with __builtin_eh_return, a jump to an exception
+	 * handler. Just before the jump it replaces the registers that it has saved by
+	 * the handler's. From there on the rule does not give the caller's registers.
 	 */
 	uint8_t may_install_handler;
 	struct reg_rule regs[SAMPLE_REGS_MAX]; /* by DWARF number */
@@ -121,7 +128,7 @@ struct full_rule {
  */
 #define ROWS_START     0x8000u
 #define ROWS_RULES_MAX 0x8000u
-/* Full rules, and operations of expressions. Known files have fewer than ten rules with them. */
+/* The most full rules, and operations. Known files have fewer than ten full rules. */
 #define ROWS_FULL_MAX 1024u
 #define ROWS_OPS_MAX  16384u
 /* Four times the rows of libLLVM-14: 24 MiB of rows. */
@@ -170,7 +177,7 @@ struct rows_builder {
 	size_t dropped; /* ranges, rules and expressions left out because of a limit */
 };
 
-/* base is that of the rows. Returns 0 or -ENOMEM; after -ENOMEM nothing needs to be freed. */
+/* base becomes rows.base. Returns 0 or -ENOMEM; after -ENOMEM nothing needs to be freed. */
 must_check int rows_builder_init(struct rows_builder *b, uint64_t base);
 /* Must also be called after rows_finish(). */
 void rows_builder_fini(struct rows_builder *b);
@@ -179,9 +186,9 @@ void rows_builder_fini(struct rows_builder *b);
  * Adds the range [start, end) with this rule. The range must not be empty, and must
  * not begin before the end of the previous one. is_start: a function begins at start.
  *
- * Returns 0, -ENOMEM, or -E2BIG at ROWS_MAX rows: then the range is not added. Two limits are no
- * error, and are counted in dropped: above ROWS_RULES_MAX rules the range gets ROWS_RULE_NONE; a
- * range outside the 4 GiB above base is not added.
+ * Returns 0, -ENOMEM, or -E2BIG at ROWS_MAX rows: then the range is not added. In two cases it
+ * returns 0 and adds 1 to dropped: above ROWS_RULES_MAX rules a range with a new rule gets
+ * ROWS_RULE_NONE; a range outside the 4 GiB above base is not added.
  */
 must_check int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bool is_start,
 			const struct rule *rule);

@@ -8,8 +8,8 @@
  * false unless its comment names another answer. cpu.h describes the cpu_*() functions.
  *
  * Budgets: a walk limits what reading code may cost, in units of about 5 ns. A function with a
- * parameter budget subtracts its cost from *budget; an answer that is kept costs nothing. If
- * *budget is too small, the function answers as if the code could not be read.
+ * parameter budget subtracts its cost from *budget; an answer that was kept before costs nothing.
+ * If *budget is too small, the function answers as if the code could not be read.
  */
 #ifndef LIB_UNWIND_SPACE_CODE_H
 #define LIB_UNWIND_SPACE_CODE_H
@@ -20,12 +20,13 @@
 #include "lib/unwind/cpu/x86_64_path.h"
 #include "lib/unwind/space/space.h"
 
+/* What code_call_before() finds at an address addr. */
 enum code_call {
-	CODE_CALL_NONE, /* no call ends at addr: it is no return address */
+	CODE_CALL_NONE, /* no call ends at addr, nor is it CODE_CALL_NORETURN */
 	/*
 	 * No call ends at addr, but the code at addr calls a function that does not return
-	 * (cpu_never_returns()). Coroutine libraries write the address of such code as the
-	 * return address of a coroutine's first function.
+	 * (cpu_never_returns()). Coroutine libraries write the address of such code to the stack,
+	 * as the return address of a coroutine's first function.
 	 */
 	CODE_CALL_NORETURN,
 	CODE_CALL_UNKNOWN,  /* the code cannot be read */
@@ -40,8 +41,9 @@ enum code_call {
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target);
 
 /*
- * Sets *ret_size to the result of cpu_frame_size() for the function that starts at addr. Returns
- * false if the function does not set up a frame pointer first.
+ * Sets *ret_size to the bytes from the frame pointer down to the stack pointer after the prologue
+ * of the function that starts at addr (cpu_frame_size()). Returns false if the function does not
+ * set up a frame pointer first.
  */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
@@ -60,16 +62,18 @@ bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 
 /*
- * Returns true if the call before the return address ra may have called the code at pc, which
- * has no CFI. A direct call has done so if its target is less than max bytes before pc. An indirect
- * call, or a direct call to another image than that of pc (a PLT), may have done so if the symbol
- * of pc begins less than max bytes before pc.
+ * Returns true if the call before the return address ra may have called the function at pc, which
+ * has no CFI:
+ * - It is a direct call, and its target is less than max bytes before pc, or at pc.
+ * - It is an indirect call, or a direct call to another image than that of pc (to a PLT stub, which
+ *   jumps anywhere). The symbol that covers pc begins less than max bytes before pc, or at pc.
  */
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
 /*
- * Bytes: the max of code_may_call() for a function that has pushed nothing. Such functions are
- * short: system calls, copies, stubs. Farther from its start a function has pushed registers.
+ * The parameter max of code_may_call(), in bytes, if the function must not have pushed anything
+ * yet. Functions that push nothing are short: system calls, copies, stubs. In other functions, code
+ * farther from the start has pushed registers.
  */
 #define CODE_LEAF_MAX 512
 
@@ -79,7 +83,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
  */
 #define CODE_FUNCTION_MAX (64u * 1024)
 
-/* Returns true if a stub of a PLT is at addr (cpu_is_stub()). */
+/* Returns true if a stub of a PLT is at addr (cpu_is_stub()). On x86-64 always returns false. */
 bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
@@ -90,14 +94,14 @@ bool code_is_stub(struct unwind_space *s, uint64_t addr);
 struct code_path {
 	uint32_t ra; /* offset of the return address */
 	uint32_t fp; /* offset of the frame pointer; X86_64_PATH_FP_SAME: still in its register */
-	/* A call is on the path. It may be one that does not return. */
+	/* A call is on the path. If the called function does not return, the path may be wrong. */
 	bool has_call;
 	enum x86_64_base base;
 	uint32_t base_at;
 	/*
-	 * The code at addr passes the result of the call before addr to exit() or
-	 * pthread_exit(). So addr is in the function that called main() or the thread's
-	 * function: the root. Only code_path_to_ret() sets this.
+	 * Set by code_path_to_ret() only: the code at addr passes the result of the call before
+	 * addr to exit() or pthread_exit(). So addr is in the function that called main() or the
+	 * thread's function: the root.
 	 */
 	bool exits;
 };
@@ -117,19 +121,23 @@ bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, ui
 			  struct code_path *ret);
 
 /*
- * Call it for an addr whose rule has may_install_handler (rules/rows.h). Returns true if before
- * addr the function has replaced the registers that it saved by those of an exception handler
- * (x86_64_installs_handler() in cpu/x86_64_path.h).
+ * Call it for an addr whose rule has may_install_handler (rules/rows.h). Returns true if the
+ * function, before it comes to addr, replaces the registers that it saved by those of an exception
+ * handler (x86_64_installs_handler() in cpu/x86_64_path.h).
  */
 bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 
 /*
- * Returns the start of the function that covers addr. Finds it by the function's symbol or, without
- * one, as the target of a function that only jumps there and has a symbol. 0: unknown.
+ * Returns the start of the function that covers addr; 0: unknown. Finds the start by the
+ * function's symbol. A static function may have none: then its start is the target of another
+ * function that has a symbol and consists of a jump only, such as malloc() of musl.
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
-/* Returns true if addr is on the path of a new thread to its function (cpu_is_thread_start()). */
+/*
+ * Returns true if addr is in the code that a new thread executes between clone(2) and the call of
+ * the thread's function (cpu_is_thread_start()).
+ */
 bool code_is_thread_start(struct unwind_space *s, uint64_t addr);
 
 /* Returns true if a trampoline of rt_sigreturn(2) is at addr (cpu_is_sigreturn()). */

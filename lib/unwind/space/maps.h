@@ -1,9 +1,13 @@
 /*
  * Parses /proc/PID/maps. Checks all lines, and keeps the executable mappings.
  *
- * A program can replace the mapping of its text by a copy in other memory, such as huge pages. What
- * is still mapped of its file, above the copy, then shows whose text the copy is. So the parser
- * also keeps such mappings: maps_above().
+ * A program can replace the mapping of its text by a copy in other memory, such as huge pages. Then
+ * another mapping of the program's file, above the copy, shows whose text the copy is:
+ *
+ *     400000-600000 r-xp 00000000 00:00 0                  the copy
+ *     600000-700000 r--p 00200000 fe:01 1234    /bin/app   found by maps_above()
+ *
+ * So the parser keeps such mappings, too.
  *
  * The target chooses the paths: this module only compares them and passes them on.
  *
@@ -58,12 +62,13 @@ void maps_fini(struct maps *m);
 const struct map *maps_find(const struct maps *m, uint64_t addr);
 
 /*
- * Returns a mapping of the file whose text may have been where map, one of m->v, is now. NULL:
- * none. Owned by m. Only readable mappings of files above map are considered. The result is
- * - the next one above that is not executable, if it is possible; otherwise
- * - the next one above, if it is executable and possible.
- * A mapping is possible if its file is not map's own, if it does not begin at the file's offset 0,
- * and if its distance from map is at most its offset plus MAPS_SPREAD_MAX.
+ * Returns a mapping of the file whose text may have been where map, one of m->v, is now. Owned by
+ * m. Considers two of the readable mappings of files above map: first the next one that is not
+ * executable, then the next one of all, if that is executable. Returns the first of the two that
+ * - is of another file than map,
+ * - does not begin at offset 0 of its file, and
+ * - begins at most its offset plus MAPS_SPREAD_MAX bytes above the start of map.
+ * NULL: neither does.
  */
 const struct map *maps_above(const struct maps *m, const struct map *map);
 

@@ -31,9 +31,9 @@ struct memo_frame {
 	uint64_t sp;   /* stack pointer */
 	uint64_t fp;   /* frame pointer; valid if fp_known */
 	/*
-	 * The step from the called frame to this one has read its return address at sp +
-	 * ra_at, and its frame pointer at sp + fp_at. fp_at 0: it has read no frame pointer,
-	 * and fp is that of the called frame.
+	 * The step that found this frame, from the frame that it called, read addr at sp + ra_at,
+	 * and fp at sp + fp_at. fp_at 0: the step read no frame pointer, and fp is that of the
+	 * called frame.
 	 */
 	int16_t ra_at;
 	int16_t fp_at;
@@ -47,7 +47,7 @@ struct memo {
 	uint32_t n;   /* frames; 0: the memo is empty */
 	uint32_t cap; /* frames for which there is room */
 	uint32_t n_images;
-	uint64_t id;			       /* unwind_stack.id of that walk */
+	uint64_t id;			       /* unwind_stack.id of the walk */
 	struct image *images[MEMO_IMAGES_MAX]; /* whose rules the walk used; owned by the cache */
 	struct memo_frame *frames;	       /* root first */
 };
@@ -63,8 +63,9 @@ void memos_fini(struct memos *m);
 void memos_clear(struct memos *m);
 
 /*
- * Returns the memo of a thread, and makes one if there is none. If another thread has used the
- * memo that they share, empties it first. Owned by m. Returns NULL if memory cannot be allocated.
+ * Returns the memo of a thread, and makes an empty one if there is none. If the memo has the frames
+ * of another thread with which tid shares it, empties the memo first. Owned by m. Returns NULL if
+ * memory cannot be allocated.
  */
 struct memo *memos_get(struct memos *m, uint32_t tid);
 

@@ -1,6 +1,5 @@
 /*
- * Finds the unwind rule for an address of a target. The walk calls this module for each frame,
- * within one call of a public function of unwind.h.
+ * Finds the unwind rule for an address of a target. The walk looks up each frame here.
  *
  * Stacks of a target go through the same few hundred addresses again and again, so
  * each space keeps the last results in a direct-mapped table.
@@ -17,7 +16,7 @@
 struct pc_info {
 	uint64_t addr;
 	const struct rule *rule; /* RULE_CFA_NONE: no rule. Never NULL; owned by rows, or static */
-	const struct rows *rows; /* around addr; NULL if image is NULL */
+	const struct rows *rows; /* the rows of the image around addr; NULL if image is NULL */
 	struct image *image;	 /* NULL: no file, or the file cannot be read */
 	uint64_t bias;		 /* address in memory minus address in the file */
 };
@@ -26,22 +25,22 @@ struct pc_info {
 #define PC_INFOS 512
 
 /*
- * Looks up addr, without a version in its upper bits. Requests its image's file and compiles its
- * rows if that was not done before. Never returns NULL. The result is valid until another address
- * is looked up, or the public function that is running ends.
+ * Looks up addr, which has no version in its upper bits (versions.h). Requests the file that is
+ * mapped there and compiles its rows, if that was not done before. Never returns NULL. The result
+ * is valid until another address is looked up, and at most until cache_end().
  */
 const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
 
 /*
- * Returns true if both addresses are in the same image, or neither is in one. Two calls of
- * pc_info_at() cannot be compared: the second may overwrite the first.
+ * Returns true if both addresses are in the same image, or neither is in one. Do not compare two
+ * results of pc_info_at() instead: the second call may overwrite the result of the first.
  */
 bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b);
 
-/* Returns true if no executable mapping covers the address, or that mapping is in doubt. */
+/* Returns true if no executable mapping covers p->addr, or it is in doubt (versions.h). */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
-/* Returns true if the target made the code at the address at run time: it is in no file. */
+/* Returns true if the target made the code at p->addr at run time: the code is in no file. */
 bool pc_info_is_generated(const struct pc_info *p);
 
 #endif

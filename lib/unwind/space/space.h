@@ -4,8 +4,10 @@
  * (pc_info.h) and the last walk of each thread (memos.h).
  *
  * When an address in a mapping is looked up for the first time, the space requests the mapping's
- * file by unwind_files, and waits for it. It reads the CFI and symbols and opens the file with the
- * lines at once, because the file may be out of reach when the target has exited.
+ * file by unwind_files, and waits for the file. At once the space reads the CFI and symbols, and
+ * opens the file with the lines, because files may be out of reach when the target has exited.
+ *
+ * A reading (of the maps) is one call of unwind_space_set_maps().
  *
  * Functions that look up addresses or read files may only be called between cache_begin() and
  * cache_end() (image/cache.h).
@@ -28,7 +30,7 @@ struct space_mapping {
 	struct image *image; /* a reference, which cache_put() gives back; NULL: none */
 	/*
 	 * The mapping by which the image was found: this one or, if the program has replaced its
-	 * text by a copy in other memory, maps_above(). Not valid if image is NULL.
+	 * text by a copy in other memory, that of maps_above(). Not valid if image is NULL.
 	 */
 	struct map file;
 	uint64_t bias;		       /* address in memory minus address in the file */
@@ -36,13 +38,13 @@ struct space_mapping {
 	bool generated; /* code that the target made at run time: no file, no image */
 	bool tried;	/* the file was requested */
 	bool refused;	/* the first request for the file failed, or gave another file */
-	bool lost;	/* a later request failed: there is no other one with these maps */
+	bool lost;	/* a later request failed: no further one until the next reading */
 	/* The members below belong to versions.h, which explains them. */
 	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * Of a present mapping: the readings of the maps that had it, doubted or refused, since
-	 * memory last matched the image. Of a replaced mapping: the readings that did not have it
-	 * although memory matched the image.
+	 * A number of readings. If the mapping is
+	 * - present: those with the mapping doubted or refused since memory last matched the image;
+	 * - replaced: those that did not have the mapping although memory matched the image.
 	 */
 	uint8_t doubts;
 	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */
@@ -53,10 +55,9 @@ struct space_mapping {
 };
 
 /*
- * After this many readings of the maps with a doubted mapping the space trusts the maps and ends
- * the doubt: a debugger, for instance, may have changed the bytes. The readings take about a
- * second. In half a second a program that swaps two libraries regularly may show the same one each
- * time.
+ * After this many readings with a doubted mapping the space trusts the maps and ends the doubt: a
+ * debugger, for instance, may have changed the bytes. So many readings take about a second. Half as
+ * many would not do: all may meet the same library of a program that swaps two regularly.
  */
 #define SPACE_DOUBTS_MAX 20
 
@@ -67,7 +68,7 @@ struct unwind_space {
 	enum unwind_symbols symbols;
 	uint64_t lines_lost;   /* as unwind_space_take_lines_lost() */
 	uint64_t far_mappings; /* as unwind_space_take_far_mappings() */
-	const char *far_path;  /* its *ret_path */
+	const char *far_path;  /* *ret_path of that function */
 	struct perf_map perf_map;
 	bool perf_map_asked; /* the perf map was requested since the maps were set */
 	struct maps maps;
@@ -81,28 +82,28 @@ struct unwind_space {
 };
 
 /*
- * Drops pc_infos and memos if they are stale: the cache has freed rows to which they
- * may refer. Each public function that looks up addresses calls this directly after
- * cache_begin().
+ * Drops pc_infos and memos if the cache has freed rows since they were filled, because they may
+ * refer to these rows. Call it directly after cache_begin().
  */
 void space_begin(struct unwind_space *s);
 
 /*
- * Returns the present mapping that covers addr, which has no version in its upper bits; NULL if no
- * mapping does. Requests the mapping's file if that was not done before. Valid until the maps are
- * replaced.
+ * Returns the present mapping that covers addr; NULL if there is none. addr has no version in its
+ * upper bits. Requests the mapping's file if that was not done before. The result is valid until
+ * the maps are replaced.
  *
- * The image of the result is that of the mapping's file, with one exception. If the program has
- * copied its text, into huge pages for instance, the image is that of the file of maps_above(), if
- * an executable segment of that file belongs at this place. The image is NULL if there is no file,
- * if the file was refused, or if no segment of it is mapped so.
+ * The image of the result is the first of these that exists:
+ * - the image of the file of maps_above(), if an executable segment of that file belongs at this
+ *   place: then the program has copied its text, into huge pages for instance;
+ * - the image of the mapping's own file, if it could be opened and a segment of it is mapped so;
+ * - NULL.
  */
 struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr);
 
 /* As space_mapping_now(), for a walk: returns NULL also if the mapping is in doubt (versions.h). */
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
 
-/* Returns true if mappings in maps cover old, with the same file and the same offsets in it. */
+/* Returns true if mappings in maps cover all of old, with the same file and offsets in the file. */
 bool space_still_there(const struct map *old, const struct maps *maps);
 
 /* Drops pc_infos and memos. Call it when the mappings have changed. */
@@ -138,7 +139,7 @@ void space_open_perf_map(struct unwind_space *s);
 bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **ret_name,
 			   uint64_t *ret_offset);
 
-/* Returns the source of the file that is mapped at map, for file_source_open() and the cache. */
+/* Returns what file_source_open() and the cache need to request the file that is mapped at map. */
 struct file_source space_source(const struct unwind_space *s, const struct map *map);
 
 #endif

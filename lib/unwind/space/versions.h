@@ -5,14 +5,19 @@
  * frames of open chunks lie in it, and it may come back.
  *
  * Each mapping has a number, its version: the lowest one that no replaced mapping at the same
- * addresses has. Mappings of one image with one load bias share a version. A frame's address has
- * the version of its mapping in bits 56 to 62 (unwind.h).
+ * addresses has. A frame's address has the version of its mapping in bits 56 to 62 (unwind.h). The
+ * same image at the same place keeps its version:
  *
- * The maps are read rarely, so capture also watches memory: it reports hashes of the bytes by which
- * an image is recognised (its fingerprint, elf/fingerprint.h). If they match a replaced mapping
- * better than the present one, the two change places. If they match neither, the present one is in
- * doubt: walks take it as unmapped until memory no longer differs, or the maps no longer have it.
- * SPACE_DOUBTS_MAX (space.h) limits this.
+ *     a.so is mapped at 0x7f00     a.so: version 0, present
+ *     b.so is mapped there         b.so: version 1, present     a.so: version 0, replaced
+ *     a.so is mapped there again   a.so: version 0, present     b.so: version 1, replaced
+ *
+ * The maps are read rarely, so capture also watches memory: capture reports hashes of the bytes by
+ * which an image is recognised (its fingerprint, elf/fingerprint.h). If these hashes
+ * - match a replaced mapping better than the present one, the two mappings change places;
+ * - differ from the present mapping, and match no other one better, the present mapping is in
+ *   doubt: walks take it as unmapped. The doubt ends when memory no longer differs, when the maps
+ *   no longer have the mapping, or after SPACE_DOUBTS_MAX readings of the maps (space.h).
  */
 #ifndef LIB_UNWIND_SPACE_VERSIONS_H
 #define LIB_UNWIND_SPACE_VERSIONS_H
@@ -38,9 +43,9 @@ struct replaced_mapping;
 /* The version of frames in a mapping that is in doubt. No mapping has it. */
 #define VERSION_DOUBT 127
 
-/* The parts of the target's memory that capture hashes, and the hashes. */
+/* The parts of the target's memory that capture hashes, and the hashes (struct unwind_watch). */
 struct watch {
-	uint32_t list; /* unwind_watch.list */
+	uint32_t list; /* unwind_watch.list: the number of this list; 0: no list yet */
 	size_t n;
 	struct watch_part parts[WATCH_PARTS];
 	uint64_t hashes[WATCH_PARTS]; /* the last ones that capture has reported; 0: unknown */
@@ -62,7 +67,10 @@ struct versions {
 /* Gives the images of the replaced mappings back to the cache, and frees the list. */
 void versions_fini(struct unwind_space *s);
 
-/* Call it when the file of m, at map, was requested: sets its version, and watches its memory. */
+/*
+ * Sets the version of m, a mapping at the addresses of map, and has the memory of m watched. Call
+ * it when the file of m was requested.
+ */
 void versions_add(struct unwind_space *s, const struct map *map, struct space_mapping *m);
 
 /* Return replaced mapping i; i is less than s->versions.n. Owned by s. */
@@ -70,17 +78,18 @@ const struct map *versions_map(const struct unwind_space *s, size_t i);
 struct space_mapping *versions_mapping(struct unwind_space *s, size_t i);
 
 /*
- * To set new maps, call versions_are_full(), then versions_replace(), replace s->maps, and, if the
- * list was full, call versions_watch_anew().
+ * To set new maps, move the mappings that stay or come back to the new maps. Then call
+ * versions_are_full() and versions_replace(), replace s->maps, and, if the list was full, call
+ * versions_watch_anew().
  *
- * Returns true if the list would have more than VERSIONS_MAX mappings with those that maps no
- * longer have; or if it would have any and maps are empty, because the process has ended then.
+ * Returns true if the list, with the mappings that maps no longer have, would exceed its limit:
+ * VERSIONS_MAX or, if maps are empty because the process has ended, 0.
  */
 bool versions_are_full(const struct unwind_space *s, const struct maps *maps);
 
 /*
- * Moves the mappings that maps no longer have to the list or, if full is set, empties the list. The
- * caller has moved the mappings that stay. If memory is short, the list loses mappings.
+ * Moves the mappings that maps no longer have to the list, and removes from the list those that are
+ * back. If full is set, empties the list instead. If memory is short, the list loses mappings.
  */
 void versions_replace(struct unwind_space *s, const struct maps *maps, bool full);
 
@@ -88,21 +97,22 @@ void versions_replace(struct unwind_space *s, const struct maps *maps, bool full
 void versions_watch_anew(struct unwind_space *s);
 
 /*
- * Compares all mappings with the hashes that capture has reported since the last call: exchanges
- * mappings, and begins or ends doubts. Drops pc_infos and memos if a mapping changes.
+ * Compares the mappings with the hashes, if hashes or mappings have changed since the last call:
+ * lets mappings change places, begins and ends doubts, and drops pc_infos and memos if it did so.
  */
 void versions_settle(struct unwind_space *s);
 
 /*
- * Returns the mapping, present or replaced, of a frame's address with its version; NULL: there is
- * none. Sets *ret_addr to the address without the version. Requests the file of a present mapping.
+ * Returns the mapping that covers addr and has the version in the upper bits of addr. It is present
+ * or replaced; NULL: there is none. Sets *ret_addr to addr without the version. Requests the file
+ * of the present mapping at addr.
  */
 struct space_mapping *versions_find(struct unwind_space *s, uint64_t addr, uint64_t *ret_addr);
 
 /* Returns addr, an address of m, with the version of m in its upper bits. */
 uint64_t versions_mark(const struct space_mapping *m, uint64_t addr);
 
-/* Puts the versions of their mappings, or VERSION_DOUBT, into the addresses of all frames. */
+/* Puts into each frame's address the version of its mapping; VERSION_DOUBT if that is in doubt. */
 void versions_mark_frames(const struct unwind_space *s, struct unwind_stack *stack);
 
 #endif

@@ -3,13 +3,14 @@
  * stays the same, or comes back after a call. walk_to_end() calls memo_begin(), then
  * memo_follow() at each frame, and memo_end().
  *
- * A step by a simple rule depends on the address, the stack pointer, the frame pointer
- * and one or two words on the stack. If a frame has the same three as a frame of the
- * last walk, and the words are the same, its caller is the same. Each word is compared
- * in each walk; nothing is assumed to be unchanged.
+ * A step by a simple rule depends on the frame's address, stack pointer and frame pointer, and
+ * on one or two words on the stack. If these three and the words are the same as in a frame of
+ * the last walk, the caller is the same, too. Each walk compares each word; none is assumed to
+ * be unchanged.
  *
  * A memo keeps the part of a stack that leads to the root by simple steps
- * (walk_step.is_simple). A walk that ends in another way empties the memo.
+ * (walk_step.is_simple). A walk whose last step is not simple, or does not find the root, empties
+ * the memo.
  */
 #ifndef LIB_UNWIND_WALK_MEMO_H
 #define LIB_UNWIND_WALK_MEMO_H
@@ -22,16 +23,16 @@
 #include "lib/unwind/unwind.h"
 #include "lib/unwind/walk/walk_state.h"
 
-/* A walk in progress, and what its memo will be. */
+/* A walk in progress, and the memo that memo_end() makes of it. */
 struct memo_walk {
-	struct memo *memo; /* of the last walk; NULL: none */
+	struct memo *memo; /* of the thread's last walk; NULL: none */
 	uint32_t next;	   /* memo->frames[next] may be the next frame */
-	uint32_t kept;	   /* outermost frames of memo->frames that this walk has, too */
-	uint32_t n;	   /* of frames */
+	uint32_t kept;	   /* number of outermost frames of memo that stay in it */
+	uint32_t n;	   /* number of frames[] in use */
 	bool too_long;	   /* the walk has more frames than a memo can keep */
 	uint32_t n_images; /* MEMO_IMAGES_MAX + 1: too many */
 	struct image *images[MEMO_IMAGES_MAX + 1];
-	struct memo_frame frames[MEMO_FRAMES_MAX]; /* innermost first, without those in kept */
+	struct memo_frame frames[MEMO_FRAMES_MAX]; /* innermost first, without the kept ones */
 };
 
 /* Begins a walk of a thread. m may be NULL: then no memo is used. */
@@ -39,10 +40,12 @@ void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
 
 /*
  * Call it when the walk has reached f by the step w->step, and has added f to out. Adds to out
- * those callers of f that the memo has and the stack confirms, up to max_frames frames. Returns
- * true if the last of them is the root: out->frames is complete, and out->shared_n and
- * out->shared_id are set. Otherwise moves f to the last of them, and the walk goes on with
- * step_to_caller().
+ * those callers of f that the memo has and the stack confirms, until out has max_frames frames.
+ * Returns
+ * - true if the last frame added, or f itself, is the root: out->frames is complete, and
+ *   out->shared_n and out->shared_id are set;
+ * - false otherwise. f is then the last frame added or, if none was, unchanged. Go on with
+ *   step_to_caller().
  */
 bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
 		 struct unwind_stack *out);

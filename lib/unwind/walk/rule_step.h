@@ -8,28 +8,32 @@
 #include "lib/unwind/walk/walk_state.h"
 
 /*
- * Returns the reason for the end of a walk that cannot read n bytes at addr: UNWIND_END_UNREADABLE,
- * UNWIND_END_CAPPED or UNWIND_END_BAD_CFA. Sets w->missing or w->second, if more bytes of a stack
- * would help.
+ * Returns the reason for the end of a walk that cannot read n bytes at addr, for the frame f:
+ * - UNWIND_END_CAPPED: the bytes are above the copy of f's stack, which ends at its limit;
+ * - UNWIND_END_UNREADABLE: f's stack was copied, but not so far, or was not copied;
+ * - UNWIND_END_BAD_CFA: addr is below the copy, or too far above it.
+ * Sets w->missing or w->second (unwind.h) if more bytes of a stack would help the next walk.
  */
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
 				size_t n);
 
 /*
- * The functions below move f to its caller and return WALK_ON, or return why there is no caller:
- * then addr and is_leaf of f are unchanged, but other members may have changed.
+ * The functions below move f to its caller and return WALK_ON, or return another value, the reason
+ * why no caller was found: then addr and is_leaf of f are unchanged, but other members may have
+ * changed.
  */
 
 /*
- * Moves f to the caller with the return address ra; by_heuristic becomes f's. f has the caller's
- * registers already. Returns UNWIND_END_ROOT if ra is 0, and UNWIND_END_NO_MAP if it is unmapped.
+ * Moves f to the caller with the return address ra. f->regs must have the caller's registers.
+ * by_heuristic: the value for f->by_heuristic. Returns UNWIND_END_ROOT if ra is 0, and
+ * UNWIND_END_NO_MAP if ra is unmapped.
  */
 enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
 
-/* Moves f to the frame that a signal interrupted. f has that frame's registers already. */
+/* Moves f to the frame that a signal interrupted, whose registers f->regs must have. */
 enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
 
-/* Moves f by a simple rule. image is the image that has the rule; NULL: none. */
+/* Moves f by a simple rule. image becomes w->step.image: the image that has the rule, or NULL. */
 enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
 				    struct image *image);
 

@@ -8,7 +8,8 @@
  * - a caller that it found by a guess;
  * - a caller that it found by a rule that counts from the stack pointer, if the stack pointer was
  *   only known as a lower bound (walk_frame.sp_is_minimum);
- * - a root that no call has entered, such as a function started by makecontext(3).
+ * - a root whose addr is the start of a function: the program wrote that address to a new stack as
+ *   the return address, as makecontext(3) does.
  * The step does not set it in other callers that it found by a rule, nor in a caller that it found
  * by the registers that the kernel stored for a signal handler.
  */
@@ -18,9 +19,10 @@
 #include "lib/unwind/walk/walk_state.h"
 
 /*
- * Moves f to its caller and returns WALK_ON, or returns why there is no caller: then addr and
- * is_leaf of f are unchanged, but its registers may have changed. Sets w->step. After
- * UNWIND_END_UNKNOWN_REGISTER search_frame_pointer() may find a frame pointer for another try.
+ * Moves f to its caller and returns WALK_ON, or returns another value, the reason why no caller was
+ * found: then addr and is_leaf of f are unchanged, but other members may have changed. Sets
+ * w->step. After UNWIND_END_UNKNOWN_REGISTER call search_frame_pointer(); if that returns true, try
+ * the step again.
  */
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f);
 

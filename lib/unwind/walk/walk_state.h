@@ -35,18 +35,18 @@ struct walk_frame {
 	uint64_t addr;		       /* as in unwind_frame */
 	bool is_leaf;		       /* as in unwind_frame */
 	bool by_heuristic;	       /* as in unwind_frame */
-	bool interrupted;	       /* by a signal; the frame before was the trampoline */
-	bool not_called;	       /* the last step found that no call is before addr */
+	bool interrupted;	       /* by a signal: the walk came here from the trampoline */
+	bool not_called;	       /* the last step from f found that no call is before addr */
 	bool sp_is_minimum;	       /* the real stack pointer may be above that in regs */
-	uint32_t signals;	       /* number of interrupted frames so far */
+	uint32_t signals;	       /* number of interrupted frames from the leaf to here */
 	const struct pc_info *pc_info; /* pc_info_at() of walk_lookup(); NULL: not looked up */
 };
 
 /* How the last step found the caller. memo.h keeps frames that simple steps have found. */
 struct walk_step {
 	/*
-	 * The step was made by a simple rule. So it depended only on the frame's address, sp
-	 * and fp, and on the stack words at ra_at and, if fp_read is set, fp_at.
+	 * The step was made by a simple rule. So the step depended only on the address, sp and fp
+	 * of the called frame, and on the stack words at ra_at and, if fp_read is set, fp_at.
 	 */
 	bool is_simple;
 	bool fp_read;
@@ -61,12 +61,12 @@ struct walk {
 	bool capped;	    /* the stack continues above the copied bytes */
 	bool second_capped; /* the same for the second range of the stack */
 	/*
-	 * Restore all callee-saved registers, not only the frame pointer. The first walk
-	 * of a sample does without, since few rules need them. A walk that ends with an
-	 * unknown register is repeated with all_saved.
+	 * Restore all callee-saved registers, not only the frame pointer. Few rules need the
+	 * others, so all_saved is not set in the first walk of a sample. If that walk ends with
+	 * UNWIND_END_UNKNOWN_REGISTER, it is repeated with all_saved.
 	 */
 	bool all_saved;
-	bool confirming;       /* step.c tries whether a guess leads to the root */
+	bool confirming;       /* set while step.c tries whether a guess leads to the root */
 	uint64_t top;	       /* as unwind_stack.stack_top */
 	uint64_t missing;      /* as unwind_stack.missing */
 	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most WALK_GUESS_COST_MAX */
@@ -74,7 +74,7 @@ struct walk {
 	struct walk_step step; /* the last one */
 };
 
-/* The result of a step that found a caller. Other results say why there is none. */
+/* The result of a step that found a caller. Any other result is the reason why it found none. */
 #define WALK_ON UNWIND_END_N
 
 /* Returns the address by which to look up a frame: its pc, or one within the call before addr. */

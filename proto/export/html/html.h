@@ -23,11 +23,13 @@
  *   T  threads: the index of the process; indices of two strings: id and name.
  *   R  the bars of one thread: the index of the thread; the start of its first bar in
  *      microseconds of Unix time; the number of bars; the durations of all bars in microseconds;
- *      the codes of all bars. A bar starts where the one before ends. A code is
- *      3 * zigzag(d) + s. s is the state of the thread: 0 running, 1 ready, 2 waiting; 0 in a gap.
- *      d is k minus the k of the bar before, which is 0 before the first bar; k is the node plus
- *      1, or 0 for a gap in which nothing is known of the thread. zigzag(d) is 2d for d >= 0,
- *      else -2d - 1.
+ *      the codes of all bars. A bar starts where the one before ends; a gap in which nothing is
+ *      known of the thread is a bar, too. A code is 3 * zigzag(d) + s:
+ *        s  the state of the thread: 0 running, 1 ready, 2 waiting; 0 in a gap
+ *        d  k minus the k of the bar before (0 before the first bar); k is the node plus 1, or 0
+ *           in a gap
+ *      zigzag(d) is 2d for d >= 0, else -2d - 1. Example: the first bar is waiting (2) at node 4,
+ *      so k = 5, d = 5, and the code is 3 * 10 + 2 = 32.
  *   C  a comparison (compare.h): for A and for B the index of its name and its duration in
  *      microseconds; then for each process a byte, 0 for A, 1 for B. In a comparison each bar
  *      is the sum of a stack's time, and the bars of a thread follow each other without gaps.

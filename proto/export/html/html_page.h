@@ -14,7 +14,7 @@
 extern const uint8_t html_page_head[], html_page_tail[];
 extern const size_t html_page_head_size, html_page_tail_size;
 
-/* The script that svg.c writes into a CDATA section, whose end ("]]>") it does not contain. */
+/* The script that svg.c writes into a CDATA section. The script does not contain "]]>". */
 extern const uint8_t svg_script[];
 extern const size_t svg_script_size;
 

@@ -12,9 +12,10 @@
 #include "proto/export/export.h"
 
 /*
- * Writes the picture to out and flushes it. The width of a function is its running time or, if no
- * thread ran in the merge, all its time. Rectangles narrower than a tenth of a pixel are left out.
- * Returns 0, -ENOMEM, or the error of the stream (-EIO if errno is not set).
+ * Writes the picture to out and flushes out. The width of a rectangle is the running time of the
+ * function and of those that it called or, if no thread ran in the merge, their time in all states.
+ * Rectangles narrower than a tenth of a pixel are left out. Returns 0, -ENOMEM, or the negative
+ * errno of writing (-EIO if errno is not set).
  * Merge: by function, not ordered (export.h).
  */
 must_check int export_svg(const struct merge *m, const struct export_options *o, FILE *out);
