@@ -140,7 +140,8 @@ static const char *outcome(int status, bool was_interrupted, char ret[64])
 	if (WIFSIGNALED(status) && was_interrupted)
 		return "a signal ended the conversion";
 	if (WIFSIGNALED(status))
-		(void)snprintf(ret, 64, CONVERTER " was ended by signal %d", WTERMSIG(status));
+		(void)snprintf(ret, 64, CONVERTER " was ended by signal %d (%s)", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == SPAWN_FAILED)
 		(void)snprintf(ret, 64, CONVERTER " cannot be executed");
 	else

@@ -48,7 +48,7 @@ static void log_not_connected(const char *path, int error)
 		break;
 	case EPROTOTYPE:
 	case ENOTSOCK:
-		log_error("%s is not sentry-profd's socket", path);
+		log_error("%s is not sentry-profd's socket (--socket gives another path)", path);
 		break;
 	default:
 		log_error("cannot connect to %s: %s", path, strerror(error));
@@ -267,7 +267,8 @@ const char *control_client_result_text(enum protocol_result result)
 	case PROTOCOL_TIMED_OUT:
 		return "is still traced by sentry-profd";
 	case PROTOCOL_FAILED:
-		return "failed";
+		return "the request failed, and sentry-profd gives no reason: its log may have "
+		       "one";
 	case PROTOCOL_OK:
 		break;
 	}

@@ -28,12 +28,13 @@ const struct degraded_kind_text degraded_kind_texts[DEGRADED_N] = {
 	[DEGRADED_SPOOL] = {"spool", "no spool",
 			    "chunks wait in memory, and those that no server has taken at the "
 			    "end are lost",
-			    "make room on its disk; or a directory that belongs to the account "
-			    "of sentry-profd-ship or does not exist yet, then restart "
-			    "sentry-profd; \"spool\" in sentry-profd(8)",
+			    "make room on its disk; or name a directory that belongs to the "
+			    "account of sentry-profd-ship or does not exist yet, then restart "
+			    "sentry-profd; see \"spool\" in sentry-profd(8)",
 			    false},
 	[DEGRADED_SECTION] = {"section", "a section of the configuration cannot be used",
-			      "its processes are not profiled, or by its former settings",
+			      "its processes are not profiled, or are profiled by its former "
+			      "settings",
 			      "correct the section, and reload", false},
 	[DEGRADED_SYS_PTRACE] = {"CAP_SYS_PTRACE", "no CAP_SYS_PTRACE",
 				 "only processes of root are profiled, and of these only those "
@@ -78,7 +79,7 @@ const struct degraded_kind_text degraded_kind_texts[DEGRADED_N] = {
 			    "systemd-nspawn: --system-call-filter=pidfd_getfd", true},
 	[DEGRADED_CONNECTOR] = {"connector", "no proc connector",
 				"new processes are found by reading /proc once a second",
-				"it takes the machine's own network and pid namespaces, and "
+				"it needs the machine's own network and pid namespaces, and "
 				"CAP_NET_ADMIN before Linux 6.6",
 				false},
 	[DEGRADED_CLOCK] = {"clock", "the clock differs from a server's",

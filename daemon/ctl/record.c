@@ -178,9 +178,9 @@ static int write_file(struct recorder *c)
 			    "sentry-profctl was too slow, or a process of sentry-profd died",
 			    r->n_lost, r->n_lost == 1 ? "" : "s", r->n_lost == 1 ? "was" : "were");
 	if (c->n_chunks == 0) {
-		log_error("%s not written: no samples of process %d were "
-			  "recorded",
-			  c->out == NULL ? "the profile" : c->out, r->pid);
+		log_error("%s not written: no samples of process %d were recorded "
+			  "(sentry-profctl doctor %d looks for the cause)",
+			  c->out == NULL ? "the profile" : c->out, r->pid, r->pid);
 		return -ENODATA;
 	}
 	if (conversion_lacks_lines(c->conversion))

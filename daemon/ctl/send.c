@@ -135,8 +135,10 @@ static int take_message(struct send *s, uint32_t *ret)
 		denial = msg_as(&m, MSG_DENIED);
 		if (denial == NULL || memchr(denial->text, '\0', sizeof(denial->text)) == NULL)
 			return -EPROTO;
-		log_error("the server refuses the DSN with status %u%s%s", denial->status,
-			  denial->text[0] != '\0' ? ", " : "", denial->text);
+		log_error("the server refuses the DSN with status %u%s%s: no further chunk is sent "
+			  "(check that the project's settings have this DSN and that its key is "
+			  "enabled)",
+			  denial->status, denial->text[0] != '\0' ? ", " : "", denial->text);
 		s->is_denied = true;
 		return stop_retries(s);
 	case MSG_ENVELOPE_DONE:
@@ -351,7 +353,7 @@ static bool set_timeout(struct send *s, const char *value)
 		s->timeout_ns = seconds * NS_PER_SEC;
 		return true;
 	}
-	log_error("send: --timeout %s: not a number of seconds", value);
+	log_error("send: --timeout %s: not a number of seconds from 1 to %u", value, TIMEOUT_MAX_S);
 	return false;
 }
 

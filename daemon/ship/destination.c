@@ -113,7 +113,9 @@ static void log_silence(struct destination *d, int status, const char *why)
 		return;
 	memcpy(d->silence, reason, sizeof(reason));
 	d->silence_status = status;
-	log_warning("the server does not answer: %s", reason);
+	log_warning("the server does not answer: %s%s", reason,
+		    d->is_spotlight ? ""
+				    : "; chunks wait in the spool, or in memory until the end");
 }
 
 /* Chooses the time of the next try; logs a new reason. */

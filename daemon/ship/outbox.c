@@ -82,10 +82,10 @@ static void drop(struct outbox *o, struct queue_item *item)
 	if (spool_item(o, item))
 		return;
 	if (o->destination.is_spotlight)
-		log_debug("chunk %s is given up: Spotlight is too slow, and the queue is full",
+		log_debug("chunk %s is dropped: Spotlight is too slow, and the queue is full",
 			  item->chunk_id);
 	else
-		log_warning("chunk %s is given up: the server is too slow, and the queue is full",
+		log_warning("chunk %s is dropped: the server is too slow, and the queue is full",
 			    item->chunk_id);
 	lose(o, item, DISCARD_QUEUE_OVERFLOW);
 }
@@ -164,7 +164,7 @@ static void send_queued(struct outbox *o)
 			continue;
 		}
 		if (is_limited(o, &item->package)) {
-			log_debug("chunk %s is given up: a rate limit of the server forbids "
+			log_debug("chunk %s is dropped: a rate limit of the server forbids "
 				  "sending it",
 				  item->chunk_id);
 			lose(o, item, DISCARD_RATE_LIMITED);
@@ -174,7 +174,7 @@ static void send_queued(struct outbox *o)
 			 destination_report(&o->destination,
 					    reports_with_envelope_ns(&o->destination.reports)));
 		if (r < 0) {
-			log_warning("chunk %s is given up: the request cannot be made: %s",
+			log_warning("chunk %s is dropped: the request cannot be made: %s",
 				    item->chunk_id, strerror(-r));
 			lose(o, item, DISCARD_MEMORY);
 			continue;
@@ -265,7 +265,7 @@ static void put_back(struct outbox *o, struct queue_item *item)
 	if (spool_item(o, item))
 		return;
 	if (o->destination.is_spotlight && item->was_tried) {
-		log_debug("chunk %s is given up: Spotlight has twice not answered", item->chunk_id);
+		log_debug("chunk %s is dropped: Spotlight has twice not answered", item->chunk_id);
 		lose(o, item, DISCARD_NETWORK_ERROR);
 		return;
 	}
@@ -301,6 +301,7 @@ static void log_answer(const struct outbox *o, enum outcome outcome,
 {
 	char chunk[sizeof("chunk ") + MSG_ID_SIZE];
 	const char *what = "a chunk of the spool";
+	const char *detail = a->location != NULL ? a->location : a->sentry_error;
 
 	if (o->current != NULL) {
 		(void)snprintf(chunk, sizeof(chunk), "chunk %s", o->current->chunk_id);
@@ -311,9 +312,12 @@ static void log_answer(const struct outbox *o, enum outcome outcome,
 		what = "a probe of the server";
 	}
 	if (outcome == OUTCOME_REFUSED)
-		log_warning("%s was refused by the server: status %d%s%s", what, a->status,
-			    a->location != NULL ? ", a redirect, which is not followed, to " : "",
-			    a->location != NULL ? a->location : "");
+		log_warning("%s was refused by the server: status %d%s%s%s", what, a->status,
+			    detail == NULL	  ? ""
+			    : a->location != NULL ? ", a redirect, which is not followed, to "
+						  : ", ",
+			    detail == NULL ? "" : detail,
+			    o->extra == EXTRA_NONE ? "; it is not sent again" : "");
 	else
 		log_debug("%s: the server answers %d", what, a->status);
 }

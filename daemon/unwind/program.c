@@ -351,10 +351,10 @@ const char *program_release(struct program *p)
 		release_clean(p->release);
 		/* Only a server groups profiles by release, so a file needs no warning. */
 		if (open->for_server != 0 && release_is_new(p->release))
-			log_warning("no release is given: using %s (--release R sets it, or "
-				    "SENTRY_RELEASE; sentry-profd.conf(5), trust_environment, says "
-				    "whose)",
-				    p->release);
+			log_warning("process %d: no release is given: using %s (--release R or "
+				    "SENTRY_RELEASE sets it; trust_environment in "
+				    "sentry-profd.conf(5) says whose variable counts)",
+				    open->pid, p->release);
 	}
 	release_clean(p->release);
 	return p->release;

@@ -47,7 +47,8 @@ def test_child_that_never_works(box):
         profd = box.profd([target], '--release', 'a@1',
                           exe=directory / 'sentry-profd')
         profd.wait_attached()
-        os.kill(profd.helpers()[child][0], signal.SIGKILL)
+        pid = profd.helpers()[child][0]
+        os.kill(pid, signal.SIGKILL)
         wait_for(lambda: starts.exists() and
                  len(starts.read_text().split()) >= 8 and
                  'it is started again' in profd.stderr, f'{child}: eight starts')
@@ -57,8 +58,8 @@ def test_child_that_never_works(box):
             'no chunk is made'
         ended = f'sentry-profd-{child} ended with status 3'
         check(profd.stderr ==
-              f'sentry-profd: warning: sentry-profd-{child} was ended by '
-              'signal 9: starting it again\n'
+              f'sentry-profd: warning: sentry-profd-{child} (pid {pid}) was ended by '
+              'signal 9 (Killed): starting it again\n'
               f'sentry-profd: {ended}, 8 times in a row: it is started again '
               f'every 5 s, and {lost} until it keeps running; its messages above say why\n' + (
                   '' if child == 'capture' else ALL_IS_LOST),

@@ -65,7 +65,8 @@ def test_what_is_taken_and_what_is_refused(box):
     for status in statuses:
         check((f'status {status}' in profd.stderr) == (status >= 400),
               f'{status} is not told: {profd.stderr}')
-    check('/42: the server answers with X-Sentry-Error: odd 400' in profd.stderr,
+    check('/42: the server answers with X-Sentry-Error: odd 400' in profd.stderr and
+          ' was refused by the server: status 400, odd 400; it is not sent again' in profd.stderr,
           profd.stderr)
 
 

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -106,20 +107,22 @@ static void end_broker(const struct child *child, const char *what)
 	struct state *s = child->children->state;
 
 	if (!s->start_failed)
-		log_error("%s %s before it was ready: without it there is no "
-			  "profile",
+		log_error("%s %s before it was ready: sentry-profd ends, since without it there is "
+			  "no profile",
 			  child->type->name, what);
 	s->start_failed = true;
 	state_advance(s, PHASE_STOPPING);
 	s->end_at_once = true;
 }
 
-static void restart_or_end(struct child *child, int status)
+/* pid: that of the process that has ended. */
+static void restart_or_end(struct child *child, int32_t pid, int status)
 {
-	char what[48];
+	char what[96];
 
 	if (WIFSIGNALED(status))
-		(void)snprintf(what, sizeof(what), "was ended by signal %d", WTERMSIG(status));
+		(void)snprintf(what, sizeof(what), "(pid %d) was ended by signal %d (%s)", pid,
+			       WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == SPAWN_FAILED)
 		(void)snprintf(what, sizeof(what), "cannot be executed");
 	else
@@ -142,6 +145,7 @@ static void restart_or_end(struct child *child, int status)
 static void child_died(struct child *child, int status, const struct rusage *usage)
 {
 	const struct child_events *events = &child->children->events;
+	const int32_t pid = child->pid;
 
 	add_usage(child, usage);
 	child_log_close(child);
@@ -153,7 +157,7 @@ static void child_died(struct child *child, int status, const struct rusage *usa
 	if (events->died != NULL)
 		events->died(events->ctx, child, status);
 	if (child_is_wanted(child))
-		restart_or_end(child, status);
+		restart_or_end(child, pid, status);
 }
 
 static struct child *child_of(struct children *c, int32_t pid)
@@ -196,9 +200,12 @@ static void handle_undead(struct child *child)
 {
 	static const struct rusage unknown;
 
-	log_error("%s (pid %d) cannot be killed: it hangs in the kernel; until it ends, no other "
-		  "process can trace the processes that it traces",
-		  child->type->name, child->pid);
+	log_error("%s (pid %d) cannot be killed: it hangs in the kernel%s", child->type->name,
+		  child->pid,
+		  child->type->kind == CHILD_CAPTURE
+			  ? "; until it ends, no other process can trace the processes that it "
+			    "traces"
+			  : "");
 	child_read_last(child);
 	child_died(child, SIGKILL, &unknown);
 }

@@ -33,7 +33,9 @@ int server_limit_set(struct ship *s, uint64_t until_ns, bool has_files)
 		return -EPROTO;
 	s->limit.until_ns = until_ns;
 	if (until_ns > now_ns)
-		log_warning("%s: the server takes no profiles for %llu s: %s", s->label,
+		log_warning("%s: the server takes no profiles for %llu s (a rate limit, or the "
+			    "quota is used up): %s",
+			    s->label,
 			    (unsigned long long)((until_ns - now_ns - 1) / NS_PER_SEC) + 1,
 			    goes_to_server_only(s, has_files) ? "nothing is sampled"
 							      : "profiles are not sent");

@@ -117,7 +117,7 @@ void ship_renew_files(struct children *c)
 
 	if (open_certificates(c, false, renewed) < 0) {
 		log_warning("a certificate or key file cannot be opened: the old certificates and "
-			    "keys stay in use");
+			    "keys stay in use (repair the file, then reload)");
 		for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
 			close_fd(&renewed[i]);
 		return;

@@ -112,7 +112,8 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 		ret->m.result = PROTOCOL_NO_PROCESS;
 		return;
 	case PROCESS_THREAD:
-		control_refuse(ret, PROTOCOL_FAILED, "is a thread of process %d", pid);
+		control_refuse(ret, PROTOCOL_FAILED, "is a thread of process %d: use that pid",
+			       pid);
 		return;
 	case PROCESS_KERNEL_THREAD:
 	case PROCESS_UNREADABLE:
@@ -226,9 +227,14 @@ static struct instance *add_instance(struct targets *ts, const struct peer *peer
 			ret->m.result = PROTOCOL_DENIED;
 			return NULL;
 		}
-		control_refuse(ret, r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
-			       "cannot be attached: %s",
-			       r == -ENOSPC ? "there are too many targets" : strerror(-r));
+		if (r == -ENOSPC)
+			control_refuse(ret, PROTOCOL_BUSY,
+				       "cannot be attached: sentry-profd has %u targets, the "
+				       "maximum: detach some, or write rules that match fewer",
+				       INSTANCES_MAX);
+		else
+			control_refuse(ret, PROTOCOL_FAILED, "cannot be attached: %s",
+				       strerror(-r));
 	}
 	return NULL;
 }

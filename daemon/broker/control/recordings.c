@@ -223,7 +223,7 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 	if (has_left_unread(rs, user_quota_uid(&peer->identity))) {
 		control_refuse(ret, PROTOCOL_BUSY,
 			       "programs of this user keep too many recordings open without "
-			       "reading them to their ends");
+			       "reading them to their ends: end one of these programs");
 		return;
 	}
 	if (m->name[0] != '\0') {
@@ -236,7 +236,9 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 	if (i == NULL)
 		return;
 	if (i->n_recordings == MSG_RECORDINGS_MAX) {
-		control_refuse(ret, PROTOCOL_BUSY, "the process already has %d recordings",
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "the process already has %d recordings, the maximum: try again when "
+			       "one has ended",
 			       MSG_RECORDINGS_MAX);
 		return;
 	}
@@ -248,7 +250,7 @@ void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			"mode = cpu in the daemon's configuration: threads that wait have no "
 			"stacks");
 	if (r < 0)
-		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+		control_refuse(ret, PROTOCOL_FAILED, "cannot be recorded: %s", strerror(-r));
 	if (r < 0 && i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
 		instance_becomes(i, INSTANCE_REMOVED);
 }

@@ -141,7 +141,8 @@ static void answer_report(struct requests *requests, const struct control_peer *
 	ret->work =
 		STATUS_WORK + STATUS_WORK_EACH * (uint32_t)requests->modules->targets.n_instances;
 	if (r < 0)
-		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+		control_refuse(ret, PROTOCOL_FAILED, "cannot make the %s: %s",
+			       m->h.type == PROTOCOL_STATUS ? "status" : "metrics", strerror(-r));
 }
 
 /* Takes ownership of fd. If the file has lines, sends the file with the answer. */
@@ -193,7 +194,8 @@ static void serve_own_process(struct requests *requests, struct control_peer *pe
 		if (r == -EPERM)
 			ret->m.result = PROTOCOL_DENIED;
 		else
-			control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
+			control_refuse(ret, PROTOCOL_FAILED,
+				       "cannot serve the process that asks: %s", strerror(-r));
 		return;
 	}
 	peer->handler_data = c;

@@ -142,7 +142,8 @@ static void count_write_error(struct delivery *d, const struct envelope *e, int 
 {
 	struct chunk_counts *chunks = &e->source->chunks;
 
-	log_error("cannot write an envelope in %s: %s", d->output.path, strerror(error));
+	log_error("cannot write an envelope in %s: %s; the output lacks its chunk", d->output.path,
+		  strerror(error));
 	chunks->not_written++;
 	if (!e->message.to_server)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;

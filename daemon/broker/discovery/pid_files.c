@@ -115,7 +115,7 @@ static void on_remote(struct pid_file *f)
 {
 	f->is_left_out = true;
 	log_warning("pid_file %s is not read: it is not on a local file system, but on NFS, FUSE "
-		    "or the like",
+		    "or the like; its section matches no process",
 		    f->path);
 }
 

@@ -62,7 +62,7 @@ static void report_status(struct notify *n, const struct modules *modules, size_
 	const char *degraded = degraded_text(&modules->state.degraded, text, sizeof(text));
 
 	if (modules->state.phase >= PHASE_STOPPING)
-		notify_status(n, "the last chunks are delivered%s", degraded);
+		notify_status(n, "delivering the last chunks%s", degraded);
 	else if (waiting == 0 && profiled == 0 && is_limited(modules))
 		notify_status(n, "nothing is sampled: the server takes no profiles%s", degraded);
 	else if (waiting > 0)

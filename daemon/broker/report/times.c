@@ -140,7 +140,8 @@ void times_log(const struct times *t, const struct capture_counters *c, uint32_t
 {
 	if (times_differ(c, rate_hz))
 		log_warning("running times are not right: where no sample is missing, the profile "
-			    "tells %.1f s and the kernel counts %.1f s",
+			    "has %.1f s and the kernel has counted %.1f s; please report this, "
+			    "with the file of --stats",
 			    seconds(c->compared_running_ns), seconds(c->compared_cpu_ns));
 	if (!is_quiet)
 		log_ready(t, c);

@@ -261,8 +261,8 @@ static void set_proxies(const struct config *c)
 
 	for (size_t i = 0; i < array_size(v); i++)
 		if (v[i].value[0] != '\0' && setenv(v[i].variable, v[i].value, 1) < 0)
-			log_error("no memory to set the variable %s: ship does not use this "
-				  "setting of a proxy",
+			log_error("no memory to set the variable %s: sentry-profd-ship does "
+				  "not use this setting of a proxy",
 				  v[i].variable);
 }
 

@@ -201,11 +201,15 @@ static bool end_is_logged(const struct run *run)
 /* The run ends before it began. end_run() in instances.c decides about the instance. */
 static void fail_start(struct run *run, int error)
 {
+	char delayed[48];
+
 	run->attach_error = error;
-	if (resource_shortage_is(error) && run->instance->origin != INSTANCE_GIVEN)
-		resource_shortage_note(error, "a process that is to be attached to");
-	else if (error != ESRCH || end_is_logged(run))
+	if (resource_shortage_is(error) && run->instance->origin != INSTANCE_GIVEN) {
+		(void)snprintf(delayed, sizeof(delayed), "attaching to process %d", run->pid);
+		resource_shortage_note(error, delayed);
+	} else if (error != ESRCH || end_is_logged(run)) {
 		refusal_log_attach(run->pid, run->owner.uid, error);
+	}
 	run_close(run);
 }
 

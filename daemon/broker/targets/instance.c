@@ -71,7 +71,8 @@ const char *instance_obstacle_text(const struct instance *i)
 	case INSTANCE_NO_OBSTACLE:
 		break;
 	case INSTANCE_LIMIT_REACHED:
-		return "max_instances processes, or the maximum of sentry-profd, are profiled";
+		return "waits until a profiled process ends: max_instances, or the limit of "
+		       "sentry-profd, is reached";
 	case INSTANCE_OVER_BUDGET:
 		return "not attached yet: its user's part of the CPU budget is used up";
 	case INSTANCE_RIGHTS_CHANGE:

@@ -64,8 +64,9 @@ static void keep_capture_counters(const struct targets *ts, struct run *run, uin
 	run->capture_died_ns = since_ns;
 	run->capture_died_threads = now.threads;
 	if (!count_samples(&now, &counted)) {
-		log_warning("process %d: the counters of sentry-profd-capture do not add up: its "
-			    "samples since it attached are not counted",
+		log_warning("process %d: the counters of sentry-profd-capture do not add up: the "
+			    "samples since it attached are missing in the statistics; please "
+			    "report this",
 			    run->pid);
 		run->capture_died_threads = 0;
 		return;

@@ -95,7 +95,8 @@ static int start_and_connect(struct private_daemon *d, int32_t target,
 	if (r == -ECHILD) {
 		/* The log of the daemon has the reason. */
 		profd_child_show_log(&d->profd);
-		log_error("sentry-profd --pid %d exited at its start", target);
+		log_error("sentry-profd --pid %d exited at its start; its log lines above say why",
+			  target);
 	} else if (r == -ETIMEDOUT) {
 		profd_child_show_log(&d->profd);
 		log_error(

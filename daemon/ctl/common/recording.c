@@ -46,7 +46,7 @@ int recording_open(struct control_client *client, enum protocol_type type, int32
 	/* recording_next() takes all messages that have come, and does not wait for more. */
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
-		log_error("%s: %s", target, strerror(-r));
+		log_error("%s: cannot read its recording: %s", target, strerror(-r));
 		close_fd(&fd);
 		return r;
 	}

@@ -75,7 +75,8 @@ static void say_faults(struct doctor *d, const json_t *daemon)
 	FILE *out = open_memstream(&text, &size);
 
 	if (out == NULL) {
-		doctor_say(d, FINDING_WARNING, "daemon", "%s", strerror(errno));
+		doctor_say(d, FINDING_WARNING, "daemon", "its faults cannot be shown: %s",
+			   strerror(errno));
 		return;
 	}
 	status_table_faults(daemon, out);
