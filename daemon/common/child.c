@@ -68,7 +68,7 @@ const struct msg_init *child_start(int argc, char **argv, const char *name, cons
 	}
 	r = ipc_recv(MSG_FD, ret_init);
 	if (r < 0)
-		log_error("cannot receive the first message of the parent process: %s",
+		log_error("cannot receive the first message of sentry-profd: %s; this process ends",
 			  strerror(-r));
 	if (r != 1)
 		exit(EXIT_FAILURE);

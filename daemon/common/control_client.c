@@ -65,10 +65,10 @@ static void log_failed_request(const struct control_client *c, int error)
 			  "processor time",
 			  c->path, c->answer_s);
 	else if (error == EPIPE)
-		log_error(
-			"connection to sentry-profd at %s closed: the daemon is shutting down, or "
-			"this user has too many connections",
-			c->path);
+		log_error("sentry-profd at %s has closed the connection: it is ending or has died "
+			  "(its "
+			  "log says why), or this user has too many connections",
+			  c->path);
 	else
 		log_error("the connection to sentry-profd at %s failed: %s", c->path,
 			  strerror(error));

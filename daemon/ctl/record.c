@@ -206,7 +206,10 @@ static int record(struct recorder *c)
 		c->duration_ns == UINT64_MAX ? UINT64_MAX : clock_mono_ns() + c->duration_ns;
 	r = run(c, &mask);
 	if (r < 0)
-		log_error("the recording of process %d failed: %s", c->recording.pid, strerror(-r));
+		log_error(
+			"the recording of process %d ended early: %s; the chunks that arrived are "
+			"written",
+			c->recording.pid, strerror(-r));
 	recording_close(&c->recording);
 	written = write_file(c);
 	return r < 0 ? r : written;

@@ -231,9 +231,12 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 			  "%u s",
 			  path, (unsigned int)(s->timeout_ns / NS_PER_SEC));
 	else
-		log_error("%s: chunk %s not sent: sentry-profd-ship has dropped it (%s); run the "
-			  "command again",
-			  path, id, discard_name(result));
+		log_error("%s: chunk %s not sent: %s", path, id,
+			  result == DISCARD_MEMORY ? "sentry-profd-ship had no memory for it"
+			  : result == DISCARD_RATE_LIMITED
+				  ? "the server takes no profiles for now (a rate limit, or the "
+				    "quota is used up): send it later"
+				  : discard_name(result));
 	s->n_unsent++;
 }
 

@@ -20,9 +20,10 @@
 	X(DISCARD_MEMORY, "internal_sdk_error", INTERNAL_SDK_ERROR)            \
 	/* a payload above the server's limit, 50 MB; chunks end near 20 MB */ \
 	X(DISCARD_TOO_LARGE, "too_large", INTERNAL_SDK_ERROR)                  \
-	/* the server has not answered until the end of ship */                \
+	/* the server had not answered by the time ship ended */               \
 	X(DISCARD_NETWORK_ERROR, "network_error", NETWORK_ERROR)               \
-	/* the server refused the chunk; or the DSN, until the end of ship */  \
+	/* the server refused the chunk; or it refused the DSN (401, 403),     \
+	   and still did when ship ended */                                    \
 	X(DISCARD_SEND_ERROR, "send_error", SEND_ERROR)                        \
 	X(DISCARD_RATE_LIMITED, "ratelimit_backoff", RATELIMIT_BACKOFF)        \
 	/* too many chunks wait: the server is too slow */                     \

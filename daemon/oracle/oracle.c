@@ -3,6 +3,9 @@
 #include <elfutils/libdwfl.h>
 #include <libunwind-ptrace.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+
+#include "lib/capture/ptrace/arch.h"
 
 struct oracle {
 	enum oracle_kind kind;
@@ -16,6 +19,38 @@ const char *oracle_name(enum oracle_kind kind)
 	return kind == ORACLE_LIBUNWIND ? "libunwind" : "libdwfl";
 }
 
+/*
+ * Removes the signature that an aarch64 processor has put into the upper bits of a return address
+ * (pointer authentication), which libunwind 1.6 and libdwfl 0.188 leave there. Both get each word
+ * of memory by this function, since they do not say which one is a return address.
+ */
+static uint64_t without_signature(uint64_t word)
+{
+#if defined(__aarch64__)
+	return word & ((UINT64_C(1) << 48) - 1);
+#else
+	return word;
+#endif
+}
+
+static int read_word(unw_addr_space_t space, unw_word_t addr, unw_word_t *word, int write,
+		     void *accessor)
+{
+	int r = _UPT_access_mem(space, addr, word, write, accessor);
+
+	if (r == 0 && !write)
+		*word = without_signature(*word);
+	return r;
+}
+
+static unw_addr_space_t make_space(void)
+{
+	unw_accessors_t accessors = _UPT_accessors;
+
+	accessors.access_mem = read_word;
+	return unw_create_addr_space(&accessors, 0);
+}
+
 int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **ret)
 {
 	struct oracle *o = calloc(1, sizeof(*o));
@@ -25,7 +60,7 @@ int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **ret)
 	o->kind = kind;
 	o->pid = pid;
 	if (kind == ORACLE_LIBUNWIND) {
-		o->space = unw_create_addr_space(&_UPT_accessors, 0);
+		o->space = make_space();
 		if (o->space == NULL) {
 			free(o);
 			return -ENOMEM;
@@ -115,11 +150,61 @@ static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, 
 	return -1;
 }
 
+/* libdwfl asks for one thread, by its number, and not for the list. */
+static pid_t no_next_thread(Dwfl *dwfl, void *process, void **thread)
+{
+	(void)dwfl, (void)process, (void)thread;
+	return 0;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *process, void **thread)
+{
+	(void)dwfl, (void)tid;
+	*thread = process;
+	return true;
+}
+
+static bool read_dwarf_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *word, void *process)
+{
+	const struct oracle *o = process;
+	struct iovec local = {word, sizeof(*word)};
+	struct iovec remote = {(void *)(uintptr_t)addr, sizeof(*word)};
+
+	(void)dwfl;
+	if (process_vm_readv(o->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(*word))
+		return false;
+	*word = without_signature(*word);
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *process)
+{
+	struct arch_regs raw;
+	uint64_t regs[ARCH_REGS];
+	Dwarf_Word words[ARCH_REGS];
+
+	(void)process;
+	if (arch_get_regs((uint32_t)dwfl_thread_tid(thread), &raw) < 0)
+		return false;
+	arch_to_dwarf(&raw, regs);
+	for (size_t i = 0; i < ARCH_REGS; i++)
+		words[i] = without_signature(regs[i]);
+	dwfl_thread_state_register_pc(thread, words[ARCH_PC]);
+	/* The last register is the pc, which on aarch64 has no number. */
+	return dwfl_thread_state_registers(thread, 0, ARCH_PC, words);
+}
+
 static void walk_libdwfl(struct oracle *o, int32_t tid, struct oracle_stack *ret)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_linux_proc_find_elf,
 		.find_debuginfo = no_debuginfo,
+	};
+	static const Dwfl_Thread_Callbacks threads = {
+		.next_thread = no_next_thread,
+		.get_thread = get_thread,
+		.memory_read = read_dwarf_word,
+		.set_initial_registers = set_registers,
 	};
 	int r = -1;
 
@@ -127,7 +212,7 @@ static void walk_libdwfl(struct oracle *o, int32_t tid, struct oracle_stack *ret
 		o->dwfl = dwfl_begin(&callbacks);
 		if (o->dwfl == NULL || dwfl_linux_proc_report(o->dwfl, o->pid) != 0 ||
 		    dwfl_report_end(o->dwfl, NULL, NULL) != 0 ||
-		    dwfl_linux_proc_attach(o->dwfl, o->pid, true) != 0) {
+		    !dwfl_attach_state(o->dwfl, NULL, o->pid, &threads, o)) {
 			ret->end = dwfl_errmsg(-1);
 			oracle_forget(o);
 			return;

@@ -175,7 +175,8 @@ static int make_subdir(int dir_fd, const char *name)
 			break;
 	}
 	if (subdir < 0)
-		log_error("cannot open the directory %s of the spool: %s; chunks wait in memory",
+		log_error("cannot open the directory %s of the spool: %s; chunks wait in memory, "
+			  "and are lost if they cannot be sent before the end",
 			  name, strerror(errno));
 	return subdir;
 }

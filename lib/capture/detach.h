@@ -1,12 +1,12 @@
 /*
  * Detaching from targets: from one (capture_remove), or from all at the end.
  *
- * Capture does not use PTRACE_DETACH, which needs a stopped thread: a stop would take a blocked
- * thread out of its system call. Instead the tracing thread ends: the kernel then detaches all
- * tracees without a stop. So to detach from one target, capture detaches from all, and a new thread
- * of the same process attaches to the others again. Capture uses PTRACE_DETACH only where a thread
- * is stopped anyway: in a crash (crash.h), at an exec (held_exec.h), at the death of a leader, and
- * at the first stop of a child that it does not follow. To detach from one target:
+ * Capture does not stop a thread for PTRACE_DETACH, which needs a stopped one: a stop would take a
+ * blocked thread out of its system call. Instead the tracing thread ends: the kernel then detaches
+ * all tracees without a stop. So to detach from one target, capture detaches from all, and a new
+ * thread of the same process attaches to the others again. Capture uses PTRACE_DETACH only where a
+ * thread is stopped anyway: in a crash (crash.h), at an exec (held_exec.h), at the death of a
+ * leader, and at the first stop of a child that it does not follow. To detach from one target:
  *
  * 1. capture_remove, and ticks as before until capture_prepare_detach returns true.
  * 2. No ticks, but capture_reap, capture_prepare_detach and capture_settle in turn, until
@@ -50,12 +50,13 @@ bool capture_is_detaching(const struct capture *c);
  * - Detaching targets: waits until their threads are settled (capture_settle). Interrupts such
  *   calls when none of the threads in them has run for 2 s, or after 10 s.
  * - Other targets: waits until no thread is in such a call, or no thread in such a call has run for
- *   2 s. Interrupts none. With many threads some thread always is in such a call. So once the
- *   detaching targets are settled, the function returns true for 250 ms every 2 s: in that time
- *   ticks pause, and calls can end.
+ *   2 s. Interrupts none. While ticks interrupt many threads, one of them is always in such a
+ *   call. So once the detaching targets are settled, the function returns true for 250 ms of every
+ *   2 s, whatever the others do. The caller is then in step 2, without ticks, and capture_settle
+ *   succeeds if all calls end in that time. Otherwise false follows, and ticks go on.
  *
- * Returns true at the latest 20 s after it was first called for a detaching target; at the latest
- * after 10 s if all detaching targets are settled.
+ * Returns true for good 20 s after it was first called for a detaching target; after 10 s if all
+ * detaching targets are settled.
  */
 must_check bool capture_prepare_detach(struct capture *c);
 

@@ -45,9 +45,13 @@ struct capture_sink {
  * capture_counters for another target.
  */
 enum capture_event {
-	CAPTURE_GONE,	      /* the process has ended, or is left; RECORD_END is written */
-	CAPTURE_EXEC,	      /* the process executes a new program */
-	CAPTURE_OTHER_RIGHTS, /* no samples are taken until the next exec (capture_set_user) */
+	CAPTURE_GONE, /* the process has ended, or is left; RECORD_END is written */
+	CAPTURE_EXEC, /* the process executes a new program */
+	/*
+	 * The process runs with other rights than its user's, such as a set-user-ID program: no
+	 * samples are taken until an exec gives it the user's rights again (capture_set_user).
+	 */
+	CAPTURE_OTHER_RIGHTS,
 	CAPTURE_FOREIGN,      /* the new program is a 32-bit one: capture has detached and written
 				 RECORD_END */
 	CAPTURE_OTHER_TRACER, /* another tracer attached while capture was detached: no RECORD_END

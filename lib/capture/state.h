@@ -64,7 +64,7 @@ enum traced_phase {
 struct traced_ticks {
 	struct tick_span span; /* up to the last look at the process */
 	uint64_t first_ns;     /* time of its first tick; 0: there was none */
-	uint64_t deadline_ns;  /* from this time on the other threads miss the tick (LOOK_NS) */
+	uint64_t deadline_ns;  /* from this time on the other threads miss the tick (TICK_MAX_NS) */
 	uint64_t n_visited;    /* number of threads whose turn in this tick has come */
 	bool checking;	       /* this tick still has to find out which sleeping threads have run */
 };

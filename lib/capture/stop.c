@@ -242,6 +242,7 @@ static int take_sample(struct thread *th, const struct arch_regs *raw, struct re
 	bool kept;
 	int r;
 
+	/* Outside a call, a thread with a processor to itself has run: no mark is needed. */
 	th->stop.in_call = arch_in_call(raw);
 	th->stop.woken = th->stop.waited = false;
 	if (arch_interrupted_call(raw, &nr, &result)) {
@@ -339,7 +340,7 @@ static void end_stop(struct thread *th, enum tracee_status status, int signal)
 		stop_hold(th, status, signal);
 }
 
-/* Counts the stop, which began at this time and is over. */
+/* Counts a stop that is over. */
 static void count_stop(struct capture_counters *counters, enum stop_kind kind, uint64_t pause_ns)
 {
 	if (kind != STOP_INTERRUPT) {
@@ -434,6 +435,7 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	/* Every stop consumes a pending interrupt (kernel/signal.c). */
 	tracees_stop_came(th, th->ended_resumed);
 	sleepers_wake(th);
+	/* After all that asks what the stops before this one have said. */
 	note_kind(th, kind, signal);
 	tracees_assert(th);
 	t->counters->cost_ns += options->now_ns() - since_ns;

@@ -26,11 +26,11 @@
 #define FIRSTS_WAIT_NS (2 * NS_PER_SEC)
 
 /*
- * The longest time of a tick of one process. The other threads are looked at at the next tick.
- * Without the limit, a process with tens of thousands of new threads would leave other targets
- * without ticks.
+ * If a tick of one process has taken this time, the threads that are left miss it, unless fewer
+ * than PORTION_MAX have had their turn. Without the limit, a process with tens of thousands of new
+ * threads would leave other targets without ticks.
  */
-#define LOOK_NS (20 * NS_PER_MS)
+#define TICK_MAX_NS (20 * NS_PER_MS)
 
 /* Counts the ticks of the sleeping threads. No record is written for them. */
 static void count_sleepers(struct traced_process *t)
@@ -178,7 +178,7 @@ static bool begin_looks(struct traced_process *t)
 	if (!more)
 		end_tick(t);
 	charge(t);
-	t->ticks.deadline_ns = t->capture->charged_ns + LOOK_NS;
+	t->ticks.deadline_ns = t->capture->charged_ns + TICK_MAX_NS;
 	return more;
 }
 
@@ -203,6 +203,12 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	begin_records(t);
 	check_threads(t, previous, time_ns);
 	count_ticks(t);
+	/* The process has executed a program with other rights (exec.h), or has ended. */
+	if (t->phase != TRACED_SAMPLED) {
+		end_tick(t);
+		charge(t);
+		return false;
+	}
 	if (t->is_withheld) {
 		miss_tick(t);
 		return false;
@@ -230,8 +236,8 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	/* record_rename_all may have skipped the thread while it slept. */
 	record_rename(th, covered.tick, covered.time_ns);
 	/*
-	 * After a late tick the priority is read, because this thread may have kept the tracer from
-	 * the processor.
+	 * The other ticks are those for which capture came too late. Perhaps this thread kept the
+	 * tracer from the processor: so its priority is read.
 	 */
 	if (th->life != THREAD_SEEN || ticks > covered.before + covered.ticks)
 		priority_read(th);
@@ -247,10 +253,10 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 
 /*
  * One call of tick_continue() looks at a portion of the threads; then the caller handles stops.
- * portion: the number of threads that it may still interrupt. It is small, because interrupted
- * threads stop meanwhile and wait for the tracer, and not too small, because each check for stops
- * visits all threads. Threads that are interrupted already are not counted, but at most PORTION_MAX
- * are visited: tens of thousands would take longer than the heartbeat's period.
+ * portion: the number of threads that it may still visit, without those that are interrupted
+ * already. It is small, because the threads that it interrupts stop meanwhile and wait for the
+ * tracer, and not too small, because each check for stops visits all threads. In all at most
+ * PORTION_MAX are visited: tens of thousands would take longer than the heartbeat's period.
  */
 #define PORTION_MIN   4
 #define PORTION_MAX   256
@@ -263,6 +269,10 @@ static uint64_t portion_of(const struct traced_process *t)
 	return min_u64(max_u64(t->threads.n / PORTION_SHARE, PORTION_MIN), PORTION_MAX);
 }
 
+/*
+ * A sleeping thread that has run is moved to the begin of the awake list, before next_awake: so it
+ * is visited once.
+ */
 static void visit_asleep(struct traced_process *t, bool late, uint64_t *portion)
 {
 	unsigned int checks = PORTION_CHECKS;

@@ -14,7 +14,8 @@
 /*
  * tick_begin() begins the tick of this number; time_ns: begin of its period (tick.begin_ns).
  * Returns true if threads have to be looked at: then call tick_continue() until that returns false.
- * Returns false if the process has no tick now, or its tick is over because no thread needs a look.
+ * Returns false if the process has no tick now, or its tick is over: no thread needs a look, all
+ * threads miss the tick (capture_withhold), or the process awaits an exec (TRACED_AWAITS_EXEC).
  *
  * Each call of tick_continue() looks at some threads, so that the caller can handle stops in
  * between. In a tick both functions add the time since capture.charged_ns to the process's counter

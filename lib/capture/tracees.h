@@ -1,8 +1,8 @@
 /*
  * The table of the threads of all targets, and the stops that capture expects of them. A thread
  * enters the table when capture has attached to it (tracees_adopt). It leaves the table when it is
- * dead, or when its process executes another program. th->due says whether capture has interrupted
- * the thread and expects its stop. A sample is under way while th->due is DUE_SAMPLE.
+ * dead, or when its process executes another program. th->due says whether capture expects a
+ * stop of the thread. A sample is under way while th->due is DUE_SAMPLE.
  */
 #ifndef LIB_CAPTURE_TRACEES_H
 #define LIB_CAPTURE_TRACEES_H
@@ -46,15 +46,17 @@ void tracees_remove(struct thread *th, enum missed_reason reason);
 void tracees_forget_all(struct traced_process *t);
 
 /*
- * Call this after interrupting a thread for a sample of this tick; time_ns: begin of its period.
+ * Call this for a sample of this tick, after interrupting the thread, or without an interrupt if
+ * the thread must not have one (resume_is_undisturbed()). time_ns: begin of the tick's period.
  * Sets due to DUE_SAMPLE, and reserves as many ring bytes as the thread's last sample had. The
  * caller sets the other fields of th->pending. No sample may be under way.
  */
 void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /*
- * Ends the sample under way without counting it; if its stop still comes, that gives no sample
- * (DUE_STOP). Does nothing if no sample is under way.
+ * Ends the sample under way without counting it; does nothing if there is none. th->due becomes
+ * DUE_STOP: the stop of the interrupt still comes, and gives no sample. If the sample needed no
+ * interrupt (resume_is_undisturbed()), th->due becomes DUE_NOTHING.
  */
 void tracees_clear_pending(struct thread *th);
 

@@ -1,6 +1,8 @@
 # Tests for aarch64, in emulated machines (prepare.sh, run.py). The machine's root is the sysroot of
 # the cross compiler.
 MACHINE_DIR = $(B)/arm64-machine
+# PAGES=16k: the machines boot a kernel with pages of 16 KiB.
+PAGES =
 CROSS_B = $(B)/arm64
 SYSROOT = $(abspath $(MACHINE_DIR))/root
 CROSS_PKG = $(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig:$(SYSROOT)/usr/share/pkgconfig
@@ -32,7 +34,7 @@ SHORT_SCRIPTS = tests/integration/test_known.py
 
 check-aarch64 check-aarch64-short:
 	$(Q)BUILD=$(B) tests/tools/deps.sh aarch64
-	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR)
+	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR) $(PAGES)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(CROSS) run-$@
 
 # build/sentry-profd*_arm64.deb.
@@ -43,11 +45,11 @@ deb-arm64:
 		DEB_ARCH=arm64 DEBS=$(abspath $(B)) deb
 
 run-check-aarch64: built
-	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) --user $(PURE) \
+	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) $(PAGES:%=--pages %) --user $(PURE) \
 		--exact tests/integration/test_known.py --fast $(IN_MACHINE) $(AARCH64_SCRIPTS) \
 		--absent $(NOT_HERE)
 run-check-aarch64-short: executables $(B)/targets/known $(SHORT_PURE)
-	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) --user $(SHORT_PURE) \
+	$(Q)tests/aarch64/run.py $(MACHINE_DIR) $(B) $(PAGES:%=--pages %) --user $(SHORT_PURE) \
 		--exact $(SHORT_SCRIPTS)
 
 .PHONY: deb-arm64 check-aarch64 check-aarch64-short run-check-aarch64 run-check-aarch64-short

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Makes an emulated aarch64 machine of Debian 12 in a directory: root (which is the sysroot of the
 # cross compiler, too), disk.img, linux and initrd.
-# Usage: prepare.sh DIR
+# Usage: prepare.sh DIR [16k]
+#
+# 16k: also linux-16k and initrd-16k, the kernel of Debian's backports that has pages of 16 KiB.
 #
 # Nothing of aarch64 is executed: the packages are only unpacked, and what their scripts would have
 # made and the tests need is made here. So neither binfmt_misc nor a foreign architecture in dpkg is
@@ -12,8 +14,13 @@
 set -eu
 
 script=$(realpath "$0")
-dir=$1
-! cmp -s "$script" "$dir/prepared" || exit 0
+dir=$(realpath -m "$1")
+pages=${2-}
+is_prepared=false
+! cmp -s "$script" "$dir/prepared" || is_prepared=true
+if $is_prepared && { [ "$pages" != 16k ] || [ -e "$dir/linux-16k" ]; }; then
+	exit 0
+fi
 
 skip()
 {
@@ -30,19 +37,70 @@ libraries='libc6-dev libgcc-12-dev libstdc++-12-dev linux-libc-dev libdw-dev lib
 	liblzma-dev libzstd-dev libiberty-dev libunwind-dev libjansson-dev
 	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libprotobuf-c-dev libncurses-dev
 	libmicrohttpd-dev check libev-dev libuv1-dev'
-kernel=linux-image-arm64
 
 sources=$(apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
 	'Created-By: Packages' 'Origin: Debian' 2>/dev/null | grep ' bookworm' | sort -u)
 [ -n "$sources" ] || skip 'apt has no sources of Debian 12, which has packages for arm64'
 
+# unpack PACKAGES DIR [OPTION]: with all on which they depend.
+unpack()
+{
+	mmdebstrap --quiet --architectures=arm64 --variant=extract --mode=root \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+		--include="$(echo $1 | tr ' ' ,)" ${3+"$3"} bookworm "$2" - || skip 'the packages for arm64 cannot be had'
+}
+
+# Debian's kernel has drivers of disks, ext4 and 9p as modules, and what finds the peer of a socket.
+# In the order in which they need each other. A kernel has some of them built in.
+names='virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk crc16 mbcache jbd2
+	crc32c_generic ext4 netfs fscache 9pnet 9pnet_virtio 9p virtio-rng unix_diag'
+
+# make_boot ROOT SUFFIX: moves the kernel of ROOT to linux and makes initrd of its modules.
+make_boot()
+{
+	initial=$dir/initial
+	mkdir -p "$initial/bin" "$initial/mod" "$initial/proc" "$initial/sys" "$initial/dev" \
+		"$initial/new"
+	mv "$1"/boot/vmlinuz-* "$dir/linux$2"
+	cp "$dir/root/usr/bin/busybox" "$initial/bin"
+	for name in $names; do
+		find "$1"/usr/lib/modules/*/kernel -name "$name.ko*" -exec cp {} "$initial/mod" \;
+	done
+	find "$initial/mod" -name '*.xz' -exec xz -d {} +
+	cat >"$initial/init" <<END
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+for name in $(echo $names); do [ ! -e /mod/\$name.ko ] || insmod /mod/\$name.ko; done
+mount -o noatime /dev/vda /new
+for d in proc sys dev; do mount --move /\$d /new/\$d; done
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out /new/out
+exec switch_root /new /out/vm-init
+END
+	chmod +x "$initial/init"
+	(cd "$initial" && find . | cpio --quiet -o -H newc) | gzip -1 >"$dir/initrd$2"
+	rm -r "$initial"
+}
+
+make_16k()
+{
+	(echo "$sources"; echo "$sources" | sed -n 's/ bookworm / bookworm-backports /p') |
+		unpack linux-image-arm64-16k "$dir/root-16k" \
+			'--aptopt=APT::Default-Release "bookworm-backports"'
+	make_boot "$dir/root-16k" -16k
+	rm -r "$dir/root-16k"
+}
+
+if $is_prepared; then
+	make_16k
+	exit
+fi
 rm -rf "$dir"
 mkdir -p "$dir"
 root=$dir/root
-include=$(echo $machine $libraries $kernel | tr ' ' ,)
-echo "$sources" | mmdebstrap --quiet --architectures=arm64 --variant=extract --mode=root \
-	--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$include" bookworm \
-	"$root" - || skip 'the packages for arm64 cannot be had'
+echo "$sources" | unpack "$machine $libraries linux-image-arm64" "$root"
 cd "$root"
 # A linker on the host would follow an absolute link on the host.
 find . -xdev -type l -lname '/*' -printf '%p %l\n' | while read -r link to; do
@@ -54,32 +112,7 @@ echo '127.0.0.1 localhost' >etc/hosts
 ln -s mawk usr/bin/awk
 ln -sf dash usr/bin/sh
 mkdir out src
-mv boot/vmlinuz-* ../linux
-modules=$(echo usr/lib/modules/*/kernel)
-# Debian's kernel has drivers of disks, ext4 and 9p as modules, and what finds the peer of a socket.
-# In the order in which they need each other.
-names='virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk crc16 mbcache jbd2
-	crc32c_generic ext4 netfs fscache 9pnet 9pnet_virtio 9p virtio-rng unix_diag'
-mkdir -p ../initial/bin ../initial/mod ../initial/proc ../initial/sys ../initial/dev ../initial/new
-cp usr/bin/busybox ../initial/bin
-for name in $names; do
-	find "$modules" -name "$name.ko" -exec cp {} ../initial/mod \;
-done
-cat >../initial/init <<END
-#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-for name in $(echo $names); do insmod /mod/\$name.ko; done
-mount -o noatime /dev/vda /new
-for d in proc sys dev; do mount --move /\$d /new/\$d; done
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out /new/out
-exec switch_root /new /out/vm-init
-END
-chmod +x ../initial/init
-(cd ../initial && find . | cpio --quiet -o -H newc) | gzip -1 >../initrd
-rm -r ../initial
+make_boot "$root" ""
 
 # The disk has what runs; the sysroot keeps the rest.
 mkdir ../disk
@@ -89,4 +122,5 @@ tar -c --exclude='./usr/lib/modules' --exclude='./usr/share/doc' --exclude='./us
 mkdir -p ../disk/var/tmp
 mkfs.ext4 -q -F -O ^has_journal -d ../disk ../disk.img 2G
 rm -r ../disk usr/lib/modules
+[ "$pages" != 16k ] || make_16k
 cp "$script" ../prepared

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Runs tests for aarch64 as run_tests.py does. Usage:
-run.py MACHINE BUILD [--user TEST...] [--exact TEST...] [--fast TEST...] [--absent SOURCE...]
+run.py MACHINE BUILD [--pages 16k] [--user TEST...] [--exact TEST...] [--fast TEST...] [--absent SOURCE...]
 
 MACHINE is the directory that prepare.sh has made, BUILD that of the cross build.
+--pages: boots the kernel that has pages of this size.
 --user: by qemu-user, without a machine. The test starts no program, and traces none.
 --exact: in a machine whose clock counts instructions, so that lengths of time do not depend on the
   load of the host. It uses one processor of the host, and a program that polls takes long.
@@ -95,7 +96,8 @@ class Machine:
                        'cache=unsafe', '-device', f'virtio-blk-pci,drive={drive}')
         self.process = subprocess.Popen(
             ['timeout', str(MACHINE_LIMIT_S), *QEMU, *CPU, *CLOCKS[clock],
-             '-kernel', machine / 'linux', '-initrd', machine / 'initrd',
+             '-kernel', machine / f'linux{arguments.suffix}',
+             '-initrd', machine / f'initrd{arguments.suffix}',
              '-serial', f'file:{self.out}/console', *drives, '-device', 'virtio-rng-pci',
              '-fsdev', f'local,id=out,path={self.out},security_model=none',
              '-device', 'virtio-9p-pci,fsdev=out,mount_tag=out'], stdin=subprocess.DEVNULL)
@@ -144,7 +146,9 @@ def main():
     parser.add_argument('build')
     for option in ('--user', '--exact', '--fast', '--absent'):
         parser.add_argument(option, nargs='*', default=[])
+    parser.add_argument('--pages', default='')
     arguments = parser.parse_args()
+    arguments.suffix = f'-{arguments.pages}' if arguments.pages else ''
     results = Results()
     # So that the machines end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -62,7 +62,7 @@ def test_watch_on_a_terminal(box):
         watch.resize(80)
         watch.wait_for(r'BYTES  BY  \r\n  LAST ERROR\r\n')
         profd.interrupt()
-        watch.wait_for('closed: the daemon is shutting down')
+        watch.wait_for('has closed the connection: it is ending or has died')
         other = box.profd([target], '--socket', ctl.path)
         watch.wait_for(rf'\x1b\[Jsentry-profd [^\n]*pid {other.pid}')
         other.wait_attached()

@@ -4,14 +4,16 @@
  * recorded (recordings.h). detach.h is the opposite.
  *
  * The setting user_attach in [sentry] says what users who are no operators (rights.h) may do with
- * their own processes. The difference matters, because profiles of an attached process go to the
- * DSN of the configuration, with the release and environment that the process's user chose:
+ * their own processes. A recording goes to the user who requested it. Profiles of an attached
+ * process go to the DSN of the configuration, with the release and environment that the process's
+ * user chose:
  *
  *     user_attach              no    record    send
  *     record the process       -     yes       yes
  *     attach the process       -     -         yes
  *
- * With --children the setting counts as `no`. The setting does not apply to processes that a
+ * If sentry-profd runs with --children, the setting counts as `no`: each child of a process that a
+ * user added would be profiled and sent, too. The setting does not apply to processes that a
  * section matches, that the command line names, or that an operator has attached.
  *
  * The request changes the instance only: targets/instances.h then starts a run, and capture

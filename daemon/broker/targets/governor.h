@@ -6,7 +6,7 @@
  *
  * In this header a user is one who is no operator. A user's target is a target that only users want
  * (instance_is_for_user). rates.h computes the rates: the targets of sections and operators come
- * first. What they leave, and at least a fifth of the budget, is divided into a part for each user.
+ * first. All users together get what these leave, but never less than a fifth of the budget.
  *
  * The time of an unwind process is charged to its own targets, the time of capture to the targets
  * on which capture spent it, and the time of the other processes to all targets equally.
@@ -72,8 +72,9 @@ struct governor_admission {
  *     less use          one new run in an interval of the governor (a second)
  *     no use            any number of new runs
  *
- * The part is the same for each user. It is computed once in an interval: rates_level() divides
- * what rates_left_for_users() returns, so that what a user does not use goes to the others.
+ * `part` is one limit for all users, computed once in an interval, so that all users together stay
+ * within rates_left_for_users(). If some users need less than an equal share, the limit rises for
+ * the others (rates_level(), which has an example).
  */
 #define GOVERNOR_USERS_MAX 64 /* beyond that, the user with the least use is forgotten */
 struct governor_users {

@@ -4,15 +4,16 @@
  * the threads, and the chosen list, which has the functions of one thread or the callers of one
  * function.
  *
- * top_model_choose() empties the chosen list. The list starts with the chunk that is the last one
- * when the caller first gets the rows of the list (top_model_rows()), and has all chunks from then
- * on. The list does not have earlier chunks, because the model keeps only the last chunk.
+ * top_model_choose() empties the chosen list. Then the first top_model_rows() of this list adds the
+ * last chunk, which is the only one that the model keeps, and each later top_model_add() adds its
+ * own.
  *
- * Two functions with the same name and module are one row, as in proto/export/merge.h.
+ * Two functions with the same name and module are one row, even if their source files differ.
  *
  * Memory is bounded: if a list has more than TOP_ROWS_MAX rows when a chunk is added, the rows with
  * the least time are dropped, until TOP_ROWS_MAX / 2 are left. A last row, "(others)", has the time
- * that no other row has.
+ * of all stacks less that of the rows. For functions its total_ns is 0, since a stack counts in the
+ * totals of all its functions.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H

@@ -106,10 +106,12 @@ int top_screen_open(void)
 		const char *term = getenv("TERM");
 
 		restore_stderr();
-		log_error("top cannot use this terminal: %s",
-			  r < 0		 ? strerror(-r)
-			  : term == NULL ? "TERM is not set"
-					 : "its TERM is unknown (try TERM=xterm)");
+		if (r < 0)
+			log_error("top cannot keep log lines off the screen: %s", strerror(-r));
+		else
+			log_error("top cannot use this terminal: %s",
+				  term == NULL ? "TERM is not set"
+					       : "its TERM is unknown (try TERM=xterm)");
 		return r < 0 ? r : -ENOTTY;
 	}
 	(void)cbreak();

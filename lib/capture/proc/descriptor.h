@@ -34,8 +34,8 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
 bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 
 /*
- * Returns true for one end of a pseudoterminal that was opened by its own name. One that was opened
- * as /dev/tty is not recognised.
+ * Returns true for either end of a pseudoterminal (/dev/ptmx or /dev/pts/N); false for one that was
+ * opened as /dev/tty.
  */
 bool descriptor_is_pty(uint32_t tid, uint64_t fd);
 
@@ -72,8 +72,8 @@ void descriptor_clear_error(int32_t pid, uint32_t tid, uint64_t fd);
 
 /*
  * Closes a socket of this process. If SO_LINGER is set, close(2) would wait for unsent data: the
- * function ends that wait after 1 ms. Then it uses SIGALRM and ITIMER_REAL; it restores the handler
- * and the mask, and leaves the timer off.
+ * function ends that wait after 1 ms by SIGALRM and ITIMER_REAL. Afterwards the handler and the
+ * mask are as before, and the timer is off, even if it was on.
  */
 void descriptor_close(int fd);
 

@@ -32,8 +32,9 @@ struct lines_budget {
 };
 
 /*
- * Call these before and after each use of libdw. lines_budget_stop() subtracts the processor time
- * since lines_budget_start() from left_ns.
+ * The caller of the functions below calls these two around each piece of work, such as the look-up
+ * of one address; the functions below call neither. lines_budget_stop() subtracts the processor
+ * time since lines_budget_start() from left_ns.
  */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
@@ -44,7 +45,8 @@ void lines_budget_stop(struct lines_budget *b);
 bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n);
 /*
  * Returns false and sets exhausted if left_ns has passed since lines_budget_start(). Only each 16th
- * call reads the clock; the others return true. Call it between two calls of libdw.
+ * call reads the clock; the others return true. Call it between two calls of libdw within a piece
+ * of work.
  */
 bool lines_budget_has_time(struct lines_budget *b);
 
@@ -80,8 +82,8 @@ struct lines_unit {
 
 void lines_ranges_fini(struct lines_ranges *r);
 /*
- * Appends the address ranges of a DWARF entry to r; each gets this lines_range.first. Returns 0 or
- * -ENOMEM. If the budget is exhausted, appends only some of them and returns 0.
+ * Appends the address ranges of a DWARF entry to r. first: the value of lines_range.first in each.
+ * Returns 0 or -ENOMEM. If the budget is exhausted, appends only some of them and returns 0.
  */
 must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget *b,
 				uint32_t first);
@@ -94,8 +96,9 @@ must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lin
 
 /*
  * Returns the ranges of the functions inlined into a function of u->functions, and into functions
- * nested in it; valid until u->inlined is freed. Use only this to access u->inlined: the result is
- * within the array, whatever first and n of the function's range are.
+ * that DWARF lists inside it, such as methods of a local class. The result is valid until
+ * u->inlined is freed. Use only this function to access u->inlined: the result is within the array,
+ * whatever first and n of the function's range are.
  */
 struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);

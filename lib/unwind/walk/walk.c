@@ -29,7 +29,7 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 	ret->shared_id = 0;
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
-		/* Of this frame: step_to_caller() changes f to its caller. */
+		/* Of this frame: f becomes its caller. The memo has no trampolines. */
 		const bool at_pc = f->is_leaf || f->interrupted;
 		bool searched = false;
 

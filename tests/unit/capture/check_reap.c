@@ -140,6 +140,27 @@ TEST(no_sample_is_taken_after_an_exec_of_a_process_whose_files_are_roots)
 	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples);
 }
 
+/* Such an exec may also be found at a tick, before or without its stop. */
+TEST(no_sample_is_taken_at_the_tick_that_finds_an_exec)
+{
+	uint64_t samples, expected;
+	struct traced_process *t;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	capture_set_user(l.capture, LIVE_TARGET, geteuid() + 1, geteuid());
+	live_ticks(&l, 5);
+	samples = l.records[RECORD_SAMPLE];
+	expected = l.counters.expected;
+	/* As if the process had executed another program. */
+	t = live_known(&l, l.pid)->target;
+	t->exec.auxv.words[1]++;
+	t->exec.doubt = true;
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.other_rights, 1);
+	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples);
+	ck_assert_uint_eq(l.counters.expected, expected);
+}
+
 /*
  * The parent's stop already reports the child, because the parent may end before the child has run.
  */
