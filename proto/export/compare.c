@@ -84,18 +84,6 @@ static int find_module(struct modules *l, struct merge *m, const char *path, con
 	return r < 0 ? r : put_if_absent(&l->by_key, key, *ret);
 }
 
-/* Returns the path of the module with the lowest address, or NULL. */
-static const char *main_of(const struct merge_process *p)
-{
-	const struct import_image *lowest = NULL;
-
-	for (size_t i = 0; i < p->n_images; i++)
-		if (p->images[i].code_file != NULL &&
-		    (lowest == NULL || p->images[i].addr < lowest->addr))
-			lowest = &p->images[i];
-	return lowest != NULL ? lowest->code_file : NULL;
-}
-
 /* Sets l->mains. Paths are interned, so those of one file are equal. */
 static void find_mains(struct modules *l, const struct merge *m)
 {
@@ -103,7 +91,7 @@ static void find_mains(struct modules *l, const struct merge *m)
 
 	for (size_t i = 0; i < m->n_processes; i++) {
 		const struct merge_process *p = &m->processes[i];
-		const char *path = main_of(p), **known = &l->mains[p->side];
+		const char *path = merge_main_program(p), **known = &l->mains[p->side];
 
 		has_several[p->side] |= path != NULL && *known != NULL && path != *known;
 		if (path != NULL)

@@ -436,6 +436,8 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 			p->start_ns = first_ns;
 		p->end_ns = max_u64(p->end_ns, c->samples[c->n_samples - 1].time_ns);
 	}
+	if (p->main_program == NULL)
+		r = intern(m, c->main_program, &p->main_program);
 	m->has_states |= c->has_states;
 	m->hides_ready |= c->hides_ready;
 	m->lacks_lines |= c->lacks_lines;

@@ -143,7 +143,8 @@ struct merge_process {
 	const char *pid;
 	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;
-	json_t *extra; /* merge_extra.h; NULL without keep_extra */
+	const char *main_program; /* import_chunk.main_program */
+	json_t *extra;		  /* merge_extra.h; NULL without keep_extra */
 	/* Unix times of its first and its last sample; 0: no sample. */
 	uint64_t start_ns, end_ns;
 	uint32_t side; /* merge.side when its chunks were added */
@@ -217,6 +218,12 @@ size_t merge_path(const struct merge *m, uint32_t node, uint32_t *ret_nodes);
  * PROFILE_NONE. Call it after merge_finish(), in a merge by address.
  */
 uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame);
+
+/*
+ * Returns the path of the process's main program: merge_process.main_program or, if that is
+ * unknown, its module with the lowest address; NULL if there is no such module.
+ */
+const char *merge_main_program(const struct merge_process *p);
 
 /* Returns the part of a path after the last slash, or the path if that part is empty. */
 const char *merge_base(const char *path);

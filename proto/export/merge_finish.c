@@ -295,6 +295,19 @@ uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame
 	return (uint32_t)(n - 1);
 }
 
+const char *merge_main_program(const struct merge_process *p)
+{
+	const struct import_image *lowest = NULL;
+
+	if (p->main_program != NULL)
+		return p->main_program;
+	for (size_t i = 0; i < p->n_images; i++)
+		if (p->images[i].code_file != NULL &&
+		    (lowest == NULL || p->images[i].addr < lowest->addr))
+			lowest = &p->images[i];
+	return lowest != NULL ? lowest->code_file : NULL;
+}
+
 int merge_finish(struct merge *m)
 {
 	const int r = label_all(m);

@@ -19,6 +19,7 @@
 
 struct process {
 	const char *profiler_id, *platform, *release, *environment;
+	const char *main_program;
 	uint32_t first_run; /* PROFILE_NONE: none */
 };
 
@@ -40,6 +41,7 @@ struct import_page {
 	size_t n_strings, cap_strings;
 	struct process *processes;
 	size_t n_processes, cap_processes;
+	size_t n_main_programs;
 	struct import_frame *frames;
 	size_t n_frames, cap_frames;
 	struct profile_node *nodes;
@@ -167,6 +169,16 @@ static int read_process(struct import_page *p, struct cursor *c)
 	return 0;
 }
 
+static int read_main_program(struct import_page *p, struct cursor *c)
+{
+	const char *path = get_known(c, p);
+
+	c->has_failed |= p->n_main_programs == p->n_processes;
+	if (!c->has_failed)
+		p->processes[p->n_main_programs++].main_program = path;
+	return 0;
+}
+
 /* Returns true for the name that a page shows for an unknown function: "[MODULE]". */
 static bool is_no_name(const char *name, const char *package)
 {
@@ -285,6 +297,8 @@ static int read_block(struct import_page *p, uint8_t kind, struct cursor *c,
 		return read_rows(p, c, read_string);
 	case 'P':
 		return read_rows(p, c, read_process);
+	case 'M':
+		return read_rows(p, c, read_main_program);
 	case 'F':
 		return read_rows(p, c, read_frame);
 	case 'N':
@@ -656,6 +670,7 @@ static int make_payload(const struct process *p, struct import_chunk *c)
 	c->profiler_id = p->profiler_id;
 	c->chunk_id = json_string_value(json_object_get(c->payload, "chunk_id"));
 	c->platform = p->platform;
+	c->main_program = p->main_program;
 	return 0;
 }
 

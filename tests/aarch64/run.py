@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Runs tests for aarch64 as run_tests.py does. Usage:
 run.py MACHINE BUILD [--pages 16k] [--user TEST...] [--exact TEST...] [--fast TEST...] [--absent SOURCE...]
+run.py MACHINE BUILD [--pages 16k] [--cpu CPU] --command COMMAND
 
 MACHINE is the directory that prepare.sh has made, BUILD that of the cross build.
 --pages: boots the kernel that has pages of this size.
@@ -8,6 +9,7 @@ MACHINE is the directory that prepare.sh has made, BUILD that of the cross build
 --exact: in a machine whose clock counts instructions, so that lengths of time do not depend on the
   load of the host. It uses one processor of the host, and a program that polls takes long.
 --fast: in a machine that uses two processors of the host and its clock.
+--command: a shell command, in a machine as of --fast. --cpu: the processor, as QEMU calls it.
 --absent: sources of tests and targets that are not built for aarch64.
 
 A test in a machine has LIMIT_S seconds of the machine's clock. The last lines name the tests that did not
@@ -35,7 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 QEMU = ('qemu-system-aarch64', '-M', 'virt', '-smp', '2', '-m', '3G', '-nodefaults', '-nographic',
         '-no-user-config', '-no-reboot', '-append', 'console=ttyAMA0 quiet panic=-1')
 # pauth-impdef: return addresses are signed by a hash that is quick to compute.
-CPU = ('-cpu', 'max,pauth-impdef=on')
+CPU = 'max,pauth-impdef=on'
 # sleep=on: with sleep=off the clock of an idle machine jumps to the next timer, again and again while
 # the machine waits for its disk: six minutes passed while an archive was read on a busy host.
 CLOCKS = {'exact': ('-accel', 'tcg,thread=single', '-icount', 'shift=1,sleep=on'),
@@ -44,12 +46,13 @@ CLOCKS = {'exact': ('-accel', 'tcg,thread=single', '-icount', 'shift=1,sleep=on'
 COMMAND = '''mkdir /tmp/work
 tar -x -f /dev/vdb -C /tmp/work
 cd /tmp/work
-export BUILD={build} LIMIT_S={limit} WORKERS={workers}
-tests/tools/run_tests.py '' {tests}
+export BUILD={build}
+{command}
 status=$?
 cp -r {build}/log /out
 exit $status
 '''
+TESTS = "LIMIT_S={limit} WORKERS={workers} tests/tools/run_tests.py '' {tests}"
 
 
 class Results:
@@ -79,14 +82,14 @@ class Machine:
 
     def __init__(self, arguments, clock):
         self.tests = getattr(arguments, clock)
+        command = arguments.command or TESTS.format(
+            limit=LIMIT_S, workers=2 if clock == 'fast' else 1, tests=shlex.join(self.tests))
         self.build = arguments.build
         self.share = tempfile.TemporaryDirectory(prefix='aarch64.')
         self.out = pathlib.Path(self.share.name)
         (self.out / 'vm-init').write_bytes((ROOT / 'tests/aarch64/vm-init').read_bytes())
         (self.out / 'vm-init').chmod(0o755)
-        (self.out / 'cmd').write_text(COMMAND.format(
-            build=self.build, limit=LIMIT_S, workers=2 if clock == 'fast' else 1,
-            tests=shlex.join(self.tests)))
+        (self.out / 'cmd').write_text(COMMAND.format(build=self.build, command=command))
         (self.out / 'output').touch()
         machine = arguments.machine
         drives = ()
@@ -95,7 +98,7 @@ class Machine:
             drives += ('-drive', f'if=none,id={drive},file={path},format=raw,snapshot=on,'
                        'cache=unsafe', '-device', f'virtio-blk-pci,drive={drive}')
         self.process = subprocess.Popen(
-            ['timeout', str(MACHINE_LIMIT_S), *QEMU, *CPU, *CLOCKS[clock],
+            ['timeout', str(MACHINE_LIMIT_S), *QEMU, '-cpu', arguments.cpu, *CLOCKS[clock],
              '-kernel', machine / f'linux{arguments.suffix}',
              '-initrd', machine / f'initrd{arguments.suffix}',
              '-serial', f'file:{self.out}/console', *drives, '-device', 'virtio-rng-pci',
@@ -147,6 +150,8 @@ def main():
     for option in ('--user', '--exact', '--fast', '--absent'):
         parser.add_argument(option, nargs='*', default=[])
     parser.add_argument('--pages', default='')
+    parser.add_argument('--cpu', default=CPU)
+    parser.add_argument('--command')
     arguments = parser.parse_args()
     arguments.suffix = f'-{arguments.pages}' if arguments.pages else ''
     results = Results()
@@ -162,7 +167,7 @@ def main():
             run_user(arguments, results)
         if exact:
             exact.follow(results)
-        if arguments.fast:
+        if arguments.fast or arguments.command:
             with contextlib.closing(Machine(arguments, 'fast')) as fast:
                 fast.follow(results)
     for name in results.missing:

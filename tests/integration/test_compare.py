@@ -191,6 +191,16 @@ def test_pages_are_compared(box):
         subprocess.run([BUILD / 'sentry-profctl', 'convert', path, '-o', page], check=True)
     of_files, of_pages = compare(*files)[0], compare(*pages)[0]
     check(rows(of_files) == rows(of_pages) and rows(of_files), f'{of_files}{of_pages}')
+    # Main programs of other names are matched in pages, too.
+    chunk = json.loads(files[1].read_text())
+    for value in (*chunk['debug_meta']['images'], *chunk['profile']['frames']):
+        for key in ('code_file', 'package'):
+            if key in value:
+                value[key] = '/srv/2/newer'
+    other = write(box, 'other.json', chunk)
+    page = other.with_suffix('.html')
+    subprocess.run([BUILD / 'sentry-profctl', 'convert', other, '-o', page], check=True)
+    check(rows(compare(pages[0], page)[0]) == rows(of_files), compare(pages[0], page)[0])
     both = pages[0].with_name('both.html')
     compare(*pages, '-o', both)
     said = compare(both, files[0], status=1)[1]

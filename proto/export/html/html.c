@@ -176,6 +176,13 @@ static void put_processes(struct writer *w)
 	}
 }
 
+/* So that `compare` matches the main programs of two pages, whatever their names are. */
+static void put_main_programs(struct writer *w)
+{
+	for (size_t i = 0; i < w->merge->n_processes && w->comparison == NULL; i++)
+		put_string(w, merge_main_program(&w->merge->processes[i]));
+}
+
 static void put_frames(struct writer *w)
 {
 	for (size_t i = 0; i < w->merge->n_frames; i++) {
@@ -341,6 +348,7 @@ static void write_data(struct writer *w)
 {
 	(void)add_string(w, "");
 	put_processes(w);
+	put_main_programs(w);
 	put_frames(w);
 	put_short_names(w);
 	put_threads(w);
@@ -348,6 +356,8 @@ static void write_data(struct writer *w)
 	write_compressed(w, "SPH2", 4, Z_NO_FLUSH);
 	write_block(w, 'S', &w->strings);
 	write_table(w, 'P', put_processes);
+	if (w->comparison == NULL)
+		write_table(w, 'M', put_main_programs);
 	write_table(w, 'F', put_frames);
 	if (w->has_short_names)
 		write_table(w, 'L', put_short_names);
