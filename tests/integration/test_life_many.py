@@ -10,6 +10,7 @@ import pathlib
 
 import harness
 import life
+import test_perf
 from account import check_sums
 from harness import Skip, check, wait_for
 
@@ -79,6 +80,24 @@ def test_tens_of_thousands(box):
         check(many['samples_taken'] > 0, f'{many}')
         return suffers(other)
     harness.in_turns(turn, 3)
+
+
+def test_tens_of_thousands_under_perf(box):
+    """Nothing is attached, so the processor's clock sees the busy process as if it were alone."""
+    test_perf.need_perf(box)
+    other = box.target('shares')
+    target = life.start(box, 'life_many', 10000, 20)
+    profd = box.profd([other, target], '--chunk-seconds', '1', *test_perf.PERF).wait_attached()
+    life.begin(target)
+    check(life.transcript(target) == ['woken 10004 failed 0'], target.stdout)
+    test_perf.check_untraced([other])
+    profd.interrupt()
+    check_sums(profd.stats, arrived='written')
+    figures, many = profd.stats['targets']
+    print(f'  {many["samples_taken"]} samples of {many["samples_expected"]}, missed '
+          f'{many["missed"]}; the other one {figures["samples_taken"]} of '
+          f'{figures["samples_expected"]}')
+    check(many['samples_taken'] > 0 and not suffers(figures), f'{figures}')
 
 
 def test_more_than_there_are_descriptors(box):
