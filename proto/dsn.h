@@ -4,8 +4,8 @@
  *
  *     {scheme}://{public_key}[:{secret}]@{host}[:port]{/path}/{project_id}
  *
- * The broker checks the user's DSN at its start; ship sends to it. This module needs libc only,
- * because the broker links nothing else.
+ * The broker checks the DSN when it reads the configuration; ship sends to the DSN's server. This
+ * module needs libc only, because the broker links nothing else.
  *
  * Source: Sentry's SDK development documentation, "Overview", "Parsing the DSN".
  *
@@ -46,8 +46,8 @@ struct dsn {
 
 enum dsn_result {
 	DSN_OK,
-	DSN_EMPTY, /* the text is empty: this may be intended, but nothing can be sent */
-	DSN_TOO_LONG,
+	DSN_EMPTY,    /* the text is empty: this may be intended, but nothing can be sent */
+	DSN_TOO_LONG, /* the whole text; a part that is too long is DSN_BAD_... */
 	DSN_BAD_SCHEME,
 	DSN_NO_KEY,
 	DSN_BAD_KEY,

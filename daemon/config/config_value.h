@@ -36,9 +36,10 @@ bool config_value_may_be_secret(const struct config_key *key, const char *value)
 /*
  * Sets the key of this name to value, for an option of the command line. Looks for the key in
  * [sentry], then in [profiler], then in [target]; a key of [target] is set in c->implicit, the
- * settings of processes without a section. One of the three must have the key. The key counts as
- * given. option: the name of the option, for messages; it is not copied, and must be valid as long
- * as c. Returns 0, or -EINVAL with the problem.
+ * settings of processes without a section. One of the three must have the key. Marks the key as
+ * given by the option (struct config_origin), also if the value is refused. option: the name of the
+ * option, for messages; it is not copied, and must be valid as long as c. Returns 0, or -EINVAL
+ * with the problem.
  */
 must_check int config_set(struct config *c, const char *name, const char *option, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);

@@ -8,8 +8,8 @@
 
 /*
  * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS,
- * EXIT_FAILURE after a line on stderr, 2 for wrong usage, or 128 plus the number of the
- * signal that ended it.
+ * EXIT_FAILURE after a line on stderr, 2 for wrong usage, or 128 plus the number of a
+ * signal: SIGINT, SIGTERM or SIGHUP, whose handler makes the function return early.
  *
  * With --oracle, executes sentry-profd-oracle in place of this process, and returns only if that
  * fails. sentry-profd-oracle prints the stacks that lib/unwind finds, and compares them with those

@@ -24,7 +24,10 @@ struct leak_options {
 	bool asan_off;
 	/* Leak detection is off in a program with LeakSanitizer alone, which reads LSAN_OPTIONS. */
 	bool lsan_off;
-	/* The runtime that LD_PRELOAD names: libasan.so, liblsan.so, libclang_rt.asan or .lsan. */
+	/*
+	 * The runtime that LD_PRELOAD names first: libasan.so, liblsan.so, libclang_rt.asan or
+	 * .lsan. FILE_LEAKS_NONE: it names none.
+	 */
 	enum file_leaks preloads;
 };
 
@@ -40,8 +43,9 @@ void leak_options_read(const char *asan_options, const char *lsan_options, const
 void leak_options_of_environ(const char *environ, size_t size, struct leak_options *ret);
 
 /*
- * Returns true if the options switch off leak detection in a program. leaks says which runtime the
- * file of the program has; for FILE_LEAKS_NONE, no runtime, the result is true.
+ * Returns true if the options switch off leak detection in a program. The parameter leaks is the
+ * program's runtime; for FILE_LEAKS_NONE, no runtime, the result is true. o->preloads does not
+ * count: if the program's files have no runtime, the caller may pass o->preloads as leaks.
  */
 bool leak_options_are_off(const struct leak_options *o, enum file_leaks leaks);
 

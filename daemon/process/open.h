@@ -22,7 +22,7 @@ struct open_order {
 	/* The owner of the process, as read last; owner.pid 0: a file of the configuration. */
 	struct owner owner;
 	uint32_t kind;	     /* enum file_kind */
-	uint64_t start, end; /* the addresses of a mapping of the process */
+	uint64_t start, end; /* a mapping: FILE_KIND_IMAGE, _CODE and _DEBUG_LINK */
 	/*
 	 * If true, no memory of the process is copied: FILE_KIND_IMAGE fails if the mapped file
 	 * cannot be opened, and FILE_KIND_PROGRAM has no environment.
@@ -46,14 +46,15 @@ struct open_order {
 
 /*
  * The error if the process no longer has the owner of the order, or if it has executed a program
- * since the owner was read. This is checked before and after the file is opened. The errno is one
- * with which no system call that opens or reads a file fails.
+ * since the owner was read. This is checked before and after the file is opened. The value is not
+ * an errno of open(2) or read(2), so that the caller can tell it from their errors.
  */
 #define OPEN_OTHER_OWNER EOWNERDEAD
 
 /*
- * Opens the file of the order, with the rights of its owner. *ret_fd, which the caller owns, is a
- * regular file or a memfd with a copy, open for reading at offset 0. For FILE_KIND_EXE_LINK the
+ * Opens the file of the order: a path that the process chose, with the rights of order->owner; a
+ * file in /proc, with those of this process or by act_as_open(). *ret_fd, which the caller owns, is
+ * a regular file or a memfd with a copy, open for reading at offset 0. For FILE_KIND_EXE_LINK the
  * memfd has the path with its symbolic links resolved. Returns 0; -OPEN_OTHER_OWNER; -ESRCH if the
  * process has ended; -ENXIO if the file is not a regular one; or another -errno.
  */

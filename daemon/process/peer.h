@@ -52,7 +52,8 @@ struct peer {
  * - it is a member of the group groups->operators;
  * - its uid is own_uid, and own_uid is not 0;
  * - its uid is 0, it has CAP_SYS_PTRACE, and it is in the daemon's user and pid namespaces;
- * - its uid is 0, and the daemon itself lacks CAP_SYS_PTRACE.
+ * - its uid is 0, and the daemon itself lacks CAP_SYS_PTRACE: such a daemon can do nothing for the
+ *   peer that the peer could not do itself.
  * Returns 0, or -errno of getsockopt(2).
  *
  * Before Linux 6.5 the kernel gives no pidfd of the peer. Then there is a gap: if the peer ends

@@ -94,8 +94,8 @@ uint32_t process_user(int32_t pid);
 must_check int process_ids(int32_t pid, struct ids *ret);
 
 /*
- * Returns true if the real, effective and saved uid of pid are each 0 or uid. So it returns false
- * for a process that has the id of a third user. Also returns false if pid has ended.
+ * Returns true if the real, effective and saved uid of pid are each 0 or uid: a caller that trusts
+ * user uid trusts root, too. Returns false if the process has the id of a third user, or has ended.
  */
 bool process_is_of(int32_t pid, uint32_t uid);
 

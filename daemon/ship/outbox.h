@@ -118,17 +118,17 @@ int outbox_wait_ms(const struct outbox *o);
 
 /*
  * Sets the deadline of the outbox to timeout_ns from now, unless an earlier one is set. From now on
- * no envelope of the spool is sent. At the deadline the items that are left go to the spool, or are
- * lost. If a backoff or a denial permits no request before the deadline, outbox_step() does not
- * wait for the deadline.
+ * no envelope of the spool is sent. At the deadline outbox_step() aborts the request in flight, and
+ * moves the items that are left to the spool; those that do not get there are lost. If a denial, or
+ * a backoff until after the deadline, permits no further request, outbox_step() does this at once.
  */
 void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns);
 
 /*
  * Call it after outbox_set_deadline(), when no more items will be added. After the last item
  * outbox_step() sends a last client report, if there are losses to report and the server has
- * answered the last request. If no item is left now, the deadline for this report becomes
- * timeout_ns from now; otherwise the deadline stays.
+ * answered the last request. If no item is left now, timeout_ns from now replaces the deadline.
+ * Otherwise the deadline stays.
  */
 void outbox_close(struct outbox *o, uint64_t timeout_ns);
 

@@ -71,8 +71,8 @@ void spooler_set_dsn(struct spooler *s, const struct dsn *dsn);
 
 /*
  * Once a minute, removes envelopes of all DSNs that are too old. After a failed spooler_put(),
- * tests every 10 s whether the disk can be written again (not after E2BIG, when only a smaller
- * envelope fits). Call it at each turn of the loop.
+ * tests every 10 s whether the disk can be written again. Exception: if the envelope was too large
+ * for the spool (E2BIG), only a later spooler_put() tries again. Call it at each turn of the loop.
  */
 void spooler_check(struct spooler *s);
 
@@ -81,8 +81,8 @@ bool spooler_has(const struct spooler *s, const char *chunk_id);
 
 /*
  * Writes the envelope to the spool; the item stays the caller's. If the spool is full, its oldest
- * envelopes are removed first. Returns false if there is no spool, if writing fails, or if it
- * failed less than 10 s ago: then the function does not try.
+ * envelopes are removed first. Returns false if there is no spool, or if writing fails. Within 10 s
+ * after a failure, of any kind, the function returns false without a try.
  */
 bool spooler_put(struct spooler *s, const struct queue_item *item);
 /* Makes the next spooler_put() try to write, even within 10 s after a failure. */
@@ -102,13 +102,14 @@ bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression co
 		 const struct reports_item *report, struct buf *ret);
 /*
  * Removes the envelope of the last spooler_get(). After OUTCOME_NO_ANSWER and OUTCOME_DENIED it
- * stays, and spooler_get() returns it again. In each case the next envelope is due after a pause.
+ * stays, and spooler_get() returns it again. In each case the next envelope is due after a pause
+ * (retry_pause_ns).
  */
 void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 
 /*
- * Records that the server has answered a request, but not by a denial. The next envelope is due
- * after at most one pause.
+ * Records that the server has answered a request, but not by a denial. If the next envelope is due
+ * later than a pause from now, it becomes due after that pause.
  */
 void spooler_server_answers(struct spooler *s);
 

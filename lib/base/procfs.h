@@ -41,9 +41,9 @@ struct procfs_path procfs_own_fd(int fd);
 must_check int procfs_link(const char *path, char *ret, size_t size);
 
 /*
- * Returns the start of field n (at least 3) in a text of stat, with the blank before it; NULL if
- * the text ends before the field. Fields are counted from the last ")", because the name, field 2,
- * may contain any byte.
+ * Returns a pointer to the blank before field n (at least 3) in a text of stat; NULL if the text
+ * ends before the field. Fields are counted from the last ")", because the name, field 2, may
+ * contain any byte.
  */
 const char *procfs_stat_field(const char *text, int n);
 

@@ -39,8 +39,9 @@ struct thread_time {
 	uint64_t told_ns; /* told time since the mark that was compared last */
 	int64_t lack_ns;  /* counted less told time of all comparisons; negative: too much told */
 	/*
-	 * The growth of the counted time at the last comparison at which it had grown, but at least
-	 * the length of a tick; less the time told since that comparison.
+	 * How much time of this state looks may still tell (balance_of_blocked). Each
+	 * comparison subtracts told_ns, down to 0. If the counted time has grown, the comparison
+	 * sets this member to the growth, at least to the length of a tick.
 	 */
 	uint64_t lately_ns;
 };
@@ -56,7 +57,8 @@ struct thread_balance {
 struct process_time {
 	int64_t lack_ns; /* counted less told time; negative: too much was told */
 	uint64_t counted_ns;
-	double looks; /* sum over looks: counted time * time since the look before, in ns^2 */
+	/* For the variance of lack_ns: sum of counted time * time since the look before, ns^2. */
+	double looks;
 	/*
 	 * Set when lack_ns is more than chance explains: more than 8 ticks, and more than three
 	 * standard deviations. lacks stays true while lack_ns is positive, has_surplus while it is
@@ -104,8 +106,8 @@ void balance_forget(struct thread *th);
 
 /*
  * Returns the state for the sample of the stop under way (thread.stop). state: the result of
- * activity_at_tick(). In the table, too much means: the told time is more than 8 ticks above the
- * counted time. The first row that applies decides (states without ACTIVITY_):
+ * activity_at_tick(). In the table, too much means: lack_ns is below -8 ticks. The first row that
+ * applies decides (states without ACTIVITY_):
  *
  *   state         what holds                                                        result
  *   ------------  ----------------------------------------------------------------  ---------
@@ -123,8 +125,8 @@ enum activity_at_tick balance_of_stop(const struct thread *th, enum activity_at_
  * Returns ACTIVITY_RAN if all of this holds for the running time:
  * - run.lacks of the process is true;
  * - run.lack_ns of the thread is more than the length of these ticks;
- * - run.lately_ns of the thread is that length at least. So a thread that goes on sleeping soon no
- *   longer counts as running.
+ * - run.lately_ns of the thread is that length at least. A thread that goes on sleeping uses it up,
+ *   and then no longer counts as running.
  *
  * Otherwise returns ACTIVITY_WAS_READY if the same holds for the ready time, else ACTIVITY_WAITED.
  */

@@ -159,8 +159,9 @@ void capture_tick(struct capture *c, const struct tick *tick);
 
 /*
  * Returns the number of the next tick at which capture has work; the caller may skip the ticks
- * before it. 0, or a number in the past, means the very next tick; 0 also if there are no targets.
- * Every other call can make the number lower, so the caller asks again after each.
+ * before it. 0, or a number in the past, means the very next tick. Every other call can make the
+ * number lower, so the caller asks again after each. Without targets the result is 0, but there is
+ * no work: the caller may skip ticks until it adds a target.
  */
 uint64_t capture_next_tick(const struct capture *c);
 
@@ -173,16 +174,17 @@ uint64_t capture_timeout_ns(const struct capture *c);
 
 /*
  * Sets the target's rate, which is every tick at first: from here on the target is sampled at
- * `ticks` of every `of_ticks` ticks, evenly spread. Only these count as its ticks. They are a
- * subset of the ticks of the target with the highest rate, so that capture wakes at that rate only.
+ * `ticks` of `of_ticks` ticks on average, and only these count as its ticks. Capture chooses them
+ * among the ticks of the target with the highest rate, so that it wakes at that rate only.
  * 0 < ticks <= of_ticks.
  */
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
 
 /*
  * While is_withheld is true, capture looks at no thread of the target and interrupts none, to save
- * CPU time. The target stays attached and keeps its ticks. Its samples, also those under way, count
- * as missed (MISSED_BUDGET), and records say that the state of the threads is not known.
+ * CPU time. Capture stays attached, and counts the target's ticks as before. All samples, also
+ * those under way, count as missed (MISSED_BUDGET). Records say that the state of the threads is
+ * not known.
  */
 void capture_withhold(struct capture *c, uint32_t target, bool is_withheld);
 

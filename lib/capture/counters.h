@@ -22,15 +22,14 @@ enum missed_reason {
 	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
 	MISSED_NO_READER,   /* the ring has no reader */
 	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
-	MISSED_CRASH,  /* capture has detached for a crash (crash.h). The broker counts these */
+	MISSED_CRASH,  /* after a detach for a crash (crash.h): only in the sums of the broker */
 	MISSED_BUDGET, /* the target is withheld for the CPU budget (capture_withhold) */
 	/* Without tracing only (capture_options.perf): */
 	MISSED_NO_STACK,  /* the thread is runnable, and no sample shows its present stack */
-	MISSED_TWICE,	  /* a sample of a thread with more samples than ticks (OBSERVE_DROP) */
+	MISSED_TWICE,	  /* a dropped sample (OBSERVE_DROP), which counts as expected, too */
 	MISSED_LOST,	  /* the ring of a processor was full */
 	MISSED_THROTTLED, /* the kernel stopped the perf event of a processor for a while */
-	/* An exec in this tick, or perhaps one: samples may be of a program with other rights. */
-	MISSED_EXEC,
+	MISSED_EXEC, /* perhaps an exec in this tick: the sample's program may have other rights */
 	MISSED_N
 };
 

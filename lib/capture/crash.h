@@ -15,9 +15,9 @@
  *    instruction of its handler.
  * 4. crash_detach(). Other targets are not touched.
  *
- * A thread may not stop in time (a parent in vfork(2), uninterruptible sleep). Then, if
- * crash_may_end_tracer() returns true, the tracing thread ends, which detaches all tracees
- * (detach.h). That also leaves other targets untraced for some milliseconds, so
+ * If a thread does not stop within the limits below (a parent in vfork(2), uninterruptible sleep),
+ * reap.c calls crash_may_end_tracer(). If it returns true, the tracing thread ends, which detaches
+ * all tracees (detach.h). That also leaves other targets untraced for some milliseconds, so
  * crash_may_end_tracer() limits such ends for each user. If it returns false, reap.c calls
  * crash_runs_traced().
  *
@@ -41,8 +41,8 @@ struct traced_process;
 
 /*
  * Limits of the wait for the stops of the process's threads: since the last stop (CRASH_STOP_NS),
- * and in total (CRASH_HOLD_NS). On an idle machine 1,000 threads take 50 ms; where many threads are
- * runnable, each waits for a processor before it stops.
+ * and in total (CRASH_HOLD_NS). CRASH_STOP_NS is also the limit of step 3. On an idle machine 1,000
+ * threads take 50 ms; where many threads are runnable, each waits for a processor before it stops.
  */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
 #define CRASH_HOLD_NS (500 * NS_PER_MS)
@@ -89,9 +89,9 @@ void crash_enter_handler(struct traced_process *t);
 must_check bool crash_is_in_handler(struct traced_process *t);
 
 /*
- * Detaches from all held threads, and from those that the kernel has attached meanwhile. No thread
- * of t is in the table afterwards. Sets TRACED_ENDED, unless the process was killed: then the next
- * tick finds that the process has ended.
+ * Detaches from all held threads, and from new threads, which the kernel attaches at their birth
+ * and whose first stop was not handled yet. No thread of t is in the table afterwards. Sets
+ * TRACED_ENDED, unless the process was killed: then the next tick finds that the process has ended.
  *
  * Detaches from the leader first, and from the crashed thread last. While the leader is traced, the
  * kernel queues even signals that the process ignores, and such a signal makes calls of other
@@ -102,9 +102,9 @@ void crash_detach(struct traced_process *t);
 
 /*
  * Returns true if the tracing thread may end now because of a crash of t. That is so if
- * - t is the only target, or
- * - crashes of processes of t's user (capture_set_user) have caused no such end in the last second,
- *   and fewer than 10 in the last minute. Then the call counts as such an end.
+ * - t is the only target: the call does not count this end; or
+ * - the calls have counted no end for t's user (capture_set_user) in the last second, and fewer
+ *   than 10 in the last minute: the call counts this end for the user.
  */
 must_check bool crash_may_end_tracer(struct traced_process *t);
 

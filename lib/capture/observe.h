@@ -15,8 +15,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Starts the perf events if capture has no target yet. Call it before each target is added, so that
- * no exec of the target is missed.
+ * Starts the perf events, which are open already, if capture has no target yet. Cannot fail. Call
+ * it before each target is added, so that no exec of the target is missed.
  */
 void observe_start(struct capture *c);
 
@@ -43,8 +43,8 @@ void observe_look(struct thread *th, uint64_t ticks, const struct covered_ticks 
 enum observe_place {
 	OBSERVE_TAKE, /* it becomes the thread's sample of this tick */
 	/*
-	 * The thread has a sample of this tick already, because it has moved to another processor,
-	 * or the look at this tick is over. The sample is kept for the next tick without one.
+	 * The sample is kept for the next tick without one. Reason: the thread has moved to another
+	 * processor and has a sample of this tick already, or the look at this tick is over.
 	 */
 	OBSERVE_KEEP,
 	/* As OBSERVE_KEEP, but the thread has a kept sample already: the new sample is lost. */

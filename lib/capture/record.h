@@ -63,8 +63,8 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 /*
  * Writes RECORD_THREAD if the thread is not announced yet. Called before each sample of a look.
  * Returns true if the thread is announced. Returns false and sets *ret_reason if the ring has no
- * room, or if the thread's files in /proc could not be read. Then the caller takes no sample, and
- * counts the sample as missed for this reason. Opens files.
+ * room, or if the thread's files in /proc exist and cannot be read. Then the caller takes no
+ * sample, and counts the sample as missed for this reason. Opens files.
  */
 must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);
@@ -76,7 +76,11 @@ must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_
  */
 void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 
-/* If it is time to, reads the thread's name, and writes RECORD_THREAD if the name has changed. */
+/*
+ * If the thread's name is due, reads the name and the thread's real-time priority. Writes
+ * RECORD_THREAD if the name has changed, or the pointer that the reader wants. A name is due some 8
+ * ticks after the announcement, then after 64, then every 512.
+ */
 void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /*
@@ -137,8 +141,9 @@ void record_commit_sample(struct thread *th, size_t size, bool is_ready);
 void record_drop_sample(struct thread *th);
 
 /*
- * Copies a finished sample into the ring. The caller has set all members except the start, h. size:
- * its bytes. Returns false if the ring has no room, and does not set needs_reset then.
+ * Copies a finished sample of size bytes into the ring, and commits it. The caller has set all
+ * members but h, which the function sets. Returns false if the ring has no room, and does not set
+ * needs_reset then.
  */
 must_check bool record_write_sample(struct thread *th, const struct record_sample *sample,
 				    size_t size, uint64_t tick, uint64_t time_ns);

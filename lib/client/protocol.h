@@ -96,7 +96,7 @@ enum protocol_type {
 	PROTOCOL_THREAD,
 	/* About a process or the daemon: */
 	PROTOCOL_ATTACH, /* profile a process, whether or not a section matches it */
-	PROTOCOL_DETACH, /* detach from a process, and do not attach to it again */
+	PROTOCOL_DETACH, /* detach until ATTACH, or until the process gets another section */
 	PROTOCOL_STATUS, /* the answer carries a memfd of JSON */
 	PROTOCOL_RELOAD, /* read the configuration again */
 	/*
@@ -248,16 +248,15 @@ struct protocol_answer {
  * - eight chunks of the recording wait; or
  * - the recording has exceeded its rate, 4 MB a second; up to a minute's unused rate is saved.
  *
- * The recording ends
- * - by RECORD_END;
- * - when the connection that requested it is closed;
- * - when the process ends; or
+ * The recording ends without a message
+ * - when the connection that requested it is closed; or
  * - when the client has closed the socket of the recording, which the daemon notices at the next
  *   chunk.
  *
- * The daemon then sends the last chunk and a final message. In the final message `end` is neither
- * PROTOCOL_RECORD_GOES_ON nor PROTOCOL_RECORD_NOTE, and the bytes are a text for the user (no NUL):
- * the reason, or "".
+ * Any other end has one of the reasons DONE, NO_PROCESS, LEFT_OUT and SHUTDOWN below. The daemon
+ * sends the last chunk and a final message. A client that has lost its rights to the process
+ * (LEFT_OUT) gets the final message only. In it `end` is the reason, and the bytes are a text for
+ * the user (no NUL), or "".
  */
 enum protocol_record_end {
 	PROTOCOL_RECORD_GOES_ON,    /* the message has a piece of a chunk */
@@ -305,7 +304,7 @@ enum protocol_thread_id {
  *
  * Reading: read sequence, then the fields, then sequence again. An odd number means that the daemon
  * is writing; a changed number means that the fields may be inconsistent. In both cases try again.
- * The daemon writes within about a microsecond, so the client gives up after a few attempts.
+ * A write takes a microsecond: if 100 tries fail, the daemon is preempted, and the client gives up.
  * sequence covers the fields up to profiler_id; the fields behind it are independent. After the
  * connection has ended the daemon no longer writes to the page.
  *

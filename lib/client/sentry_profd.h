@@ -54,7 +54,7 @@ extern "C" {
  * Returns 0 if connected, also if the library was connected before: then the new
  * path is used for the next connection. Otherwise returns a negative errno:
  * -ENAMETOOLONG, -ENOMEM: nothing has changed.
- * -EAGAIN: another thread uses the connection. Nothing has changed; call again.
+ * -EAGAIN: another call is in the library. Nothing has changed; call again.
  * Any other (-ENOENT, -ECONNREFUSED, -EACCES, ...): no daemon can be reached
  * now. Later calls of any function try again.
  */
@@ -88,9 +88,9 @@ enum sentry_profd_state {
 	/* profile_session_sample_rate has excluded this process. */
 	SENTRY_PROFD_UNSAMPLED,
 	/*
-	 * Not profiled for now: the server's rate limit, another tracer, or the daemon
-	 * has excluded the process (sentry-profctl detach). `sentry-profctl status`
-	 * shows the reason.
+	 * Not profiled for now, because of the server's rate limit, another tracer, a
+	 * crash, or a limit or the CPU budget of the daemon; or the daemon has excluded
+	 * the process (sentry-profctl detach). `sentry-profctl status` shows the reason.
 	 */
 	SENTRY_PROFD_SUSPENDED,
 };
@@ -143,7 +143,7 @@ SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
  * -ENOENT, -ECONNREFUSED, -EACCES, ...: no daemon can be reached.
  * -ECONNRESET: the daemon has ended, which detaches from all processes; or this
  *  process has too many connections: 7 calls may wait at a time.
- * -EAGAIN: the connection is in use, or the daemon is busy: call again.
+ * -EAGAIN: another call is in the library, or the daemon is busy: call again.
  * -EOPNOTSUPP: the daemon is older than this function.
  * -ESRCH: the daemon does not see this process (another pid namespace).
  * -ENOMEM, -EMFILE, -ENFILE, -EPROTO: nothing has changed.

@@ -1,14 +1,15 @@
 /*
- * Posts envelopes to a server over HTTP or HTTPS, by libcurl: one request at a time, on a
- * connection that stays open between requests until one of them gets no whole answer.
+ * Posts envelopes to a server over HTTP or HTTPS, by libcurl: one request at a time. The connection
+ * stays open for the next request, unless an answer does not arrive, or breaks off.
  *
  * Only transport_wait() blocks, so the caller can work while a request is in flight. Retries, rate
  * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module
  * returns the server's answer, or the reason why there was none.
  *
- * A status 2xx counts as an answer only if its body is empty or begins with a JSON object: Sentry's
- * Relay answers {"id":"..."}, or {}. The rest of the body need not arrive. Any other body is a page
- * that a firewall or a login shows in the server's place (TRANSPORT_FAULT_PAGE).
+ * A status 2xx counts as an answer only if its body is empty or begins with "{", after blanks:
+ * Sentry's Relay answers {"id":"..."}, or {}. Any other body is a page that a firewall or a login
+ * shows in the server's place (TRANSPORT_FAULT_PAGE). An answer with any status counts even if the
+ * connection breaks in the middle of the body; transport_answer.body has the bytes that came.
  *
  * Certificate and host name are always verified. Redirects are not followed, because they would
  * send the key to another server. The only protocols are http and https. A request ends without an
@@ -123,9 +124,10 @@ struct transport_answer {
 };
 
 /*
- * Makes a transport, and initialises libcurl. Reads the system's authorities if the options add
- * others. Copies *o and all that it points to. Returns 0, -ENOMEM, or -E2BIG if the authorities
- * have more than 8 MB together. The caller calls transport_free().
+ * Makes a transport, and initialises libcurl. If the options add authorities, reads the system's;
+ * if these cannot be read, trusts only the added ones. Copies *o and all that it points to. Returns
+ * 0, -ENOMEM, or -E2BIG if the authorities have more than 8 MB together. The caller calls
+ * transport_free().
  */
 must_check int transport_new(struct transport **ret, const struct transport_options *o);
 /*

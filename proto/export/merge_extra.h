@@ -1,6 +1,6 @@
 /*
- * The extra members of a process's payloads: all but "profile" and "debug_meta", such as
- * "environment", and "measurements" (curves, which are lists of points in time). For files of
+ * Merges the extra members of a process's payloads. All members but "profile" and "debug_meta" are
+ * extra members. One of them, "measurements", has curves: lists of points in time. For files of
  * proto/export/ only.
  */
 #ifndef PROTO_EXPORT_MERGE_EXTRA_H
@@ -14,7 +14,8 @@
  * Adds a payload, which stays the caller's, to *extra. If *extra is NULL, it becomes a copy of all
  * extra members of the payload. Otherwise
  * - adds to *extra the curves that are new, and the points of the others, sorted by time;
- * - removes PROFILE_READY_KNOWN from *extra unless it is true in the payload, too.
+ * - removes PROFILE_READY_KNOWN (profile.h) from *extra unless it is true in the payload, too;
+ * - ignores all other members of the payload: those of the first payload stay.
  * The caller releases *extra by json_decref(). Returns 0, or -ENOMEM: *extra may be incomplete.
  */
 must_check int merge_extra_add(json_t **extra, json_t *payload);

@@ -2,8 +2,8 @@
  * The rights of peers on the daemon's socket. daemon/process/peer.h finds out what a peer is.
  * - Operators may make every request. They are root of the daemon's namespaces, the daemon's own
  *   user, and the members of the group sentry-profd.
- * - Every user may start, stop, attach, detach and record the user's own processes. The setting
- *   user_attach can forbid attach and record (attach_request.h).
+ * - Every user may start, stop, attach, detach, release and record the user's own processes. The
+ *   setting user_attach can forbid attach and record (attach_request.h).
  * - Every user may read the status and the metrics: the list of all processes, which ps(1) and the
  *   configuration show as well, and the statistics of the user's own processes (report/reader.h).
  * - Viewers are the members of the group sentry-profd-view. They have the rights of every user, but
@@ -37,15 +37,18 @@ bool rights_is_own(const struct peer *peer, int32_t pid);
 bool rights_is_itself(const struct peer *peer, const struct instance *i);
 
 /*
- * Returns true if the peer may start, stop, attach, detach and record i, and read its profiler
- * id: the peer is an operator, or rights_is_own() is true for i.
+ * Returns true if the peer may start, stop, attach, detach, release and record i, and read its
+ * profiler id: the peer is an operator, or rights_is_own() is true for the process of i. In the
+ * second case, if i has a run, i->owner.uid must be the peer's uid, too.
  */
 bool rights_may_control(const struct peer *peer, const struct instance *i);
 
 /*
  * Returns the instance of process pid, if rights_is_itself() or rights_may_control() is true for
- * it. Otherwise returns NULL and sets the result of *ret: PROTOCOL_DENIED; PROTOCOL_NO_PROCESS if
- * the process has ended; PROTOCOL_NO_TARGET if it has no instance.
+ * it. Otherwise returns NULL and sets the result of *ret:
+ * - PROTOCOL_DENIED: the process has an instance, and both functions return false;
+ * - PROTOCOL_NO_TARGET: the process lives and has no instance, whosever it is;
+ * - PROTOCOL_NO_PROCESS: the process has ended, and has no instance.
  */
 struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,
 				      struct control_answer *ret);

@@ -80,13 +80,13 @@ must_check int files_request_path(struct files *f, enum file_kind kind, const ch
 
 /*
  * Handles the end of process pid, a child of the broker that is no struct child (children/): a
- * helper, or a child of daemon/common/drain.h. Adds usage to the processor time of the helpers.
+ * helper, or a child of daemon/common/drain.h. Adds usage, in both cases, to files_used_ns().
  */
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 
 /*
- * Returns the processor time of all helpers so far, in ns, the living one included. It never
- * decreases.
+ * Returns the processor time of all helpers so far, in ns, the living one included, and the times
+ * that files_reaped() has added. It never decreases.
  */
 uint64_t files_used_ns(struct files *f);
 

@@ -10,9 +10,9 @@
  *   is in another file (dwz, split units in .dwo files) have no lines.
  * - Tables that would make a single call of libdw endless are refused before
  *   (lines_check.h).
- * - Between calls memory and time are counted (struct lines_budget). Once a limit
- *   is reached, nothing more is read. Addresses in units that were not read until
- *   then have no lines.
+ * - Between calls memory and time are counted (struct lines_budget, lines_unit.h).
+ *   Once a limit is reached, nothing more is read. Addresses in units that were not
+ *   read until then have no lines.
  *
  * lines_open() lists the units (compilation units, one for each source file). The
  * functions and the line table of a unit are read when an address in it is looked
@@ -58,12 +58,13 @@ struct lines;
 
 /*
  * Reads the sections of f, which is not needed afterwards, and lists the units. *ret is NULL if f
- * has no debug information. If its sections are too large, *ret has no units and
- * lines_is_incomplete() is true. now_ns returns the processor time that this process has used;
- * NULL: no time limit. Returns 0 or -ENOMEM. The caller calls lines_free().
+ * has no debug information that can be used; only lines_free() accepts NULL. If the sections are
+ * too large, *ret has no units and lines_is_incomplete() is true. now_ns returns the processor time
+ * that this process has used; NULL: no time limit. Returns 0 or -ENOMEM. The caller calls
+ * lines_free().
  */
 must_check int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret);
-void lines_free(struct lines *l); /* l may be NULL */
+void lines_free(struct lines *l);
 
 /* Returns the memory in use, in bytes, approximately. */
 size_t lines_bytes(const struct lines *l);

@@ -23,15 +23,15 @@
  * Checks the line table at this offset of .debug_line. libdw may decode the table if the function
  * returns true and *ret_paths is at most max.
  *
- * Returns false if the table exceeds LINES_PROGRAM_MAX, or if its header, directories or files
- * reach beyond the table. libdw 0.192 to 0.195 reads directories and files up to the end of the
- * header, wherever that is.
+ * Returns false if the table exceeds LINES_PROGRAM_MAX, if its header, directories or files reach
+ * beyond the table, or if DWARF does not permit the form of one of their values. libdw 0.192 to
+ * 0.195 reads directories and files up to the end of the header, wherever that is.
  *
  * *ret_paths, set with true, is an upper bound, in bytes, of the memory for the paths that libdw
  * makes of all files: each path begins with its directory. comp_dir is the length of the unit's
  * DW_AT_comp_dir, which older tables use as a directory. Above max the check ends, and *ret_paths
- * is some number above max. In a section of 100 MB, a table of 2 MB can refer to 500,000
- * directories with names of 100 MB.
+ * is some number above max. Reason: a table of 2 MB can have 500,000 directories, each of which
+ * refers to the same name of 100 MB in another section.
  */
 bool lines_check_program(const struct lines_bytes sections[LINES_SECTION_N], uint64_t offset,
 			 size_t comp_dir, size_t max, uint64_t *ret_paths);

@@ -33,13 +33,14 @@ struct lines_bytes {
 struct lines_source {
 	struct made_elf made;
 	Dwarf *dwarf;	/* NULL: no debug information that can be used */
-	bool too_large; /* the sections have more than max bytes; then dwarf is NULL */
+	bool too_large; /* more than max bytes (lines_source_open); then dwarf is NULL */
 	struct lines_bytes sections[LINES_SECTION_N]; /* within made, which owns the bytes */
 };
 
 /*
- * Reads the sections of f, at most max bytes together. f is not needed afterwards. Returns 0, also
- * if s->dwarf is NULL, or -ENOMEM. In both cases the caller calls lines_source_close().
+ * Reads the sections of f, which is not needed afterwards. max: the most bytes of all sections
+ * together, decompressed; beyond it, sets s->too_large. Returns 0, also if s->dwarf is NULL, or
+ * -ENOMEM. In both cases the caller calls lines_source_close().
  */
 must_check int lines_source_open(struct lines_source *s, const struct elf_file *f, size_t max);
 void lines_source_close(struct lines_source *s);

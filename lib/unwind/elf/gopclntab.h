@@ -32,7 +32,7 @@
 struct gopclntab {
 	uint8_t *bytes; /* the table */
 	size_t size;
-	uint64_t text; /* the vaddr from which functions' starts count; may be 0 */
+	uint64_t text; /* the vaddr from which functions' starts count; 0 before Go 1.18 */
 	size_t n;      /* number of functions */
 	/* Offsets in bytes[]: */
 	size_t names;	  /* of the names */
@@ -60,9 +60,9 @@ void gopclntab_close(struct gopclntab *t);
 /*
  * Reads a table from bytes, which ret->bytes then points to. The caller owns bytes, keeps them as
  * long as it uses *ret, and does not call gopclntab_close(). text is the vaddr of the code; 0: not
- * known. text is used if the table has 0 in the place of that address, as in a file that the
- * dynamic linker relocates. Returns 0, or -ENODATA if the table is malformed, or if it needs text
- * and text is 0.
+ * known. Tables from Go 1.18 on need text if they have 0 in the place of that address, as in a file
+ * that the dynamic linker relocates. Returns 0, or -ENODATA if the table is malformed, or if it
+ * needs text and text is 0.
  */
 must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 

@@ -26,9 +26,9 @@ struct made_elf {
 };
 
 /*
- * Makes a file of n sections; the caller sets name, size and addr of each. The caller
- * then writes the contents to sections[i].bytes, which m owns until made_elf_close().
- * Returns 0 or -ENOMEM.
+ * Makes a file of n sections; the caller sets name, size and addr of each. The names
+ * are copied. The caller then writes the contents to sections[i].bytes, which m owns
+ * until made_elf_close(). Returns 0, or -ENOMEM: then there is nothing to close.
  */
 must_check int made_elf_open(struct made_elf *m, struct made_section *sections, size_t n);
 /* Safe on a zeroed struct. */

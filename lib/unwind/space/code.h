@@ -71,9 +71,9 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
 /*
- * The parameter max of code_may_call(), in bytes, if the function must not have pushed anything
- * yet. Functions that push nothing are short: system calls, copies, stubs. In other functions, code
- * farther from the start has pushed registers.
+ * A value for the parameter max of code_may_call(), in bytes, if ra is still in a register. At more
+ * than this distance from its start a function has pushed registers: functions that push none
+ * (system calls, copies, stubs) are shorter.
  */
 #define CODE_LEAF_MAX 512
 

@@ -78,9 +78,11 @@ const struct map *versions_map(const struct unwind_space *s, size_t i);
 struct space_mapping *versions_mapping(struct unwind_space *s, size_t i);
 
 /*
- * To set new maps, move the mappings that stay or come back to the new maps. Then call
- * versions_are_full() and versions_replace(), replace s->maps, and, if the list was full, call
- * versions_watch_anew().
+ * unwind_space_set_maps() (unwind.h) sets new maps in these steps:
+ * 1. It moves present mappings that the new maps still have, and replaced ones that the new maps
+ *    have again, into the new maps.
+ * 2. It calls versions_are_full() and versions_replace(), and then replaces s->maps.
+ * 3. If the list was full, it calls versions_watch_anew().
  *
  * Returns true if the list, with the mappings that maps no longer have, would exceed its limit:
  * VERSIONS_MAX or, if maps are empty because the process has ended, 0.
@@ -89,7 +91,8 @@ bool versions_are_full(const struct unwind_space *s, const struct maps *maps);
 
 /*
  * Moves the mappings that maps no longer have to the list, and removes from the list those that are
- * back. If full is set, empties the list instead. If memory is short, the list loses mappings.
+ * back. If full is set, empties the list instead, and moves nothing to it. If memory is short, the
+ * list loses mappings.
  */
 void versions_replace(struct unwind_space *s, const struct maps *maps, bool full);
 
