@@ -41,7 +41,7 @@ void await_enter(void);
  * setting. Sets is_set on success.
  */
 void await_set_timer(struct await *a, uint64_t first_ns, uint64_t again_ns);
-/* Stops the timer. */
+/* Stops the timer and clears is_set. */
 void await_clear_timer(struct await *a);
 
 /*

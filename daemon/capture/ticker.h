@@ -2,9 +2,9 @@
  * The clock of the ticks, the numbered moments of sampling: their numbers and times, and a timer in
  * the event loop that expires at the next tick at which capture has work.
  *
- * Call ticker_start() first. When the timer expires, the loop calls the fn of ticker_start(), which
- * calls ticker_take() and does the work of the tick. The timer expires only once each time that it
- * is set, so call ticker_plan() after calls into lib/capture to set the timer again.
+ * Call ticker_start() first. When the timer expires, the loop calls fn, a function of the caller,
+ * which calls ticker_take() and does the work of the tick. The timer expires only once each time
+ * that it is set, so call ticker_plan() after calls into lib/capture to set the timer again.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -33,7 +33,7 @@ struct ticker {
 	uint64_t epoch_ns, period_ns; /* as given to ticker_start() */
 	uint64_t tick;		      /* the last tick that was taken */
 	uint64_t timer_tick;	      /* the tick to which the timer was last set */
-	bool expired_unread;	      /* the timer has expired, and ticker_pass() has not read it */
+	bool expired_unread; /* the timer has expired, and ticker_take() has not read it since */
 };
 
 /*
@@ -52,16 +52,18 @@ void ticker_stop(struct ticker *t, struct loop *loop);
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
- * Reads the timer and advances t->tick to the last tick at or before now_ns. Returns false if the
- * timer has not expired, or if t->tick is that tick already. If t->tick is then after the tick to
- * which the timer was set, the ticks in between have passed without a call.
+ * If the timer has expired, reads it, and advances t->tick to the last tick at or before now_ns.
+ * Returns false if the timer has not expired, or if t->tick was that tick already. The new t->tick
+ * can be later than the tick to which the timer was set: the ticks in between are skipped.
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
- * As ticker_take(), but does not read the timer, which saves a system call. Used while another
- * timer wakes the caller at each tick (await.h). If the ticker's own timer has expired, then until
- * the next ticker_take() the loop calls fn in each round, and ticker_plan() does nothing.
+ * Advances t->tick to the last tick at or before now_ns, whether the timer has expired or not.
+ * Returns false if t->tick was that tick already. Does not read the timer, which saves a system
+ * call. Used while another timer wakes the caller at each tick (await.h). If the ticker's own timer
+ * has expired, then until the next ticker_take() the loop calls fn in each round, and ticker_plan()
+ * does nothing.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 

@@ -11,7 +11,7 @@
  * - drain_close() forks a child if the queue of the socket has descriptors. The child still has the
  *   socket when this process closes it. Then drain_close() kills the child, which so drops the last
  *   reference: the end of a process does not block (inet_release() in net/ipv4/af_inet.c). The
- *   caller reaps the child (SIGCHLD).
+ *   caller reaps the child (SIGCHLD). If fork(2) fails, closing the socket may block.
  */
 #ifndef DAEMON_COMMON_DRAIN_H
 #define DAEMON_COMMON_DRAIN_H

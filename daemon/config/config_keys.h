@@ -59,7 +59,7 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
-/* Returns the key of this section, or NULL. */
+/* Returns the key of this section, or NULL. For a key `env FOO` pass CONFIG_KEY_ENV. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
 /* Returns the first section that has a key of this name, or SECTION_NONE. */
 enum config_section config_key_section(const char *name);
@@ -76,7 +76,7 @@ const struct config_origin *config_section_origin(const struct section_config *s
 /* Returns the origin of a key of [sentry] or [profiler]; all zeros if the key is not given. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
-/* Returns "[sentry]", "[profiler]" or "[target \"NAME\"]"; "" for SECTION_NONE. */
+/* Returns "[sentry]", "[profiler]" or, with NAME as it is, "[target \"NAME\"]"; else "". */
 const char *config_section_name(enum config_section section);
 
 #endif

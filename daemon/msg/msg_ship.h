@@ -25,7 +25,7 @@ struct msg_dsn {
 	/*
 	 * dsn is the URL of Spotlight (dsn_parse_url()), Sentry's viewer on a developer's own
 	 * machine. Spotlight has no limits and gets no reports. If Spotlight does not answer,
-	 * ship sends an envelope once more.
+	 * ship sends an envelope once more, and then drops it.
 	 */
 	uint32_t is_spotlight;
 	uint32_t denial; /* the status of an earlier ship's last MSG_DENIED; 0: none */
@@ -102,9 +102,9 @@ struct msg_lost {
 };
 
 /*
- * MSG_SHIP_FINISH, with a timeout in ns: the daemon ends. Ship goes on sending until the
- * timeout, then puts the remaining envelopes into the spool, or discards them. Ship
- * answers each envelope as before.
+ * MSG_SHIP_FINISH, with a length of time in ns: the daemon ends, or needs this ship no longer. Ship
+ * sends envelopes for at most this time, then puts the remaining ones into the spool, or discards
+ * them. Ship answers each envelope as before. A second message can only shorten the time.
  */
 
 /*
@@ -154,8 +154,9 @@ struct msg_spool {
 
 /*
  * MSG_DENIED: the server refuses the DSN, or, with status 0, no longer refuses it. While the DSN is
- * refused, ship sends only probes, at growing intervals and after MSG_CERTIFICATES; envelopes wait
- * as if the server did not answer. Sent when a member has changed.
+ * refused, ship posts only the empty client report that MSG_PROBE describes: at growing intervals,
+ * after MSG_CERTIFICATES, and for each MSG_PROBE. Envelopes wait as if the server did not answer.
+ * Sent when a member has changed.
  */
 struct msg_denied {
 	struct msg_header h;
@@ -173,7 +174,8 @@ struct msg_denied {
 /*
  * MSG_CLOCK: the number of seconds by which the server's clock is ahead of this host's; negative:
  * behind. Computed from the header Date of the server's last answer; 0 before the first answer.
- * Sent when the difference has changed by more than a second since the last MSG_CLOCK.
+ * Sent when the difference has changed by more than a second since the last MSG_CLOCK, or, before
+ * the first MSG_CLOCK, since 0.
  */
 struct msg_clock {
 	struct msg_header h;

@@ -87,17 +87,18 @@ bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end);
 
 /*
  * Opens the file of mapping m: by m->path, or, if that is not the mapped file, by the link
- * /proc/PID/exe. The mapped file is a regular file with the inode and the device of the mapping. On
- * overlayfs and btrfs fstat(2) reports another device than maps. Then the first 64 KiB of the
- * mapping, as far as the file reaches, have to be equal to the file. Returns -ENOENT if neither is
- * the mapped file.
+ * /proc/PID/exe. Returns -ENOENT if neither is the mapped file. The mapped file is a regular file
+ * with the inode of the mapping, and with its device or its bytes. Reason: on overlayfs and btrfs
+ * fstat(2) reports another device than maps. Only the first 64 KiB of the mapping are compared with
+ * the file, as far as the file reaches.
  */
 must_check int process_mapping_open(const struct owner *owner, const struct process_mapping *m,
 				    int *ret_fd);
 
 /*
- * The most mapped files of a process of which the broker sends unwind the identities. unwind
- * requests the files of further mappings one by one (FILE_KIND_IMAGE).
+ * The most entries of the two functions below. The broker sends unwind the entries of
+ * process_mapped_files(). unwind requests the files of further mappings one by one
+ * (FILE_KIND_IMAGE).
  */
 #define PROCESS_MAPPED_FILES_MAX 1024
 
@@ -105,7 +106,7 @@ must_check int process_mapping_open(const struct owner *owner, const struct proc
  * Writes an entry to ret for each executable mapping of a file, in the order of /proc/PID/maps. A
  * file with several such mappings has several entries. maps is a stream at the beginning of the
  * text of /proc/PID/maps. Leaves out a mapping whose link in /proc/PID/map_files cannot be
- * followed. Returns the number of entries, or -EIO if maps cannot be read.
+ * followed. Stops when ret is full. Returns the number of entries, or -EIO if maps cannot be read.
  */
 must_check int process_mapped_files(int32_t pid, FILE *maps,
 				    struct mapped_file ret[PROCESS_MAPPED_FILES_MAX]);

@@ -47,16 +47,21 @@ must_check int thread_keys_copy(struct thread_keys *k, const struct thread_keys 
 struct thread_key_change {
 	uint32_t key;	  /* the thread's key from now on */
 	uint32_t old_key; /* the key that the thread had until now and that ends; 0: none */
-	uint64_t id;	  /* the id to show for the thread; 0: show the key, which is the tid */
+	/*
+	 * The id to show for the thread: its pointer, or its tid if the pointer is unknown. 0
+	 * without shows_pointers: show the key, which is the tid.
+	 */
+	uint64_t id;
 };
 
 /*
  * Gives a live thread a key, or returns the key that the thread has. pointer: the thread pointer;
  * 0: unknown. A thread is shown by its tid until a call has passed its pointer.
  *
- * The key changes in one case. If another thread had this pointer before, that thread has ended,
- * and this thread continues that thread's key. If this thread had a key until now, that key ends:
- * it is ret->old_key, and the caller ends it in the aggregate.
+ * The key changes in one case: the list has another thread with this pointer. The function marks
+ * the other thread as ended, because live threads have different pointers. This thread continues
+ * the other thread's key. If this thread had a key until now, that key ends: it is ret->old_key,
+ * and the caller ends it in the aggregate.
  */
 must_check int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
 				  struct thread_key_change *ret);

@@ -4,7 +4,7 @@
  * lies.
  *
  * lookup_update() asks lib/unwind once for each new frame and keeps copies, as valid UTF-8.
- * aggregate.c calls it when the chunk is closed and when the session's table is written.
+ * aggregate.c calls it when the chunk is closed, and in aggregate_update_table().
  * lookup_finish() then prepares the profile of the closed chunk. After the profile has been used,
  * lookup_fini() forgets the chunk. All strings belong to the struct lookup.
  *

@@ -48,7 +48,10 @@ struct thread {
 	uint32_t last; /* index of the newest sample in samples; PROFILE_NONE: no sample */
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
-	/* The tick before the exit, if the thread has no sample there, or one for files; else 0. */
+	/*
+	 * The tick before the exit, if the thread's last sample is earlier, or is at that tick and
+	 * only for files (profile_sample.is_for_files). Else 0, also without a stack or a sample.
+	 */
 	uint64_t before_us;
 
 	/* Set by cut_end(). */
@@ -138,8 +141,9 @@ must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, u
 				       enum profile_state state);
 
 /*
- * Adds the time from t->since_ns to time_ns, without the part in a gap, to the time of the thread's
- * stack in its state (stacks_charge()). Sets t->since_ns to time_ns, if that is later.
+ * Adds the time from t->since_ns to time_ns, without the part in a gap (window.h), to the time of
+ * the thread's stack in its state (stacks_charge()). Adds nothing for a thread without a stack.
+ * Sets t->since_ns to time_ns, if that is later.
  */
 void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 

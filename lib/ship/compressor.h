@@ -1,7 +1,7 @@
 /*
- * Compresses the body of a request, which comes in pieces, into a buffer, by gzip (lib/ship/gzip.h)
- * or by zstd. Only ship uses this module. sentry-profctl uses gzip.h alone, since it does not link
- * zstd.
+ * Compresses the body of a request, which comes in pieces, into a buffer. enum compression has two
+ * values: gzip (lib/ship/gzip.h) and zstd. Only ship uses this module. sentry-profctl uses gzip.h
+ * alone, since it does not link zstd.
  */
 #ifndef LIB_SHIP_COMPRESSOR_H
 #define LIB_SHIP_COMPRESSOR_H

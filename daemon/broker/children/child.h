@@ -89,7 +89,10 @@ struct child {
 	uint64_t killed_ns;
 	/* The process was told to end; when it has, children_sweep() frees the child. */
 	bool is_leaving;
-	/* How many checks of deadlines.c in a row have awaited MSG_READY, or the process's end. */
+	/*
+	 * How many checks of deadlines.c in a row have awaited MSG_READY, or the end of a process
+	 * that is_leaving or whose socket is closed.
+	 */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (reap_child_failed) */
 	/*
@@ -188,10 +191,10 @@ struct ship {
 };
 
 enum restart_reason {
-	RESTART_SIGNAL,	    /* killed by a signal, not of the broker */
+	RESTART_SIGNAL,	    /* a signal that the broker did not send ended the child */
 	RESTART_STATUS,	    /* the child exited */
-	RESTART_HEARTBEAT,  /* killed by watch_kill_capture() */
-	RESTART_MISBEHAVED, /* killed by child_fail(): a rule, unread messages, deadlines.h */
+	RESTART_HEARTBEAT,  /* watch_kill_capture() killed the child */
+	RESTART_MISBEHAVED, /* child_fail() killed it, because it broke a rule, for example */
 	RESTART_REASON_N,
 };
 
@@ -269,8 +272,8 @@ struct children {
 struct child *child_at(struct children *c, size_t i);
 
 /*
- * Returns true if the child has no process and none will be started: its executable is of another
- * version, for example.
+ * Returns true if the child has no process and no restart is scheduled, for example because its
+ * executable is of another version. Also true before the first start.
  */
 static inline bool child_is_over(const struct child *child)
 {
@@ -294,8 +297,8 @@ bool child_kill(struct child *child);
 /*
  * Sends a message of size bytes with n_fds descriptors, which stay the caller's. If the kernel is
  * short of memory or has too many descriptors in flight, tries again for 31 ms. Calls child_fail()
- * if that does not help, or if the child's socket has no room. Has no effect if the socket is
- * closed or the child has ended.
+ * if that does not help, if the child's socket has no room, or after any other error. Has no effect
+ * if the socket is closed or the child has ended.
  */
 void child_send(struct child *child, const void *message, size_t size, const int *fds,
 		size_t n_fds);
@@ -303,7 +306,8 @@ void child_send(struct child *child, const void *message, size_t size, const int
 void child_send_id(struct child *child, enum msg_type type, uint32_t id);
 /*
  * Reads and handles one message of a child. This is the loop_fn (lib/base/loop.h) of the child's
- * socket; ctx is the struct child.
+ * socket; ctx is the struct child. At the end of the socket calls child_close(): an honest child
+ * then exits.
  *
  * Messages have a rate limit, because a child that was taken over may send messages without end,
  * and each costs the broker some microseconds. The limit is CHILD_MESSAGES_HZ, or

@@ -10,7 +10,8 @@
  *   recordings of the process wait for this run. A detached process cannot be released.
  *
  * These requests change the instance (targets/instance.h) only: targets/instances.h then stops and
- * starts runs. A process without an instance can release itself, but only until the answer.
+ * starts runs. A process without an instance can release itself, but such a release ends with the
+ * answer, since only an instance stores a release.
  */
 #ifndef DAEMON_BROKER_CONTROL_DETACH_H
 #define DAEMON_BROKER_CONTROL_DETACH_H
@@ -22,8 +23,9 @@
 struct targets;
 
 /*
- * How long a request waits. capture needs less time to detach (lib/capture/detach.h: 20 s; and
- * DETACH_MAX_NS in daemon/capture/main.c), unless it gets no processor time.
+ * How long a request waits. Capture detaches sooner, unless it gets no processor time: it waits up
+ * to 20 s for system calls of the process (capture_prepare_detach() in lib/capture/detach.h), and
+ * up to DETACH_MAX_NS (daemon/capture/main.c).
  */
 #define DETACH_WAIT_NS (25 * NS_PER_SEC)
 

@@ -23,11 +23,12 @@
  *                      memory (sealed_memory()), if that is more
  *     so at once       90 small chunks
  *
- * Chunks beyond the budget, and chunks with holes, are lost (DISCARD_CHUNK_BUDGET). An honest
- * unwind process stays below its budget. Besides a chunk at the end of each chunk_seconds, it makes
- * chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, when a library was replaced
- * (seldom more often than every 5 s), and near 20 MB. If it was late for a minute or two, it makes
- * the chunks of that time at once.
+ * Chunks beyond the budget are lost (DISCARD_CHUNK_BUDGET). So are chunks whose memfd has holes,
+ * because these can get memory later. An honest unwind process makes no holes, and stays below its
+ * budget. Besides a chunk at the end of each chunk_seconds, it makes chunks at execs
+ * (daemon/unwind/exec_budget.h), at the end of a run, when a library was replaced (seldom more
+ * often than every 5 s), and near 20 MB. If it was late for a minute or two, it makes the chunks of
+ * that time at once.
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -48,7 +49,7 @@
 #define CHUNK_BUDGET_RATE   30u
 #define CHUNK_BUDGET_HELD   2u
 #define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
-/* Bytes of chunks a second: about what capture's limit of half a processor can lead to. */
+/* Bytes a second: about those that a capture at its limit, half a processor, can lead to. */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
@@ -123,8 +124,8 @@ bool delivery_is_payload(int fd, uint64_t size);
 void delivery_written(struct delivery *d, struct ship *s, const struct msg_envelope_written *m);
 /*
  * Handles MSG_ENVELOPE_DONE: the ship has sent, spooled or lost the chunk of an envelope, and does
- * not need the chunk any more. Kills the ship (child_fail()) if the ship has no such envelope, or
- * has not reported the envelope's file yet.
+ * not need the chunk any more. Kills the ship (child_fail()) if m->result is invalid, or the ship
+ * has no such envelope, or has not reported the envelope's file yet.
  */
 void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m);
 

@@ -7,14 +7,15 @@
  * read once a second in either case.
  *
  * A new process waits in the recheck queue (recheck_queue.h) until it is as old as the smallest
- * min_age_seconds of all sections, and then is checked: does a section match it? A process that
- * ends sooner costs only the entry in the queue. Discovery keeps nothing of a process that no
- * section matches, except, without the connector, some bytes in the scan cache (scan_cache.h).
+ * min_age_seconds of all sections, and then is checked: does a section match it? If the section has
+ * a larger min_age_seconds, the process is checked again at that age. A process that ends sooner
+ * costs only the entry in the queue. Discovery keeps nothing of a process that no section matches,
+ * except, without the connector, some bytes in the scan cache (scan_cache.h).
  *
  * The kernel does not report changes of the command line or the control group. If only such a
  * change could make a process match, discovery checks the process again when it is twice as old,
- * and so on, until the process is a minute old: at 1, 2, 4, ... 32 s, for example. Once a minute a
- * scan of /proc checks all processes.
+ * and so on, until a check finds it a minute old: at 1, 2, 4, ... 64 s, for example. Once a minute
+ * a scan of /proc checks all processes.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_DISCOVERY_H
 #define DAEMON_BROKER_DISCOVERY_DISCOVERY_H
@@ -45,8 +46,8 @@ const struct sections *discovery_sections(const struct discovery *d);
 void discovery_instance_gone(struct discovery *d, const struct instance *i);
 
 /*
- * Starts discovery. Call it when the event loop exists, and before discovery_check() and the other
- * functions below. Returns 0 or -ENOMEM.
+ * Starts discovery. Call it when the event loop exists, and before the functions below, except
+ * discovery_reaped() and discovery_files(). Returns 0 or -ENOMEM.
  */
 must_check int discovery_start(struct discovery *d);
 
@@ -70,7 +71,7 @@ uint64_t discovery_wait_ms(const struct discovery *d);
 /* Returns the processor time of discovery's helpers (files/files.h), in ns. */
 uint64_t discovery_used_ns(const struct discovery *d);
 
-/* Handles the end of process pid, perhaps a helper of discovery, as files_reaped() does. */
+/* Call it when pid, perhaps a helper of discovery, has ended: as files_reaped() (files/files.h). */
 void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 
 /*

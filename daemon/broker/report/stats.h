@@ -12,7 +12,8 @@ struct modules;
 must_check int stats_write(const struct modules *modules, int fd);
 /*
  * Writes what the newest capture process says of itself in its heartbeat, as members of a JSON
- * object. The string `space` comes before each member, and a comma after each.
+ * object; before the first capture process, zeros and the scheduler "normal". The string `space`
+ * comes before each member, and a comma after each.
  */
 void stats_put_capture(FILE *out, const struct modules *modules, const char *space);
 

@@ -70,9 +70,9 @@ static inline bool options_prints_table(const struct options *o)
 }
 
 /*
- * Reads the command line. Call it before the process opens descriptors that a command would
- * inherit. For --help, --help-all and --version prints the text and exits with 0. Adds errors to
- * faults; options_load() logs them. argv must stay valid as long as *ret.
+ * Reads the command line. Leaves no descriptor open that a command could inherit. For --help,
+ * --help-all and --version prints the text and exits with 0. Adds errors to faults; options_load()
+ * logs them. argv must stay valid as long as *ret.
  */
 void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults);
 
@@ -85,8 +85,8 @@ void options_read(int argc, char **argv, struct options *ret, struct config_faul
  *     --check-config --servers   returns                        returns, o->config is unchanged
  *     otherwise                  returns                        logs them, exits 2 or 1
  *
- * With --servers the errors stay in faults. The last exit status is 1 (EXIT_FAILURE) if the only
- * errors are those of certificates, keys or the spool, which may be right at another start.
+ * With --servers the errors stay in faults. The status in the last line is 1 (EXIT_FAILURE) if the
+ * only errors are those of certificates, keys or the spool, which may be right at another start.
  */
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults);
 

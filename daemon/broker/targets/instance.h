@@ -2,9 +2,9 @@
  * An instance is a process that the broker knows, profiled or not: a configuration section matches
  * it, or --pid, a user or --children has added it (enum instance_origin). The broker frees an
  * instance after INSTANCE_REMOVED or INSTANCE_ENDED, as soon as no run, recording or chunk in
- * flight refers to the instance. Those of --pid stay. An instance without a run of the profiler
- * (run.h) costs a descriptor and this struct: capture does not trace it, and it has no session in
- * unwind and no place in the table of runs.
+ * flight refers to the instance. INSTANCE_GIVEN instances stay until the broker ends. An instance
+ * without a run of the profiler (run.h) costs a descriptor and this struct: capture does not trace
+ * it, and it has no session in unwind and no place in the table of runs.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCE_H
 #define DAEMON_BROKER_TARGETS_INSTANCE_H
@@ -30,10 +30,10 @@
 /* Why the process is an instance. */
 enum instance_origin {
 	INSTANCE_OF_SECTION,
-	INSTANCE_GIVEN,	   /* named by --pid or the command: exists until the broker ends */
-	INSTANCE_ATTACHED, /* by a request of an operator or of the process's user */
-	INSTANCE_CHILD,	   /* a child of a target: --children */
-	INSTANCE_RECORDED, /* for recordings only: ends with the last of them */
+	INSTANCE_GIVEN,	   /* the command line names it: it exists until the broker ends */
+	INSTANCE_ATTACHED, /* an operator or the process's user has attached it */
+	INSTANCE_CHILD,	   /* it is a child of a target: --children */
+	INSTANCE_RECORDED, /* it is recorded only, and removed after its last recording */
 };
 
 /* What users have requested for the process since it became an instance. */
@@ -119,11 +119,11 @@ struct instance {
 	/*
 	 * For --children, in clock ticks since the boot, as start_ticks: when capture attaches, the
 	 * broker adds the children of this process that were born at this time or later
-	 * (instance_add_missed_children). The time is:
-	 * - as a rule, that just after the process became an instance;
-	 * - start_ticks of a child that was born while capture did not trace its parent;
-	 * - 0 of a child that capture has reported, since capture traces it from its birth. The
-	 *   first attachment adds nothing then, and sets start_ticks.
+	 * (instance_add_missed_children). It is one of these:
+	 * - for a child that was born while capture did not trace its parent: start_ticks;
+	 * - for a child that capture has reported: 0 until the first attachment, which adds no
+	 *   children, since capture traces this child from its birth; then start_ticks;
+	 * - for every other process: the tick after the one in which it became an instance.
 	 */
 	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
@@ -157,7 +157,7 @@ struct instance {
 	/* The closed run of a process of --pid, kept for its table of functions (shutdown.h). */
 	struct run *closed_run;
 	struct instance_crashes crashes;
-	struct run_totals earlier_runs; /* totals of runs that were retired, without chunks */
+	struct run_totals earlier_runs; /* of retired runs (attach_retire()), without chunks */
 	struct chunk_source delivery;	/* chunks of all runs */
 	size_t n_recordings;		/* current recordings (control/recordings.h) */
 	size_t n_operator_recordings;	/* those of operators among them */
@@ -274,7 +274,8 @@ void instance_release(struct instance *i, uint64_t length_ns);
 /*
  * Returns the total time, in ns, for which the process had no run, although one was wanted, because
  * its rights had changed. instance_unsampled_begins() begins such a time, unless one has begun
- * already. instance_unsampled_ends(), or the end of all sampling, ends it.
+ * already, and instance_unsampled_ends() ends it. The total no longer grows after the end of all
+ * sampling.
  */
 uint64_t instance_unsampled_ns(const struct instance *i);
 void instance_unsampled_begins(struct instance *i);
@@ -306,7 +307,7 @@ void instance_wait_for_budget(struct instance *i);
  * Call it when unwind has closed the session of the instance's run without a request of the broker.
  * Calls instance_delay_run(), unless the process has ended. Reason: a target may have taken over
  * its unwind process, and the delay bounds the work that such an unwind process can cause. At
- * failure number INSTANCE_CUTS_LOGGED in a row, logs a line.
+ * failure number INSTANCE_CUTS_LOGGED in a row, logs a line and sets last_error.
  */
 #define INSTANCE_CUTS_LOGGED 3
 void instance_run_cut_short(struct instance *i);

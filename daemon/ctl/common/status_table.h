@@ -24,9 +24,12 @@
 must_check int status_table_print(const char *json, size_t size, size_t width, FILE *out);
 
 /*
- * Writes a line to out for each degraded state, each server that refuses or limits the daemon or
- * whose clock differs, each file that the daemon no longer reads, and each lack of CPU time. daemon
- * is the member "daemon" of the status.
+ * Writes the faults to out, a line for each, from daemon, the member "daemon" of the status:
+ * - the CPU budget lowers the rates of targets, or leaves targets unsampled;
+ * - the quota of the daemon's control group may keep a thread stopped;
+ * - a server refuses or limits the daemon, or its clock differs;
+ * - a degraded state;
+ * - a file that is no longer read, because unwind processes died at it.
  */
 void status_table_faults(const json_t *daemon, FILE *out);
 

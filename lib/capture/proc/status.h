@@ -1,11 +1,11 @@
 /*
  * Reads the state of a thread from /proc/TID/status and stat.
  *
- * Most functions open a file while the thread is stopped. So capture calls them only if a system
- * call of the thread was interrupted, or the thread gets a crash signal, and the decision needs
- * them. If the file cannot be read, a function that returns bool returns the value by which capture
- * changes less for the target; the comment of the function names this value. A function that
- * returns enum proc_answer returns PROC_NO for a thread that is gone, else PROC_UNKNOWN.
+ * Capture calls most functions while the thread is stopped, and opening a file makes the stop
+ * longer. So capture calls them only where what it does with a system call or a signal depends on
+ * the answer. If the file cannot be read, a function that returns bool returns the value by which
+ * capture changes less for the target; the comment of the function names this value. A function
+ * that returns enum proc_answer returns PROC_NO for a thread that is gone, else PROC_UNKNOWN.
  */
 #ifndef LIB_CAPTURE_PROC_STATUS_H
 #define LIB_CAPTURE_PROC_STATUS_H
@@ -32,7 +32,7 @@ bool status_is_dead(const struct status_state *state);
 
 /*
  * Returns true if the thread is under a seccomp filter, or in strict mode, or if that cannot be
- * read. A filter can be set at any time.
+ * read. Do not keep the result: a thread can get a filter at any time.
  */
 bool status_is_filtered(uint32_t tid);
 

@@ -63,12 +63,14 @@ const struct map *maps_find(const struct maps *m, uint64_t addr);
 
 /*
  * Returns a mapping of the file whose text may have been where map, one of m->v, is now. Owned by
- * m. Considers two of the readable mappings of files above map: first the next one that is not
- * executable, then the next one of all, if that is executable. Returns the first of the two that
+ * m. Among the readable mappings of files above map there are up to two candidates, in this order:
+ * 1. the lowest one that is not executable;
+ * 2. the lowest one of all, if it is executable.
+ * Returns the first candidate that
  * - is of another file than map,
  * - does not begin at offset 0 of its file, and
  * - begins at most its offset plus MAPS_SPREAD_MAX bytes above the start of map.
- * NULL: neither does.
+ * NULL: there is none.
  */
 const struct map *maps_above(const struct maps *m, const struct map *map);
 
