@@ -22,8 +22,8 @@ void random_bytes(void *ret, size_t n);
 uint64_t random_number(void);
 
 /*
- * Returns a number below n, which is above 0. The number is the remainder of a division of 64
- * random bits by n, so small numbers are more probable; for n far below 2^64 the difference is
+ * Returns a number from 0 to n - 1; n must not be 0. The number is the remainder of a division of
+ * 64 random bits by n, so small numbers are more probable; for n far below 2^64 the difference is
  * negligible.
  */
 uint64_t random_below(uint64_t n);

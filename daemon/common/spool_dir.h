@@ -29,13 +29,13 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
  * then belongs to uid and gid, and has mode 0700. PRIVILEGES_KEEP_ID as uid stands for the
  * effective user of this process, and as gid for the present group of the directory.
  *
- * If the directory belongs to a third user, neither uid nor the effective user of this process,
- * spool_owner_change() gives it and its files to uid and gid. *ret_former is then this third user,
- * otherwise uid.
+ * A third user is neither uid nor the effective user of this process. If the directory belongs to a
+ * third user, spool_owner_change() gives the directory and its files to uid and gid. *ret_former is
+ * the third user; without one, it is uid (for PRIVILEGES_KEEP_ID the effective user).
  *
  * The caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
- * use a spool. Returns 0; -EPERM if spool_owner_change() must not change the owner; -EWOULDBLOCK if
- * another daemon has locked the directory; or another -errno.
+ * use a spool. Returns 0; -EPERM if spool_owner_change() refuses the change (conditions in
+ * spool_owner.h); -EWOULDBLOCK if another daemon has locked the directory; or another -errno.
  */
 must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd,
 			      uint32_t *ret_former);

@@ -11,13 +11,14 @@
 
 enum config_occasion {
 	CONFIG_AT_START,  /* checks certificates, keys and a configured spool */
-	CONFIG_AT_RELOAD, /* only certificates and keys. Faults are warnings: ship keeps the old */
+	CONFIG_AT_RELOAD, /* certificates and keys. Faults are warnings: ship keeps the old files */
 	CONFIG_AT_CHECK,  /* --check-config: also each exe, and for root the default spool */
 };
 
 /*
- * Checks the files for the occasion, and adds the faults. Those of SSL_CERT_FILE, an exe or the
- * default spool are always warnings.
+ * Checks the files for the occasion, and adds the faults. Faults of an exe, of the default spool,
+ * and of certificates that the environment variable SSL_CERT_FILE names are always warnings. A
+ * spool is checked only if there is a DSN.
  */
 void config_files_check(const struct config *c, enum config_occasion occasion,
 			struct config_faults *faults);

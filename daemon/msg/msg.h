@@ -192,7 +192,7 @@ struct msg_init {
 	/* Ship: the spool is the directory of INIT_SPOOL; 0: a subdirectory (spool_dirs.h). */
 	uint32_t spool_is_first;
 	uint32_t reserved;
-	uint64_t spool_bytes; /* ship: the limit of the spool's size */
+	uint64_t spool_bytes; /* ship: the limit of the spool's size; 0: the default */
 	uint64_t spool_dsn;   /* ship: dsn_hash() of the DSN to which the spool belongs */
 };
 

@@ -70,11 +70,12 @@ void destination_init(struct destination *d);
 
 /*
  * Sets the server, and copies dsn; dsn NULL: no server. All log lines name the server from now on.
- * Resets the rate limits, the backoff and the clock difference. Losses stay counted for the next
- * report.
+ * Resets the rate limits, the backoff, the denial and the clock difference, before it applies the
+ * last two arguments. Losses stay counted for the next report.
  *
- * An earlier ship may have reported the last two arguments to the broker. limited_until_ns: the end
- * of this server's rate limit on envelopes of d->kind. denial: the status of the denial. 0: none.
+ * The last two arguments are the state of the server that an earlier ship has reported (MSG_DSN).
+ * limited_until_ns: the end of the rate limit on envelopes of d->kind; 0: no limit. denial: the
+ * status of the denial, 401 or 403; 0: no denial.
  */
 void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns,
 			 int denial);
@@ -101,7 +102,8 @@ enum outcome destination_handle_answer(struct destination *d, const struct trans
 
 /*
  * Makes the client report that the next request carries. due_ns: when a report may be sent:
- * - reports_with_envelope_ns(&d->reports) for a request with an envelope;
+ * - reports_with_envelope_ns(&d->reports) for a request with an envelope; this is in the future if
+ *   there is nothing to report;
  * - 0, which is now, for a request without one. Then reports_any(&d->reports) must be true.
  *
  * Returns NULL if due_ns is in the future, no_reports is set, or memory is short. The report

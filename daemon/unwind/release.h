@@ -42,13 +42,14 @@ void release_of_environ(const char *text, size_t len, struct release_names *ret)
 /*
  * Writes a release made from an executable, such as "redis-server@15dfff3239aa": its file name, and
  * the first 12 hex digits of its build-id or, without one, of the identifier made from .text
- * (lib/unwind/elf/build_id.h). exe and file are those of struct program_identity. size is the size
- * of ret, at least 160.
+ * (lib/unwind/elf/build_id.h). exe: the path of the executable. file: its device, inode and
+ * modification time as text (struct program_identity). space: the address space of the process, in
+ * which exe is mapped. size: of ret, at least 160.
  *
- * If the image cannot be read, usually because the process has ended, the function writes the
- * release that it made for an earlier process with the same exe and file. It remembers the last
- * RELEASE_KNOWN_MAX. Without such a process it writes "redis-server@unknown" and returns false. In
- * all other cases it returns true.
+ * If the executable has no identifier or cannot be read, usually because the process has ended, the
+ * function writes the release that it made for an earlier process with the same exe and file. It
+ * remembers the last RELEASE_KNOWN_MAX. Without such a process it writes "redis-server@unknown" and
+ * returns false. In all other cases it returns true.
  */
 #define RELEASE_KNOWN_MAX 256
 bool release_of_image(const char *exe, const char *file, struct unwind_space *space, char *ret,

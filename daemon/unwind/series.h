@@ -30,8 +30,9 @@ struct series {
 	struct series *next; /* the series of another reader of the same target; NULL: none */
 	uint32_t recording;  /* msg_recording_open.recording; 0: the reader is the session */
 	/*
-	 * The session's options. In the series of a recording, a copy with the recording's profiler
-	 * id and length of chunks, which asks for payloads for files (CHUNK_V2_FILE).
+	 * The session's options. In the series of a recording: a copy, with the recording's
+	 * profiler id and length of chunks, and with the options of payloads for files
+	 * (CHUNK_V2_FILE).
 	 */
 	struct msg_session_open open;
 	struct thread_keys keys;
@@ -39,8 +40,8 @@ struct series {
 	uint64_t began_ns; /* beginning of a recording; 0 for a session */
 	/*
 	 * When the first chunk is due. The first chunk may be shorter than the others
-	 * (first_chunk_us), so that hosts that start together do not send at the same moments.
-	 * 0: no tick has come yet. UINT64_MAX: this time has passed.
+	 * (first_chunk_us), so that hosts that start together do not send at the same moments. 0:
+	 * no tick has come yet. UINT64_MAX: the first chunk has been due.
 	 */
 	uint64_t first_end_ns;
 };
@@ -72,16 +73,17 @@ void series_free(struct series *c); /* also frees c; accepts NULL */
 void series_exec(struct series *c, const struct program *p);
 
 /*
- * Adds a RECORD_THREAD. time_ns is the time of the newest record. If the thread takes over the key
- * of an ended thread (thread_keys_assign()), the thread's previous key ends at time_ns.
+ * Adds a RECORD_THREAD. The new thread can take over the key of a thread that has ended
+ * (thread_keys_assign()). If the new thread had another key before, that key ends at time_ns, the
+ * time of the newest record.
  */
 must_check int series_thread(struct series *c, const struct record_thread *record,
 			     uint64_t time_ns);
 
 /*
  * Adds a RECORD_SAMPLE with its unwound stack, at sample->time_ns. Without a stack (NULL) the
- * sample counts as missed. A thread that had no RECORD_THREAD gets a key. time_ns is the time of
- * the newest record.
+ * sample counts as missed. A thread that had no RECORD_THREAD gets a key. time_ns: as for
+ * series_thread().
  */
 must_check int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t time_ns,
 			     const struct unwind_stack *stack);

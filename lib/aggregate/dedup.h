@@ -1,6 +1,6 @@
 /*
  * Merges equal frames of a profile into one, and then equal stacks into one. aggregate.c uses it
- * with aggregate_options.by_function, where all frames of a function have the same address.
+ * with aggregate_options.by_function, which first gives all frames of a function the same address.
  */
 #ifndef LIB_AGGREGATE_DEDUP_H
 #define LIB_AGGREGATE_DEDUP_H
@@ -26,7 +26,7 @@ void dedup_fini(struct dedup *f);
  *
  * Frames that differ only in in_app are equal; the merged frame is in_app if all of them are.
  * Strings are compared by pointer, so the strings of p's frames must be interned (lib/base/text.h).
- * p->lines becomes NULL, since frames at several addresses become one.
+ * p->lines becomes NULL: frames that become one were sampled at addresses with different lines.
  */
 must_check int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
 			     struct profile *p);

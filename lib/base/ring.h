@@ -14,8 +14,9 @@
  * - The rest of the lap is too short for the next record. The pad fills this rest.
  * - The reader has read the records at the start of the memory. The writer then ends the lap early
  *   and writes there again, so that fewer pages are in use. The pad fills the rest of the lap.
- * - After an early end the next record would reach unread records of the previous lap. The pad
- *   covers their memory, and the record is written behind the early end, where memory is unused.
+ * - After an early end the writer reaches records of the previous lap that the reader has not read.
+ *   The pad skips these records; its header is before them, so they stay intact. The next record is
+ *   written behind the early end, where memory is unused.
  * The bytes of pads count in positions. So the head may be up to two laps ahead of the tail.
  *
  * Trap for the reader: the writer may be hostile and can change the memory at any time. Read each
@@ -60,7 +61,7 @@ struct ring_writer {
  * -EINVAL for a wrong size, or the error of a system call.
  */
 must_check int ring_writer_init(struct ring_writer *w, size_t size);
-/* Unmaps the memory and closes the descriptor. w may be NULL, or a finished writer. */
+/* Unmaps the memory and closes the descriptor. w may be NULL, or finished already. */
 void ring_writer_fini(struct ring_writer *w);
 
 /*
@@ -118,7 +119,7 @@ struct ring_reader {
  * size, or the error of fstat(2) or mmap(2).
  */
 must_check int ring_reader_init(struct ring_reader *r, int fd);
-/* Unmaps the memory. r may be NULL, or a finished reader. */
+/* Unmaps the memory. r may be NULL, or finished already. */
 void ring_reader_fini(struct ring_reader *r);
 
 /*

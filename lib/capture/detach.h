@@ -17,9 +17,10 @@
  * To detach from all: capture_settle and capture_finish, each until it returns true, then the end
  * of the tracing thread.
  *
- * Below, a resumed call is a system call that a stop interrupted and that capture has made the
- * thread enter again. If the tracer ended during the call, some resumed calls would fail or return
- * less (restart/resume.h). So capture first waits for such calls to end, or interrupts them.
+ * A resumed call is a system call that a stop interrupted and that capture has made the thread
+ * enter again (restart/resume.h). Below, such a call is at risk if it would fail or return less if
+ * the tracer ended now. So capture first waits for calls at risk to end, or interrupts them. A
+ * thread is settled if it has no interrupt under way and is in no call at risk.
  */
 #ifndef LIB_CAPTURE_DETACH_H
 #define LIB_CAPTURE_DETACH_H
@@ -44,27 +45,29 @@ must_check int capture_remove(struct capture *c, uint32_t target);
 bool capture_is_detaching(const struct capture *c);
 
 /*
- * Waits, without blocking, for the resumed calls that the end of the tracing thread would harm.
- * Returns true if step 2 may begin or go on. Call it several times a second while
+ * Returns true if step 2 may begin or go on; does not block. Call it several times a second while
  * capture_is_detaching() is true, and after each capture_reap while there are no ticks.
- * - Detaching targets: waits until their threads are settled (capture_settle). Interrupts such
- *   calls when none of the threads in them has run for 2 s, or after 10 s.
- * - Other targets: waits until no thread is in such a call, or no thread in such a call has run for
- *   2 s. Interrupts none. While ticks interrupt many threads, one of them is always in such a
- *   call. So once the detaching targets are settled, the function returns true for 250 ms of every
- *   2 s, whatever the others do. The caller is then in step 2, without ticks, and capture_settle
- *   succeeds if all calls end in that time. Otherwise false follows, and ticks go on.
  *
- * Returns true for good 20 s after it was first called for a detaching target; after 10 s if all
- * detaching targets are settled.
+ * Step 2 may begin if all threads of the detaching targets are settled; the function interrupts
+ * their partial transfers as capture_settle does. It interrupts none of the other targets, for
+ * which one of these conditions must hold, too:
+ * - No thread is in a call at risk.
+ * - No thread in a call at risk has run for 2 s.
+ * - It is the first 250 ms of a period of 2 s. Reason: while ticks interrupt many threads, some
+ *   thread is always in a call at risk. In step 2, without ticks, these calls can end. If they have
+ *   not ended after 250 ms, the function returns false, and ticks go on.
+ *
+ * Whatever the threads do, step 2 may begin 20 s after the first call for a detaching target; after
+ * 10 s if all threads of the detaching targets are settled.
  */
 must_check bool capture_prepare_detach(struct capture *c);
 
 /*
- * Returns true after a crash (crash.h) in which a thread did not stop in time for a detach. The
- * caller must then end the tracing thread at once, and step 4 follows. Before that end, the caller
- * must not wait for a status of any tracee: capture reads statuses without consuming them, so the
- * wait would return the held stop of the crashed thread again and again.
+ * Returns true after a crash in which a thread did not stop in time, so that only the end of the
+ * tracing thread detaches from the process (crash.h). The caller must then end the tracing thread
+ * at once, and step 4 follows. Until then the caller must not wait for any tracee: tracee_wait()
+ * leaves stops in the kernel, so it would return the held stop of the crashed thread again and
+ * again.
  */
 must_check bool capture_must_detach_now(const struct capture *c);
 
@@ -73,18 +76,18 @@ void detach_demand_now(struct capture *c);
 
 /*
  * For reap.h, before the tracing thread ends because of a crash of the target `but`: interrupts the
- * partial transfers of all other targets, so that they return what they have so far. Returns true
- * if no thread of these targets has an interrupt under way, or is in a call that would fail or
- * return less.
+ * partial transfers of all other targets, so that they return what they have so far. Returns false
+ * while a thread of these targets has an interrupt under way, is entering a resumed call, or is in
+ * a partial transfer.
  */
 must_check bool detach_others_are_settled(struct capture *c, const struct traced_process *but);
 
 /*
- * Returns true if all threads are settled: none has an interrupt under way, and none is in a call
- * that would fail or return less if the tracer ended now. Call it after the last tick, after each
- * further stop, and several times a second. Interrupts resumed calls that take long, so that the
- * thread gets the result so far. Returns true 20 s after the first call at the latest, whatever the
- * threads do.
+ * Returns true if all threads are settled. Call it after the last tick, after each further stop,
+ * and several times a second. If no unsettled thread has run for 2 s, or 10 s after the first call,
+ * interrupts the partial transfers, so that they return what they have so far. From then on waits
+ * only for these, and for threads that are entering a resumed call. Returns true after twice these
+ * times, 4 s or 20 s, whatever the threads do.
  */
 must_check bool capture_settle(struct capture *c);
 

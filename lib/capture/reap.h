@@ -11,9 +11,10 @@
 struct capture;
 
 /*
- * Handles the wait statuses that are available, up to about 256. Returns true if there may be more,
- * for which no further SIGCHLD comes: the caller calls it again soon. Ended targets are freed and
- * reported (capture_options.event). Does nothing if capture_must_detach_now() (detach.h) is true.
+ * Handles available wait statuses: up to 256, and those of interrupted threads. Returns true if
+ * there may be more, for which no further SIGCHLD comes: the caller calls it again soon. Ended
+ * targets are freed and reported (capture_options.event). Does nothing if capture_must_detach_now()
+ * (detach.h) is true.
  */
 bool capture_reap(struct capture *c);
 
@@ -21,7 +22,8 @@ bool capture_reap(struct capture *c);
 void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /*
- * For capture_tick: handles wait statuses in the middle of a tick, of all targets together:
+ * For capture_tick: handles wait statuses in the middle of a tick. The numbers of threads are those
+ * of all targets:
  * - if at most 1/16 of the threads are interrupted: the statuses of the interrupted threads;
  * - else, with up to 2048 threads: up to 16 statuses of any tracee;
  * - else, with more threads: none, since a wait for any tracee takes too long.

@@ -8,10 +8,10 @@
  *   RECORD_TICK for each tick at which it looks at a target, after the looks.
  * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
  *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
- * - RECORD_SAMPLE has a thread's registers and stack at its tick. The sample is valid until the
- *   thread's next record. A tick without a record of the thread means that the thread is unchanged:
- *   it is still blocked in the same place, or it has not executed an instruction since capture
- *   interrupted it for its last sample.
+ * - RECORD_SAMPLE has a thread's registers and stack at its tick. State and stack of the sample
+ *   hold until the thread's next record other than RECORD_THREAD. A tick without a record of the
+ *   thread means that the thread is unchanged: it is still blocked in the same place, or it has not
+ *   executed an instruction since capture interrupted it for its last sample.
  * - Capture does not look at a target at each tick while all its threads sleep. What a look finds
  *   after skipped ticks is recorded with the first of the ticks that the look stands for (struct
  *   covered_ticks, state.h).
@@ -93,14 +93,14 @@ struct record_thread {
 
 /*
  * A watched part of the process's memory (lib/base/watch_part.h) has other bytes than in the last
- * record about it. At a tick at which a thread has a look or a sample, capture first hashes the
- * parts that are due (lib/capture/watch.h), and then interrupts threads.
+ * record about it. Capture hashes the parts that are due (lib/capture/watch.h) before the first
+ * look or sample of a tick. At a tick without looks and samples it hashes no part.
  */
 struct record_watched {
 	struct record h;
 	uint32_t list;	 /* the number that the reader gave to the list of parts */
 	uint32_t number; /* the part's index in that list */
-	/* watch_part_hash(); 0: not in memory, or not readable. Before the first record it is 0. */
+	/* watch_part_hash(); 0: not in memory or not readable, as before the first record */
 	uint64_t hash;
 };
 
@@ -147,8 +147,8 @@ enum sample_flags {
 struct sample_known {
 	uint64_t top; /* the end of the stack that the thread is on; 0: not known */
 	/*
-	 * The address from which the unwind continues on the thread's own stack: from a hint, or,
-	 * if top is not known, a guess of capture. 0: the unwind does not go on there.
+	 * The address from which the unwind continues on the thread's own stack. It comes from a
+	 * hint; if top is 0, it may be a guess of capture. 0: the unwind does not go on there.
 	 */
 	uint64_t second;
 	uint64_t own_end; /* the end of the thread's own stack; 0: not known */

@@ -14,7 +14,8 @@
 
 /*
  * Sets the path of the daemon's socket, which is copied. NULL or "": the path of the environment
- * variable PROTOCOL_SOCKET_ENV, or else PROTOCOL_SOCKET. Returns 0 or -ENAMETOOLONG.
+ * variable PROTOCOL_SOCKET_ENV, or else PROTOCOL_SOCKET. An open connection stays; the next one
+ * uses the path. Returns 0 or -ENAMETOOLONG.
  */
 int connection_set_path(const char *path);
 /*
@@ -38,9 +39,9 @@ int connection_dial(void);
 int connection_open(struct state *s);
 
 /*
- * Does what is due on the connection: connects, receives messages, sends the last start or stop,
- * and announces whether root spans are open. This is the work function of state_do_work() and
- * state_leave().
+ * Does what is due on the connection: connects, receives messages, sends the last start or stop
+ * that the program requested, and announces whether root spans are open. This is the work function
+ * of state_do_work() and state_leave().
  */
 void connection_work(struct state *s);
 
@@ -53,9 +54,10 @@ void connection_check_if_due(struct state *s);
 /*
  * Gets the id by which the daemon knows thread tid of this process (PROTOCOL_THREAD). Call this if
  * the daemon is in another pid namespace, where the ids differ. The first call for a thread sends
- * the request; later calls receive the answers that have arrived. The id is in state_thread_slot()
- * then. is_new: the thread has not called the library before. Then the request is sent in any case,
- * because an ended thread may have had the same tid.
+ * the request; later calls receive the answers that have arrived. state_thread_slot() has the tid
+ * in its upper half and the id in its lower half, 0 before the answer. is_new: the thread has not
+ * called the library before. The function then sends the request even if the slot has the tid: it
+ * may be that of an ended thread.
  */
 void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new);
 

@@ -18,10 +18,11 @@ struct page_copy {
 };
 
 /*
- * Copies the page to *ret. Calls connection_check_if_due() first, because some programs call only
- * functions that read the page. Returns false if no daemon is connected, memory cannot be
- * allocated, or the daemon wrote the page during all attempts to read it; then *ret is undefined.
- * Several threads may call it at the same time, and also the thread that has entered the state.
+ * Copies the page to *ret. Calls connection_check_if_due() first: in a program that calls nothing
+ * else, no other call keeps the connection working. Returns false if no daemon is connected, the
+ * state cannot be allocated, or the daemon was writing the page at each of 100 attempts; then *ret
+ * is undefined. Several threads may call it at the same time, also one that has entered the state
+ * (state_enter()).
  */
 bool page_copy_read(struct page_copy *ret);
 

@@ -18,7 +18,8 @@ struct export_point {
 
 /*
  * Writes the points of a thread, sorted by time, to ret, which has room for two points for each of
- * its bars. m is finished and ordered. Returns the number of points.
+ * its bars. m has merge_options.is_ordered set, and merge_finish() was called. Returns the number
+ * of points.
  */
 size_t export_points(const struct merge *m, uint32_t thread, struct export_point *ret);
 

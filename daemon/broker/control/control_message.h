@@ -25,11 +25,12 @@ union control_message {
 
 /*
  * Checks one datagram of size bytes (may be 0) and copies it to *ret. After CONTROL_BAD *ret stays
- * as it was. is_first: the message is the first of its connection, which has to be a HELLO.
+ * as it was. is_first: the message is the first of its connection. The first one has to be a HELLO,
+ * and no other may be one.
  *
  * A request is CONTROL_BAD if it has a pid or a name that its type does not take, or lacks one that
- * its type needs. In the copy of a request, the part of the array name that holds neither the name
- * nor the seconds is 0.
+ * its type needs. In the copy of a request the bytes of name after its end are 0; in a
+ * PROTOCOL_RELEASE those after seconds, which share the memory of name.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);

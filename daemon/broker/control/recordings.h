@@ -26,7 +26,7 @@ struct recording;
 struct run;
 struct targets;
 
-/* The current recordings. If all members except targets are zero, there is no recording. */
+/* All recordings. Before the first call the caller sets targets, and zeroes the other members. */
 struct recordings {
 	struct targets *targets;
 	struct recording *first; /* the oldest */
@@ -37,13 +37,13 @@ struct recordings {
  * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
  * peer's end of the recording's socket, or with the reason of a refusal. PROTOCOL_BUSY: the process
  * has MSG_RECORDINGS_MAX recordings; a limit of processes is reached (attach_request.h,
- * targets/instance.h); or too many ended recordings, of the user or of all users, have unread
- * messages. peer must stay valid until recordings_gone().
+ * targets/instance.h); or 8 ended recordings of the user, or 256 of all users but operators, have
+ * unread messages. peer must stay valid until recordings_gone().
  */
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret);
 
-/* Ends the peer's recordings. The peer still gets their last chunks. */
+/* PROTOCOL_RECORD_END: ends the peer's recordings. The peer still gets their last chunks. */
 void recordings_finish(struct recordings *rs, const struct control_peer *peer);
 /* Ends the recordings of a peer that has disconnected. Chunks that wait for it are dropped. */
 void recordings_gone(struct recordings *rs, const struct control_peer *peer);
@@ -64,8 +64,9 @@ void recordings_closed(const struct recordings *rs, const struct run *run, uint3
 
 /*
  * To be called at every turn, after attach_check(), which opens sessions. Asks the unwind processes
- * to start recordings that have not begun. Ends recordings whose process has ended, whose peer
- * wants no more, or that cannot go on.
+ * to start recordings that have not begun. Ends a recording if its process has ended, was detached
+ * by a user or cannot be profiled, if its peer has closed the socket, called for the end or lost
+ * its right, and if the daemon stops.
  */
 void recordings_check(struct recordings *rs);
 

@@ -14,14 +14,15 @@
 
 /*
  * Returns true if process pid is in another pid namespace, so that its ids differ from the
- * broker's.
+ * broker's. Returns false also if the process has ended.
  */
 bool thread_number_differs(int32_t pid);
 
 /*
  * Finds the thread of process pid whose id in the pid namespace of that process is own, and sets
  * *ret to the broker's id of the thread. Reads the status of at most THREAD_NUMBER_LOOKS_MAX
- * threads. Returns 0, or -ESRCH if the process has ended or none of these threads has the id own.
+ * threads. Returns 0, or -ESRCH if the process has ended, its threads cannot be listed, or none of
+ * these threads has the id own.
  */
 #define THREAD_NUMBER_LOOKS_MAX 1024
 must_check int thread_number_find(int32_t pid, int32_t own, int32_t *ret);

@@ -9,9 +9,9 @@
  * death at the file with the number in the page.
  *
  * An unwind process that was taken over can write any number into its page. Deaths are counted per
- * owner key, and numbers that no file had have no effect. So such a process can quarantine only
- * files that were sent to an unwind process of its own owner key, and only for profiled processes
- * of that owner key.
+ * owner key, and a number that no file had quarantines no file: it only takes up an entry of the
+ * table. So such a process can quarantine only files that were sent to an unwind process of its own
+ * owner key, and only for profiled processes of that owner key.
  */
 #ifndef DAEMON_BROKER_FILES_QUARANTINE_H
 #define DAEMON_BROKER_FILES_QUARANTINE_H
@@ -31,9 +31,9 @@
 #define QUARANTINE_DEATHS 3
 
 /*
- * The maximum number of files with at least one death: of one user, all owner keys of the user
- * together, and of all users. If a maximum is reached, a new file replaces the file whose last
- * death is the oldest: among the files of this user, or among all files.
+ * The maximum numbers of files with at least one death: QUARANTINE_OF_USER for a user, whose owner
+ * keys count together, and QUARANTINE_MAX for all users. If a maximum is reached, a new file
+ * replaces the one whose last death is the oldest: of this user, or of all users.
  */
 #define QUARANTINE_OF_USER 32
 #define QUARANTINE_MAX	   256
@@ -43,7 +43,7 @@ struct quarantine_file {
 	uint32_t number;	/* of the file */
 	uint32_t deaths;	/* 0: the entry is free */
 	uint64_t last_death;	/* table.deaths just after the file's last death */
-	struct file_label file; /* set when the file is to be sent again; before, name is "" */
+	struct file_label file; /* set at the first request after a death; before, name is "" */
 };
 
 struct quarantine_table {
@@ -58,8 +58,7 @@ struct quarantine {
 };
 
 /*
- * Draws the random key of the hashes. The caller has set *q to zeros. Aborts if the kernel has no
- * random numbers.
+ * Draws the random key of the hashes. The caller has set *q to zeros. Aborts if getrandom(2) fails.
  */
 void quarantine_init(struct quarantine *q);
 
@@ -74,10 +73,10 @@ void quarantine_page_free(const uint32_t **page);
 
 /*
  * Handles the end of an unwind process of owner. status: of wait(2). If status shows a fault of the
- * process, counts a death at the file whose number is in page. A fault is an exit status other
- * than 0, or one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Returns
- * the file that this death quarantines, valid until the next call of a function here, or NULL. page
- * may be NULL: then counts nothing.
+ * process, counts a death at the file whose number is in page. A fault is an exit status other than
+ * 0, or one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Returns the
+ * file that this death quarantines, valid until the next call of a function here, or NULL. Counts
+ * nothing if page is NULL or has the number 0.
  */
 const struct quarantine_file *quarantine_unwind_died(struct quarantine *q,
 						     const struct owner_key *owner,
@@ -108,8 +107,8 @@ bool quarantine_has(struct quarantine *q, const struct owner_key *owner, uint32_
 
 /*
  * Iterates over the quarantined files of all users: returns the file after f, or the first one if f
- * is NULL; NULL after the last. Skips files that were not to be sent again after a death, since
- * their names are not known.
+ * is NULL; NULL after the last. Skips files that unwind has not requested again after a death,
+ * since their names are not known.
  */
 const struct quarantine_file *quarantine_next(const struct quarantine *q,
 					      const struct quarantine_file *f);

@@ -12,15 +12,16 @@
 #include "daemon/msg/msg_capture.h"
 
 /*
- * Starts a run: capture is to attach to the process as soon as that is possible. Also called for
- * all runs when a new capture process was started. If no unwind process can be had, sets
- * run->attach_error to a positive errno and closes the run. Does nothing unless run_is_open().
+ * Starts a run. Also called for all runs when a new capture process was started, which is to attach
+ * to them. This call or a later attach_check() sends the messages. If children_get_unwind() fails,
+ * sets run->attach_error to a positive errno and closes the run. Does nothing unless run_is_open().
  */
 void attach_start(struct targets *ts, struct run *run);
 
 /*
  * Begins to stop a run. Later capture detaches, unwind makes the last chunk, and the run is closed.
- * The run is in use until run_is_over() is true. Does nothing unless run_is_open().
+ * If capture does not know the target, the run is closed at once. The run stays valid until
+ * instances_check() finds that run_is_over() and retires it. Does nothing unless run_is_open().
  */
 void attach_stop(struct targets *ts, struct run *run);
 
@@ -31,9 +32,10 @@ void attach_stop(struct targets *ts, struct run *run);
 void attach_on_state(struct targets *ts, const struct msg_target_state *m);
 
 /*
- * Call it at every turn of the broker, after instances_check(). Sends the messages to unwind and
- * capture that are possible now. Closes a run if its process has ended while capture does not trace
- * the process, since capture does not report that end.
+ * Call it at every turn of the broker, after instances_check(). Asks unwind to open the sessions of
+ * new runs. When unwind has opened a session, asks capture to attach to the process. Closes a run
+ * if its process has ended while capture does not trace the process, since capture does not report
+ * that end.
  */
 void attach_check(struct targets *ts);
 
@@ -42,8 +44,8 @@ void attach_close_all(struct targets *ts);
 
 /*
  * Retires a run for which run_is_over() is true: adds its totals to the instance and tells unwind
- * to forget the session. From then on no function returns the run, and targets_sweep() frees its
- * place in the table of runs.
+ * to forget the session. From then on targets_run() and FOR_EACH_RUN() skip the run, and
+ * targets_sweep() frees its place in the table.
  */
 void attach_retire(struct run *run);
 

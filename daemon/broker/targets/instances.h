@@ -1,7 +1,7 @@
 /*
  * Adds instances, starts and stops runs of the profiler on them, and frees instances that have
- * ended. lifecycle.h decides whether an instance is to be profiled; only instances_check()
- * starts and stops runs accordingly.
+ * ended. lifecycle.h decides whether an instance is to be profiled; instances_check() starts and
+ * stops runs by its decisions.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCES_H
 #define DAEMON_BROKER_TARGETS_INSTANCES_H
@@ -30,20 +30,23 @@ must_check int instance_add_attached(struct targets *ts, struct process *p,
 				     enum instance_origin origin, struct instance **ret);
 
 /*
- * Adds process pid, which capture has reported as a new child of a target. The function first
- * checks that pid is still that child. If the child has ended or cannot be added
- * (instance_add_attached), logs a line at debug level. Does nothing if pid is an instance already
- * or the broker is ending.
+ * Adds process pid, which capture has reported as a new child of a target. The pid may belong to
+ * another process by now. So the function checks that capture traces the process or, with sampler =
+ * perf, that its parent is an instance. If that is not so, or instance_add_attached() fails, logs a
+ * line at debug level. Does nothing if pid is an instance already or the broker is ending.
  */
 void instance_add_child(struct targets *ts, int32_t pid);
 
 /*
- * With --children, call it when capture has attached to the process of run. Adds the children that
- * the process has forked while capture did not trace the process, as between two runs. If the
- * process is in a crash, adds none, because a child may be the crash reporter.
+ * Call it when capture has attached to the process of run, if sentry-profd runs with --children.
+ * Adds the children that the process has forked while capture did not trace the process, as between
+ * two runs. If the process is in a crash, adds none, because a child may be the crash reporter.
  */
 void instance_add_missed_children(struct targets *ts, struct run *run);
-/* Calls instance_add_missed_children() for each run in which capture has attached. */
+/*
+ * Calls instance_add_missed_children() for each run in which capture has attached, at a
+ * MSG_CHILD_BORN with the id 0.
+ */
 void instances_add_missed_children(struct targets *ts);
 
 /*
@@ -71,7 +74,8 @@ void instances_check(struct targets *ts);
 /*
  * Call it at the end of a turn, after targets_sweep() and delivery_sweep(): frees the instances
  * that are gone (instance_is_gone) and that no run, envelope or recording refers to. Instances of
- * --pid are not freed. No other function removes an instance from the list.
+ * --pid are not freed. Does nothing unless state_is_profiling(). No other function removes an
+ * instance from the list.
  */
 void instances_sweep(struct targets *ts);
 

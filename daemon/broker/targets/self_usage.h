@@ -5,7 +5,7 @@
  *
  *     capture, unwind    by the time that each spent on the instance
  *     ship               by the bytes of the instance's chunks
- *     broker             in equal parts
+ *     broker             in equal parts, one for each instance of targets.instances
  *
  * The shares of all instances add up to the whole, except for the time of unwind processes that
  * were freed (children.unwinds_gone). Memory is not shared out: each instance is charged the whole

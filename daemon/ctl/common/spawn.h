@@ -19,7 +19,8 @@
  * sentry-profctl exits. `doctor` runs `sentry-profd --check-config --servers` and
  * `sentry-profd-unwind --version` this way; private_daemon.h runs a daemon.
  *
- * The log of the child (its stderr) goes to a memfd. If the child fails, the caller prints the log.
+ * The log of the child (its stderr) goes to a memfd. The exit status of the child is not kept. A
+ * caller that misses output of the child, or finds that the child has exited early, prints the log.
  */
 struct profd_child {
 	int32_t pid; /* 0: not started, or reaped by profd_child_has_exited() or _wait() */
@@ -30,13 +31,16 @@ struct profd_child {
  * Starts the child. argv is as for execv(3); argv[0] is the name of an executable without a path,
  * for spawn_find(). out_fd becomes the stdout of the child; -1: /dev/null. prepare, if not NULL, is
  * called with ctx in the child before execv(3). If prepare returns false or execv(3) fails, the
- * child exits with status SPAWN_FAILED. Returns 0 if the child has been forked, or -errno. The
- * caller calls profd_child_wait() in both cases.
+ * child exits with status SPAWN_FAILED (daemon/common/spawn.h). Returns 0 if the child has been
+ * forked, or -errno. The caller calls profd_child_wait() in both cases.
  */
 must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 				 bool (*prepare)(const void *ctx), const void *ctx);
 
-/* Returns true if the child has exited, which reaps it, or was not started. Does not wait. */
+/*
+ * Returns true if the child has exited or was not started. Reaps a child that has exited. Does not
+ * wait.
+ */
 bool profd_child_has_exited(struct profd_child *p);
 
 /* Copies the log that the child has written so far to stderr. Before profd_child_wait() only. */
@@ -52,7 +56,8 @@ int profd_child_wait(struct profd_child *p);
 /*
  * A helper: a sentry-profd-ship or sentry-profd-unwind that exchanges a few messages with
  * sentry-profctl, which takes the broker's part (daemon/msg/msg.h). `send` starts a ship,
- * file_reader.h an unwind. The functions block until the helper answers.
+ * file_reader.h an unwind. helper_start_*() and helper_receive() block until the helper sends a
+ * message or exits, without a time limit.
  */
 struct helper {
 	int32_t pid; /* 0: no process */
@@ -70,9 +75,10 @@ must_check int helper_start_ship(struct helper *h, const int *files, size_t n, u
 
 /*
  * Starts a sentry-profd-unwind and waits until it is ready. If sentry-profctl runs as root, the
- * helper runs under the account of unwind. page_fd is the descriptor of a page from page_new() for
- * one uint32_t, to which unwind writes a file number (MSG_INIT in daemon/msg/msg.h). The caller
- * keeps page_fd. Returns 0 or -errno. The caller calls helper_kill() in both cases.
+ * helper runs under the account of unwind. page_fd: a page for one uint32_t, made by page_new()
+ * (daemon/msg/page.h). unwind writes to the page the number of the file that it reads (MSG_INIT in
+ * daemon/msg/msg.h). The caller keeps page_fd. Returns 0 or -errno. The caller calls helper_kill()
+ * in both cases.
  */
 must_check int helper_start_unwind(struct helper *h, int page_fd);
 

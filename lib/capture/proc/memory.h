@@ -1,12 +1,12 @@
 /*
- * Reads a target's memory without waiting for a page to be fetched.
+ * Reads a target's memory without waiting for a page that the target may withhold.
  *
  * A page that is not in memory is fetched by the process that reads it, and the target may decide
  * when the page arrives: a page of a FUSE file comes from the file's server, and a page below a
- * userfaultfd from a thread of the target. Such a wait may never end. The first kind is not even
- * ended by SIGKILL (request_wait_answer() in fs/fuse/dev.c). So the module first reads
- * /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst), and then only pages that are in
- * memory. A page of a stack that was never touched would read as zeros anyway.
+ * userfaultfd from a thread of the target. Such a wait may never end. Not even SIGKILL ends the
+ * wait for a page of a FUSE file (request_wait_answer() in fs/fuse/dev.c). So the module first
+ * reads /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst), and then only pages that are
+ * in memory or in swap. A page of a stack that was never touched would read as zeros anyway.
  *
  * The target can still remove a page between the two reads, and the read then hangs. So before a
  * read the caller notes in the heartbeat which target it touches (capture_beat, counters.h).
@@ -41,12 +41,15 @@ struct memory_seen {
 };
 
 /*
- * Copies up to size bytes, in at most MEMORY_PAGES_MAX pages, from addr in the memory of thread
- * tid. A hole is a run of pages that are not in memory. A hole of up to hole_max pages becomes
- * zeros. The copy ends before a longer hole, after the last page in memory, or where the memory
- * cannot be read. pagemap_fd: from memory_open(), or -1. The cache *seen is used and updated; seen
- * may be NULL. Returns the number of valid bytes in `to`, -EFAULT if there are none, or -ESRCH if
- * the process has no memory any more.
+ * Copies up to size bytes from addr in the memory of thread tid. A hole is a run of pages that are
+ * neither in memory nor in swap. Holes within the copy become zeros. The copy ends
+ * - after MEMORY_PAGES_MAX pages;
+ * - before a hole of more than hole_max pages, or one that reaches the end of the range;
+ * - where the memory cannot be read.
+ *
+ * pagemap_fd: from memory_open(), or -1. The cache *seen is used and updated; seen may be NULL.
+ * Returns the number of valid bytes in `to`; -EFAULT if there are none; or -ESRCH if the process
+ * has no memory any more, or addr is above user space.
  */
 must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
 			       void *to, size_t size, size_t hole_max);

@@ -38,10 +38,11 @@ must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t pa
 void cfi_free(struct cfi *c); /* c may be NULL */
 
 /*
- * Returns the rows of the part in which vaddr is, and compiles the part at the first call. Never
- * returns NULL. c owns the rows; they are valid until cfi_free(). They are empty if c is NULL or
- * memory cannot be allocated. A function whose rows would exceed the limit of work on the file has
- * no rows.
+ * Returns the rows of the part that has the last function starting at or below vaddr; rows_find()
+ * shows whether they cover vaddr. Compiles the part at its first use. Never returns NULL. c owns
+ * the rows; they are valid until cfi_free(). They are empty if there is no such function, c is
+ * NULL, or memory cannot be allocated. The work on a file is limited to a few seconds; a function
+ * beyond the limit has no rows.
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 

@@ -1,6 +1,6 @@
 /*
- * Reads the identifier of an ELF file: its build-id (a note of the linker) or, where
- * the file has none, the one that Sentry's server makes of the first bytes of .text
+ * Reads the identifier of an ELF file: its build-id, a note of the linker. For a file without a
+ * build-id, makes an identifier of the first bytes of .text, as Sentry's server does
  * (docs/FORMATS.md, debug_id).
  */
 #ifndef LIB_UNWIND_ELF_BUILD_ID_H
@@ -21,11 +21,11 @@ struct build_id {
 	uint8_t bytes[BUILD_ID_MAX];
 	size_t size;	 /* 0: the file has neither a build-id nor .text */
 	bool is_real;	 /* a build-id; false: made from .text */
-	uint64_t offset; /* of a build-id in the file */
+	uint64_t offset; /* of the build-id in the file; 0 if made from .text */
 };
 
 /*
- * Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. If f has neither a
+ * Reads the identifier of f. A build-id of more than BUILD_ID_MAX bytes is cut. If f has neither a
  * build-id nor .text, or cannot be read, ret->size is 0.
  */
 void build_id_read(const struct elf_file *f, struct build_id *ret);

@@ -35,10 +35,10 @@
 /*
  * The identity of a file: two files with equal identities have one image.
  *   a file on disk      file; content[] is 0
- *   a memfd             content[], a hash of its contents, and file.size; the rest of file is 0.
- *                       content[0] is never 0
+ *   a memfd, or a       content[], a hash of its contents, and file.size; the rest of file is 0.
+ *   file on a tmpfs     content[0] is never 0
  * A memfd has a copy of a target's memory. Each copy is a new file, so only the contents show that
- * two copies are equal. A file on a tmpfs is identified like a memfd.
+ * two copies are equal.
  */
 struct image_identity {
 	struct file_identity file;
@@ -46,8 +46,8 @@ struct image_identity {
 };
 
 /*
- * Bytes. A larger memfd is not hashed, but identified like a file on disk: a second copy of the
- * same memory then gets a second image. The vDSO has 8 KiB.
+ * Bytes. A larger memfd or file on a tmpfs is not hashed, but identified like a file on disk: a
+ * second copy of the same memory then gets a second image. The vDSO has 8 KiB.
  */
 #define IMAGE_CONTENT_MAX (1u << 20)
 
@@ -130,7 +130,7 @@ struct image {
 	struct lines *lines; /* NULL: no debug information */
 	struct image_lines_file lines_file;
 	uint32_t names_number; /* of the debug file with the symbols; 0: the image's own file */
-	/* Whether there is a debug file is unknown: the next space that maps the image asks. */
+	/* The search for a debug file failed. One more target that maps the image repeats it. */
 	bool debug_file_due;
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;
@@ -148,7 +148,8 @@ bool image_identity_equal(const struct image_identity *a, const struct image_ide
  * Returns true if the file behind fd has the image's build-id or, if neither has one, the same ELF
  * header, section headers and modification time: probably it is the same build. Call it
  * - if the file differs from the image's only in its change time, which chmod(2) and link(2) set;
- * - if the change time of the image's debug file differs: that file has the image's build-id.
+ * - if the file of lines_file has changed since it was opened, but not in size. It may be the debug
+ *   file, which has the image's build-id.
  */
 bool image_matches(const struct image *i, int fd);
 
