@@ -13,7 +13,10 @@
 #include "proto/profile.h"
 #include "proto/transaction.h"
 
-/* The server's limit on the duration of a V1 profile; later samples are written with this time. */
+/*
+ * The server's limit on the duration of a V1 profile. A sample that comes later is written as if it
+ * came exactly this long after the first sample.
+ */
 #define PROFILE_V1_MAX_S 30
 
 struct profile_v1 {
@@ -26,7 +29,7 @@ struct profile_v1 {
 	const char *name; /* of the transaction */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
-	uint32_t tid;		  /* the active thread of the transaction; it must have samples */
+	uint32_t tid;		  /* the active thread; must be in profile->threads */
 	const char *architecture; /* as by uname -m */
 	const char *os_name;	  /* as by uname -s */
 	const char *os_version;	  /* as by uname -r */
@@ -34,9 +37,9 @@ struct profile_v1 {
 
 /*
  * profile_v1_transaction() writes the payload of the transaction, profile_v1_write() that of the
- * profile. Each is compact JSON without a newline. Both flush out. They return 0; -EINVAL if a text
- * is not UTF-8 or a time is after the year 9999; -ENOMEM; or the negative errno of writing (-EIO if
- * errno is not set).
+ * profile. Each is compact JSON without a newline. Both flush the stream. They return 0; -EINVAL if
+ * a text is not UTF-8 or a time is after the year 9999; -ENOMEM; or the negative errno of writing
+ * (-EIO if errno is not set).
  */
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 	__attribute__((warn_unused_result));

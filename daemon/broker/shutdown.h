@@ -2,10 +2,11 @@
  * Ends the sampling: for good when the broker ends, or until SIGCONT when SIGTSTP suspends the
  * broker.
  *
- * main.c calls the steps at the end of the broker in this order: capture detaches from the targets
- * and unwind makes the last chunks; the chunks are delivered; the results are printed. Most steps
- * run the event loop while they wait. Each wait has a timeout or is ended by a signal, except for
- * shutdown_command().
+ * At the end of the broker main.c calls, as far as the options ask for them and in this order:
+ * shutdown_sampling(), shutdown_delivery(), shutdown_print_tables(), shutdown_log_figures(),
+ * shutdown_children(), shutdown_conversion(), shutdown_print_outcome(), shutdown_print_viewer(),
+ * shutdown_lost_all(), shutdown_log_lost(), shutdown_command(). Most of them run the event loop
+ * while they wait. Each wait has a timeout or is ended by a signal, except for shutdown_command().
  *
  * SIGTSTP: capture detaches from all targets and ends, and the broker stops itself. After SIGCONT
  * the broker starts capture again, which attaches again. Sessions in unwind stay open meanwhile.
@@ -70,8 +71,9 @@ void shutdown_conversion(struct broker *b);
 /* Prints on standard error the command that shows the profile that was written. */
 void shutdown_print_viewer(const struct broker *b);
 /*
- * Waits, without a timeout, for the end of the command of `-- COMMAND`; a child that still waits
- * for the order to execute it is made to end. Returns command_exit_status().
+ * Waits, without a timeout, for the end of the command of `-- COMMAND`. If the broker has not let
+ * the command start yet, the child that would execute the command ends without executing it.
+ * Returns command_exit_status().
  */
 int shutdown_command(struct broker *b);
 /*

@@ -10,13 +10,15 @@
 #include <stddef.h>
 
 /*
- * From now on log_output_write() does not wait. Call this function before the process gives up
- * privileges: it may need them to open the pipe or the terminal.
+ * From now on log_output_write() does not wait. Exception: it waits at a terminal that cannot be
+ * opened again if ^S comes between poll(2) and write(2). Call this function before the process
+ * gives up privileges: it may need them to open the pipe or the terminal.
  *
  * O_NONBLOCK is a flag of the open file description, which other processes may share. So this
  * function opens a pipe or a terminal again, and descriptor 2 gets the new description. A process
  * that got descriptor 2 before, such as the command of `sentry-profd -- COMMAND`, keeps the old
- * description. Nothing changes for a regular file, which has no reader to wait for.
+ * description. If the pipe cannot be opened again, splice(2) writes to it. Nothing changes for a
+ * regular file, which has no reader to wait for.
  */
 void log_output_never_waits(void);
 

@@ -27,12 +27,13 @@ struct msg_session_open {
 	uint32_t target;
 	int32_t pid;
 	uint32_t max_frames;
-	uint32_t symbols;	    /* enum unwind_symbols */
-	uint32_t lines_for_files;   /* source lines in payloads for files only (aggregate.h) */
-	uint32_t environment_given; /* environment is configured; 0: the target's own goes first */
-	uint32_t by_function;	    /* report the address of a frame's function, not the pc */
-	uint32_t cpu_only;	    /* leave out the stacks of threads that do not run */
-	uint32_t use_pthread_self;  /* a thread's id in chunks is pthread_self(), if known */
+	uint32_t symbols;	  /* enum unwind_symbols */
+	uint32_t lines_for_files; /* source lines in payloads for files only (aggregate.h) */
+	/* environment is configured. 0: the target's $SENTRY_ENVIRONMENT, if set, replaces it. */
+	uint32_t environment_given;
+	uint32_t by_function;	   /* report the address of a frame's function, not the pc */
+	uint32_t cpu_only;	   /* leave out the stacks of threads that do not run */
+	uint32_t use_pthread_self; /* a thread's id in chunks is pthread_self(), if known */
 	/*
 	 * The destinations of chunks. Spotlight is Sentry's viewer on a developer's own machine.
 	 * A payload for a file or for Spotlight has members that a payload for a server has not
@@ -40,7 +41,7 @@ struct msg_session_open {
 	 */
 	uint32_t for_server, for_file, for_spotlight;
 	uint32_t recordings_only; /* make no chunks: the session exists for its recordings */
-	uint32_t with_table;	  /* its times count in MSG_TABLE's table */
+	uint32_t with_table;	  /* the table of MSG_TABLE includes the session */
 	uint64_t chunk_us;	  /* length of a chunk, at most 60 s */
 	uint64_t first_chunk_us;  /* length of the first chunk, at most chunk_us */
 	uint64_t wall_offset_us;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
@@ -90,7 +91,11 @@ enum file_kind {
 	 * file the broker could identify.
 	 */
 	FILE_KIND_MAPS = 1,
-	FILE_KIND_IMAGE,      /* the file mapped at [start, end), or a copy of the mapped bytes */
+	/*
+	 * The file mapped at [start, end). For the vDSO, or if the file cannot be opened: a copy of
+	 * the mapped bytes.
+	 */
+	FILE_KIND_IMAGE,
 	FILE_KIND_DEBUG,      /* a separate debug file, by build-id */
 	FILE_KIND_DEBUG_LINK, /* a separate debug file, by the name in the file mapped there */
 	FILE_KIND_PERF_MAP,   /* /tmp/perf-PID.map: names of code generated at run time */

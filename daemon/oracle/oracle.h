@@ -46,10 +46,11 @@ void oracle_forget(struct oracle *o);
 void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
 
 /*
- * Returns true if both stacks have the same addresses. If a limit has cut off ours
- * (UNWIND_END_CAPPED, UNWIND_END_MAX_FRAMES), theirs may have more frames. Else returns false and
- * stores the index of the first difference in *ret_first. If one stack is the beginning of the
- * other, this index is the length of the shorter one.
+ * Returns true if both stacks have the same addresses. Also returns true if theirs begins with all
+ * of ours, and a limit has cut off ours (UNWIND_END_CAPPED, UNWIND_END_MAX_FRAMES).
+ *
+ * If the stacks differ, returns false and stores the index of the first difference in *ret_first.
+ * If one stack is the beginning of the other, this index is the length of the shorter one.
  */
 bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
 		   size_t *ret_first);

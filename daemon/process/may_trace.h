@@ -1,9 +1,10 @@
 /*
  * Decides whether a peer (the process at the other end of a connection to the daemon's socket) may
- * see inside another process. The answer is yes if the kernel would let the peer trace this process
- * with ptrace(2): the daemon must not show a peer what the peer could not see itself. The rules are
- * the kernel's for user ids and capabilities (__ptrace_may_access() in kernel/ptrace.c,
- * security/commoncap.c). Yama and other security modules are not asked.
+ * see inside another process. The answer follows the rules by which the kernel lets a process trace
+ * another one with ptrace(2): the daemon must not show a peer what the peer could not see itself.
+ * The rules are those for user ids and capabilities (__ptrace_may_access() in kernel/ptrace.c,
+ * security/commoncap.c), except that CAP_SYS_PTRACE gives the peer no further rights. Yama and
+ * other security modules are not asked.
  */
 #ifndef DAEMON_PROCESS_MAY_TRACE_H
 #define DAEMON_PROCESS_MAY_TRACE_H

@@ -60,8 +60,9 @@ bool hints_want_registers(uint32_t target, const struct unwind_sample *sample,
 
 /*
  * Returns true if a hint for a sample of thread tid, taken at time_ns, may be sent now, at now_ns:
- * no hint for the thread was sent since time_ns. Then records now_ns as the time of the last hint.
- * Times are CLOCK_MONOTONIC. stream.c has a second struct hints for the requests for registers.
+ * no hint for the thread was sent since time_ns. If it returns true, the function has recorded
+ * now_ns as the time of the thread's last hint. Times are CLOCK_MONOTONIC. stream.c has a second
+ * struct hints for the requests for registers.
  */
 bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
 
@@ -76,8 +77,8 @@ bool hints_lacks_own_stack(const struct unwind_sample *sample, const struct unwi
 
 /*
  * Counts a sample of thread tid. lacks: the result of hints_lacks_own_stack(). Returns true if the
- * caller drops the sample: lacks is true, and the slot may drop one more sample (see below). Then
- * a thread for which hints have no effect keeps most samples, with incomplete stacks.
+ * caller drops the sample: lacks is true, and the slot may drop one more sample (see below). By
+ * this limit a thread for which hints have no effect keeps most samples, with incomplete stacks.
  */
 bool hints_must_drop(struct hints *h, uint32_t tid, bool lacks);
 

@@ -42,7 +42,8 @@
  * a thread in the order of time. A time that is too early is moved: to the time of the thread's
  * last record, or to the beginning of the open chunk.
  *
- * Example: writes the chunk of a thread that runs for a second, as a file has it.
+ * Example: writes the chunk of a thread that runs for a second, as a file has it. For brevity it
+ * sets no ids, and does not call profile_check().
  *
  *	#include "lib/aggregate/aggregate.h"
  *	#include "proto/chunk_v2.h"
@@ -185,9 +186,10 @@ must_check int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_
 			       enum profile_state state);
 
 /*
- * Sets the thread to running from this tick on, for a time of which there is no running sample
- * (RECORD_RUNNING). The stack is a guess: that of the thread's last running sample in the open
- * chunk or, without such a sample, the thread's present stack.
+ * Sets the thread to running from this tick on. Call this function if the thread ran at this tick,
+ * but no sample shows where: for RECORD_RUNNING, and after aggregate_sample() for a sample with
+ * SAMPLE_ASLEEP. The stack is a guess: that of the thread's last running sample in the open chunk
+ * or, without such a sample, the thread's present stack.
  */
 must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 

@@ -16,7 +16,7 @@
 /* Returns nanoseconds of a clock that never goes back. */
 typedef uint64_t (*clock_fn)(void);
 
-/* Returns the time of the clock, which must exist, in ns. The functions below call it. */
+/* Returns the time of the clock, which must exist, in ns. */
 static inline uint64_t clock_read_ns(clockid_t id)
 {
 	struct timespec ts;

@@ -25,8 +25,8 @@ struct traced_process;
 #define HELD_EXEC_NS NS_PER_SEC
 
 /*
- * For reap.h, when process pid is at the stop of its exec. Returns true if the process is held from
- * now on; then the threads of the former program are freed. Returns false if
+ * For reap.h: call this when process pid is at the stop of its exec. Returns true if the process is
+ * held from now on; then the threads of the former program are freed. Returns false if
  * - the cache has the executed file, or
  * - HELD_EXEC_MAX processes are held already, or
  * - capture_options.executed is NULL or returns false.
@@ -45,7 +45,10 @@ bool held_exec_is(const struct capture *c, int32_t pid);
 /* Call this for a new target, which may be a child that is held already: sets t->exec.held. */
 void held_exec_is_target(struct traced_process *t);
 
-/* For detach.h, in a new tracing thread: the end of the former one has let all processes run. */
+/*
+ * For detach.h: notes that no process is held any more. Call this in a new tracing thread, because
+ * the end of the former one has let all held processes run.
+ */
 void held_exec_forget_all(struct capture *c);
 
 /* Returns the pid of a process that has been held for HELD_EXEC_NS or longer; 0: there is none. */
@@ -53,18 +56,20 @@ int32_t held_exec_overdue(const struct capture *c);
 
 /*
  * Carries out the caller's decision about a process that capture_options.executed has reported:
- * - leave false: the process goes on as a tracee. Exception: if the process is a target and the new
- *   program a 32-bit one, capture leaves the process and reports CAPTURE_FOREIGN.
+ * - leave false: the process goes on as a tracee. Exceptions: capture leaves a process whose new
+ *   program is a 32-bit one (and reports CAPTURE_FOREIGN if it is a target), and a process that is
+ *   neither a target nor, with capture_options.born, a followed child.
  * - leave true: capture leaves the process. If it is a target, capture reports CAPTURE_GONE.
  *
- * If the process is no longer held, leave true calls capture_remove() for the target that the
- * process is, if any. leave false does nothing then.
+ * If the process is no longer held, leave true calls capture_remove() if the process is a target,
+ * and leave false does nothing.
  */
 void capture_decide_exec(struct capture *c, int32_t pid, bool leave);
 
 /*
  * Adds the file of this held process to the cache: processes of the same owner that execute it are
- * not held from now on. Call it before capture_decide_exec(). Ignored if the process is not held.
+ * not held from now on. Call it before capture_decide_exec(). Does nothing if the process is not
+ * held, or if its file could not be identified.
  */
 void capture_trust_exec(struct capture *c, int32_t pid);
 

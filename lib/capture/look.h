@@ -15,13 +15,16 @@
  * Looks at an awake thread (sleepers.h) at the tick under way (th->target->ticks.span.last). ticks:
  * the number of ticks since the thread's last look, this one included. Of these, covered->before
  * ticks count as unchanged, this look stands for covered->ticks, and the others count as missed
- * (MISSED_LATE). If the thread was interrupted at an earlier tick and has not stopped yet, *covered
- * is not used: all `ticks` count as the tick of that interrupt does.
+ * (MISSED_LATE). If the thread cannot be announced to the reader, all `ticks` count as missed.
+ *
+ * If the thread was interrupted at an earlier tick and has not stopped yet, *covered is not used.
+ * Then `ticks` are added to th->pending.unaccounted: the outcome of that interrupt, a sample or a
+ * miss, stands for them, too.
  */
 void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_ticks *covered);
 
 /*
- * Samples a thread that activity_look() has found blocked at *place, without stopping it. mark: a
+ * Samples, without a stop, a thread that activity_look() has found blocked at *place. mark: a
  * reading of schedstat from before that; NULL: it could not be read. Returns 0 if the copy is
  * valid: the thread has not run since mark, or, without a mark, is still blocked at *place. With a
  * mark the thread is then in the list of sleeping threads. Otherwise drops the sample, and returns

@@ -3,9 +3,11 @@
  *
  * A read of a process's memory can wait for a lock that its threads hold (slow_memory.c). A read
  * counts as slow if it took more than 0.1 ms plus 1 ns a byte, and the tracer's context switches
- * show that the tracer slept meanwhile. If the slow reads of a process add up to more than 1 ms,
- * capture takes no samples of the process for a while, so that slow reads take at most a twentieth
- * of the time. Example: after 5 ms of slow reads capture takes no samples for 80 ms.
+ * show that the tracer slept meanwhile. Capture counts these switches only for a time after a long
+ * read, so a first long read never counts as slow. If the slow reads of a process add up to more
+ * than 1 ms, capture takes no samples of the process for 20 times the rest. Example: after 5 ms of
+ * slow reads, for (5 - 1) * 20 = 80 ms. So in the long run slow reads take at most a twentieth of
+ * the time. While the memory of other processes is avoided, too, the pause is longer.
  */
 #ifndef LIB_CAPTURE_SLOW_MEMORY_H
 #define LIB_CAPTURE_SLOW_MEMORY_H
@@ -32,8 +34,8 @@ bool slow_memory_is_avoided(const struct traced_process *t);
 void slow_memory_was_read(struct traced_process *t, uint64_t since_ns, size_t size);
 
 /*
- * Call this after the tracer may have slept for another reason than a read of memory. Its context
- * switches until this call then make no read count as slow. now_ns: about the present time.
+ * Call this after the tracer may have slept for another reason than a read of memory. Then only
+ * context switches after this call can make a read count as slow. now_ns: about the present time.
  */
 void slow_memory_note_switches(struct capture *c, uint64_t now_ns);
 

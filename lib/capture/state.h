@@ -34,7 +34,7 @@ struct tick_span {
 	uint64_t due;		/* number of ticks in the span, the last one included; at least 1 */
 	uint64_t length_ns;	/* mean time from one of these ticks to the next; 0: first span */
 	uint64_t left_out;	/* number of ticks that were left out because all threads slept */
-	bool slept;		/* all threads slept, and no event has brought this look forward */
+	bool slept;		/* all threads slept, and the look came no sooner than planned */
 };
 
 /*
@@ -53,7 +53,7 @@ struct covered_ticks {
 };
 
 enum traced_phase {
-	TRACED_NEW,	    /* in its first scan, or about to be freed; not in capture.targets */
+	TRACED_NEW,	    /* not in capture.targets: in its first scan, or about to be freed */
 	TRACED_AWAITS_EXEC, /* no samples until an exec: capture_await_exec, or exec.h (rights) */
 	TRACED_SAMPLED,	    /* sampled at its ticks */
 	TRACED_DETACHING,   /* capture_remove() was called, and capture still traces the process */
@@ -64,7 +64,7 @@ enum traced_phase {
 struct traced_ticks {
 	struct tick_span span; /* up to the last look at the process */
 	uint64_t first_ns;     /* time of its first tick; 0: there was none */
-	uint64_t deadline_ns;  /* from this time on the other threads miss the tick (TICK_MAX_NS) */
+	uint64_t deadline_ns;  /* threads whose turn is later than this miss the tick (tick.c) */
 	uint64_t n_visited;    /* number of threads whose turn in this tick has come */
 	bool checking;	       /* this tick still has to find out which sleeping threads have run */
 };
@@ -75,8 +75,8 @@ struct traced_schedule {
 	/* The process has rate_ticks of every rate_of ticks. Set by capture_rate. */
 	uint32_t rate_ticks, rate_of;
 	uint64_t next_tick;  /* no look before this tick */
-	uint64_t slept_tick; /* the tick for which a look was planned while all threads slept; stays
-				if a thread wakes */
+	uint64_t slept_tick; /* next_tick as it was last planned while all threads slept; a thread
+				that wakes does not change it */
 	uint64_t awake_tick; /* the last tick at which a thread was awake */
 };
 
@@ -86,7 +86,7 @@ struct traced_threads {
 	uint64_t n, n_asleep;	       /* number of all threads, and of the sleeping ones */
 	/* The threads whose turn in the tick under way is next. tick.h sets next_awake, too. */
 	struct thread *next_asleep, *next_awake;
-	uint64_t asleep_ns; /* sum of the run times with which the sleeping threads fell asleep */
+	uint64_t asleep_ns; /* sum of thread.sleep.mark.run_ns of the sleeping threads */
 	/*
 	 * Run time of the threads that have ended: the process's CPU clock less the run times of
 	 * the threads that live. ended_now_ns is computed at the begin of a tick, and becomes
@@ -278,13 +278,13 @@ struct detaching {
 	size_t n;		/* targets in TRACED_DETACHING. Counted down by targets.h */
 	struct settling all;	/* capture_settle(): the wait for all targets */
 	struct settling others; /* the wait for the targets to which capture attaches again */
-	/* Begin of the last pause of ticks. In a pause, resumed calls of these others can end. */
+	/* Begin of the last pause of ticks, in which the resumed calls of other targets can end. */
 	uint64_t ticks_off_ns;
 	/* The tracing thread ends without a further wait (capture_must_detach_now). */
 	bool at_once;
 };
 
-/* crash.h: when the tracing thread was ended because of crashes of this user's processes. */
+/* crash.h: when capture has ended its tracing thread because of crashes of a user's processes. */
 #define CRASH_USERS	 64
 #define CRASHES_A_MINUTE 10
 

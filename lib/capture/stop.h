@@ -25,15 +25,17 @@ void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
 void stop_hold(struct thread *th, enum tracee_status status, int signal);
 
 /*
- * Call this when capture has seized the thread, for the first time or again. Notes that the thread
- * may be writing a core dump, and that it may not have left the kernel since a group-stop.
+ * Call this when capture has seized the thread, for the first time or again. Sets th->may_dump: the
+ * thread may be writing a core dump, because capture has not seen the signals before. If the thread
+ * was in a group-stop, sets GROUP_STOP_AFTER (thread.h): it may still be in the call that the
+ * group-stop interrupted.
  */
 void stop_note_seized(struct thread *th);
 
 /*
- * Call this when a look at a thread without an interrupt under way begins. Ends GROUP_STOP_AFTER
- * (thread.h): a tick after a group-stop the thread has left the call that the group-stop
- * interrupted.
+ * Call this when a look at a thread begins, unless an interrupt of the thread is under way.
+ * Replaces GROUP_STOP_AFTER by GROUP_STOP_NONE: a tick after a group-stop the thread has left the
+ * call that the group-stop interrupted.
  */
 void stop_note_left_call(struct thread *th);
 
@@ -42,8 +44,9 @@ void stop_note_left_call(struct thread *th);
  * - Repairs the system call that the stop interrupted (restart/).
  * - Takes the sample if th->due is DUE_SAMPLE. If the thread is before the first instruction of a
  *   signal handler, the sample shows the code that the signal interrupted.
- * - Continues the thread. If its process crashes, calls stop_hold() instead, except at the begin of
- *   a resumed call (restart/resume.h).
+ * - Continues the thread. If its process crashes, calls stop_hold() instead. Exception: a thread at
+ *   the begin of a resumed call (restart/resume.h) is continued even then, because a detach there
+ *   would interrupt the call.
  *
  * status must not be TRACEE_DEAD, TRACEE_EXEC or TRACEE_EXIT.
  */

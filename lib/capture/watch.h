@@ -17,13 +17,13 @@
 
 /*
  * Replaces the list of t by a copy of n parts, at most WATCH_PARTS. list is the number of the list,
- * which RECORD_WATCHED repeats. All hashes are reported anew, with one exception: if the number is
- * the same as before, a part that is the same at the same index keeps its last hash. If memory
- * cannot be allocated, t has no list.
+ * which RECORD_WATCHED repeats. The next watch_tick() reports the hashes of all parts, changed or
+ * not. Exception: if the number is that of the former list, a part that was in that list at the
+ * same index is reported only when its hash changes. If memory cannot be allocated, t has no list.
  */
 void watch_set(struct traced_process *t, uint32_t list, const struct watch_part *parts, size_t n);
 
-/* Frees the list. Call this after an exec, for a new reader of the ring, and before t is freed. */
+/* Frees the list. Call this after an exec, at a new reader of the ring, and before t is freed. */
 void watch_clear(struct traced_process *t);
 
 /* Reports all hashes anew at the next ticks. Call this when the reader may have missed records. */
@@ -31,9 +31,10 @@ void watch_forget(struct traced_process *t);
 
 /*
  * Hashes the parts that are due (watch_part.often), and writes RECORD_WATCHED for each changed
- * hash. A part that is not in memory has the hash 0. Does nothing without a list, without a reader
- * of the ring, and while the memory is slow to read (slow_memory.h). Call it once in each tick in
- * which a thread has a look or a sample, before the first of them.
+ * hash. A part that is not in memory has the hash 0, which is reported only after another hash.
+ * Does nothing without a list, without a reader of the ring, and while the memory is slow to read
+ * (slow_memory.h). Call it once in each tick in which a thread has a look or a sample, before the
+ * first of them.
  */
 void watch_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 

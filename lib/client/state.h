@@ -2,7 +2,8 @@
  * The state of libsentry_profd: one struct state for each process. It is in memory that the kernel
  * clears in a child of fork(2) (MADV_WIPEONFORK), so the child starts with all zeros: not
  * connected, no open spans. The daemon's page (struct protocol_page) is mapped behind the state.
- * Without a connection, zeros are mapped there, so that the page can always be read.
+ * Before the first connection, and after a connection has ended, zeros are mapped there, so that
+ * the page can always be read. The kernel does not clear this page: see state_page().
  *
  * No thread waits for another. Counters are atomic. Only one thread at a time works on the socket:
  * it enters the state, works, and leaves the state. If another thread, or a signal handler, calls
@@ -41,8 +42,9 @@ struct state {
 	/* Accessed atomically by all threads. */
 
 	/*
-	 * Distinguishes a process from its parent: state_get() sets a greater number in a child of
-	 * fork(2). 0: not set yet, because the state is new or fork(2) has cleared it.
+	 * Distinguishes a process from its parent: state_get() takes the next number of a counter
+	 * that a child of fork(2) inherits. So a child has a greater number than its parent. 0: not
+	 * set yet, because the state is new or fork(2) has cleared it.
 	 */
 	uint32_t generation;
 	uint32_t spans;	     /* open sampled root spans */
@@ -81,8 +83,8 @@ struct state *state_get(void);
 
 /*
  * Returns the daemon's page. Call it only after state_get() has returned a state. The page can be
- * read at any time; its contents are valid only while has_page is set. In a child of fork(2) it is
- * the parent's page until state_map_page().
+ * read at any time; its contents are valid only while has_page is set. In a child of fork(2) the
+ * parent's page stays mapped until state_map_page(), but has_page is 0.
  */
 struct protocol_page *state_page(void);
 

@@ -52,10 +52,10 @@ must_check int gunzip_init(struct gunzip *g, int fd);
 void gunzip_fini(struct gunzip *g);
 
 /*
- * Decompresses the next part of the stream into bytes, which has this size. *ret_n: number of bytes
- * written. It is below size only at the end of the stream, whose checksum was correct then, and 0
- * in all later calls. Returns 0; -EBADMSG if the file is not exactly one complete gzip stream;
- * -ENOMEM; or the error of pread(2).
+ * Decompresses the next size bytes (1 to UINT_MAX) of the stream into bytes. *ret_n: number of
+ * bytes written. *ret_n is below size only if the stream has ended and its checksum is correct. In
+ * all later calls *ret_n is 0. Returns 0; -EBADMSG if the file is not exactly one complete gzip
+ * stream; -ENOMEM; or the error of pread(2).
  */
 must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size, size_t *ret_n);
 

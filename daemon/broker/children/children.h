@@ -17,9 +17,9 @@
  */
 void children_init(struct children *c);
 /*
- * Starts the ship of the options, the ship of Spotlight if Spotlight is on, and capture. Call it
- * once, after has_dsn, dsn, spotlight_url and ship_fds (ship_open_files) are set. Returns 0 or
- * -errno. After an error no restart is scheduled.
+ * Starts the first ship, whose DSN is c->dsn ("" if none is given), the ship of Spotlight if
+ * c->spotlight_url is not "", and capture. Call it once, after has_dsn, dsn, spotlight_url and
+ * ship_fds (ship_open_files) are set. Returns 0 or -errno. After an error no restart is scheduled.
  */
 must_check int children_start(struct children *c);
 /*
@@ -41,20 +41,20 @@ must_check int children_get_ship(struct children *c, const char *dsn, struct shi
 /* Returns true if s is the ship of this DSN. Two spellings of the same DSN make no difference. */
 bool children_ship_is_for(const struct ship *s, const char *dsn);
 /*
- * Asks capture to make the ring of u, and counts the request in u->rings_awaited. capture answers
- * with MSG_RING_MADE. Returns 0 or the negative errno of socketpair(2).
+ * Asks capture, which must run, to make the ring of u. Counts the request in u->rings_awaited.
+ * capture answers with MSG_RING_MADE. Returns 0 or the negative errno of socketpair(2).
  */
 must_check int children_make_ring(struct children *c, struct unwind *u);
 /*
  * Frees each struct unwind and struct ship whose process was told to end (is_leaving) and has
- * ended. Keeps an unwind for which capture still has to make a ring, and a ship that has envelopes
- * in flight. Called at the end of a turn, after instances_sweep(). No other function removes an
- * entry of c->unwinds or c->ships.
+ * ended. Keeps an unwind for which a running capture still has to make a ring, and a ship that has
+ * envelopes in flight. Called at the end of a turn, after instances_sweep(). No other function
+ * removes an entry of c->unwinds or c->ships.
  */
 void children_sweep(struct children *c);
 /*
  * To be called at every turn: calls children_check_killed() and child_check_slowed(), and starts
- * the children whose restart is due.
+ * the children whose restart is due. Starts capture only if state_is_sampling() is true.
  */
 void children_check(struct children *c);
 

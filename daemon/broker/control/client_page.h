@@ -19,8 +19,9 @@
 struct client_page {
 	struct protocol_page *shared;
 	/*
-	 * What client_page_show() wrote last, in the members before beat. During that write the
-	 * page has shown.sequence, which is odd, and after it the next number.
+	 * What client_page_show() wrote last, in the members before beat. shown.sequence is the odd
+	 * number that the page had during that write. After the write the page has
+	 * shown.sequence + 1.
 	 */
 	struct protocol_page shown;
 };

@@ -8,8 +8,8 @@
  * as long as the peer keeps it. A malicious peer could keep much: a memfd by holding it open, and
  * the pages of a pipe or stream socket by moving them into pipes of its own with splice(2). From a
  * SOCK_SEQPACKET socket splice(2) only makes copies. So the peer can keep only what this socket
- * holds, by not reading it, and cannot change how much that is. The caller counts this memory with
- * reader_waiting(), and therefore closes a reader only when reader_waiting() returns 0.
+ * holds, by not reading it. The broker sets the size of the socket's buffer. The caller counts this
+ * memory with reader_waiting(), and therefore closes a reader only when reader_waiting() returns 0.
  *
  * Times are in nanoseconds, by any clock that does not go back.
  */
@@ -51,8 +51,8 @@ struct reader {
 	bool has_moved; /* a piece was sent since the last reader_check() */
 	/*
 	 * unread: how many bytes in the socket the peer had not read at the last reader_check().
-	 * moved_ns: when the peer last read something. If the peer has read nothing since chunks
-	 * wait: when the first of them was added.
+	 * moved_ns: the time of the last reader_check() that found progress (a piece was sent, or
+	 * unread has changed). A chunk that is added while none waits sets moved_ns, too.
 	 */
 	uint64_t unread, moved_ns;
 	uint64_t budget_full_ns; /* when the bucket of bytes is full (lib/base/token_bucket.h) */
@@ -63,7 +63,7 @@ struct reader {
  * peer's end, which is the caller's. Returns 0 or -errno: then nothing is open.
  */
 must_check int reader_open(struct reader *r, struct loop *loop, int *ret_fd);
-/* Closes the socket and drops the chunks that wait. No effect if the reader is not open (fd -1). */
+/* Closes the socket, and calls reader_drop(). No effect if the reader is not open (fd -1). */
 void reader_close(struct reader *r);
 
 /*

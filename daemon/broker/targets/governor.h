@@ -11,12 +11,13 @@
  * The time of an unwind process is charged to its own targets, the time of capture to the targets
  * on which capture spent it, and the time of the other processes to all targets equally.
  *
- * A user's target that does not fit into the user's part has the rate 0: the target stays attached,
- * and capture counts the samples as missed (capture_withhold). Each second the governor checks
- * whether the target fits again. A target without samples has no cost to measure, so the governor
- * estimates the cost from the processor time that the profiled process uses. After the rate 0 for
- * GOVERNOR_WITHHELD_NS without a break the run of the target ends, and the next run starts
- * INSTANCE_BUDGET_WAIT_NS later at the earliest (instance.h).
+ * rates.h gives each user a part of the budget. A user's target that does not fit into the user's
+ * part has the rate 0: the target stays attached, and capture counts the samples as missed
+ * (capture_withhold). Each second the governor checks whether the target fits again. A target
+ * without samples has no cost to measure, so the governor estimates the cost from the processor
+ * time that the profiled process uses. After the rate 0 for GOVERNOR_WITHHELD_NS without a break
+ * the run of the target ends, and the next run starts INSTANCE_BUDGET_WAIT_NS later at the earliest
+ * (instance.h).
  *
  * Capture lowers a rate by leaving out ticks, evenly. The samples that remain keep their true
  * times, so that durations in the profile stay right. A lowered rate is a prime number of samples a
@@ -39,9 +40,9 @@
  * Adds the cost of one more second, as a share of one processor, to the average:
  *
  *     second 1    ignored: capture attaches, and unwind reads most of the program's files
- *     second 2    kept, while the average is still 0 (not known)
+ *     second 2    remembered; the average stays 0 (not known)
  *     second 3    the average is the smaller of the costs of seconds 2 and 3
- *     4 to 12     the average is the mean of that cost and of all since
+ *     4 to 12     the average is the mean of that smaller cost and of the costs since second 4
  *     later       an exponential average over ten seconds
  */
 void governor_cost_add(struct governor_cost *c, double cost);
@@ -109,7 +110,7 @@ struct governor_logged {
 struct governor {
 	uint64_t ran_ns;	  /* when the governor last ran; 0: the governor has not run yet */
 	uint64_t own_ns;	  /* processor time of the broker and its helpers at that time */
-	struct governor_cost all; /* cost of all processes since a rate was changed */
+	struct governor_cost all; /* of all processes; begins anew when a rate is changed */
 	struct governor_admission admission;
 	struct governor_users users;
 	struct governor_logged logged;

@@ -31,20 +31,22 @@ void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t no
 /*
  * Call it when the unwind process u has ended: adds the counts of u to those of its runs, counts
  * the unfinished chunks as lost, and sets the runs' sessions to SESSION_NONE. Sets RUN_CLOSED for
- * the runs that waited for their last chunk.
+ * the runs that waited for their last chunk, and for all its runs from PHASE_STOPPING on.
  */
 void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * If capture has died in the phase RUN_PROFILED, or has detached in a crash: counts the ticks from
- * run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed. Call it:
+ * Counts the ticks from run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed, and sets
+ * run->capture_died_ns to now_ns. Does nothing if run->capture_died_ns is 0. Also does nothing
+ * outside of the phase RUN_PROFILED, unless capture has detached in a crash. Call it:
  * - before the run leaves the phase RUN_PROFILED;
  * - when a process has ended from which capture had detached in a crash;
  * - when capture has attached again; the caller then sets run->capture_died_ns to 0.
  */
 void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*
- * Call it when the broker continues after a suspension (SIGTSTP), in which there was no capture. No
- * ticks of the suspension, that is, before now_ns (CLOCK_MONOTONIC), are then counted as missed.
+ * Call it when the broker continues after a suspension (SIGTSTP), in which there was no capture.
+ * The ticks before now_ns (CLOCK_MONOTONIC) that totals_count_missed() has not counted yet never
+ * count as missed.
  */
 void totals_suspension_ended(struct targets *ts, uint64_t now_ns);
 

@@ -65,7 +65,7 @@ void activity_close(struct activity *a);
 /* Reads a mark. Returns false if schedstat cannot be read, or the kernel does not fill it in. */
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
-/* Returns true if the marks are equal. The top of this header says what that proves. */
+/* Returns true if run_ns and slices are equal. The top of this header says what that proves. */
 static inline bool activity_same(const struct activity_mark *a, const struct activity_mark *b)
 {
 	return a->run_ns == b->run_ns && a->slices == b->slices;
@@ -89,7 +89,7 @@ struct activity_readings {
 	uint64_t look_ns;	    /* when that mark was read */
 	struct activity_mark stop;  /* at the stop */
 	uint64_t stop_ns;	    /* the tracer began to handle the stop */
-	bool stopped_waiting; /* the stop is in a system call, or where the look found the thread */
+	bool stopped_waiting;	    /* at the stop in a call, or where the look found it blocked */
 	bool woken; /* the stop is in a call that has waited and ends now (syscall_waits()) */
 };
 
@@ -100,7 +100,8 @@ struct activity_readings {
  * processor. So the function computes when the thread was queued: at stop_ns less the growth of
  * wait_ns since the mark `look` (since `first`, if no slice has begun after `look`). After one new
  * slice this is right, or a little late; after more slices the thread was queued then or earlier.
- * The first row that applies decides (results without ACTIVITY_):
+ * The first row that applies decides (results without ACTIVITY_; "stopped waiting" means that the
+ * thread was waiting when it stopped):
  *
  *   what was read                            what it means                          result
  *   ---------------------------------------  -------------------------------------  -----------
@@ -125,9 +126,10 @@ struct activity_readings {
 enum activity_at_tick activity_at_tick(const struct activity_readings *r);
 
 /*
- * Reads task/TID/syscall. Sets *ret_place only if the result is ACTIVITY_BLOCKED. If the file
- * cannot be read (PROC_LACK, proc.h), returns ACTIVITY_RUNNING: then the caller interrupts the
- * thread, and the stop shows where it is.
+ * Reads task/TID/syscall. Sets *ret_place only if the result is ACTIVITY_BLOCKED. Returns
+ * ACTIVITY_DEAD if the thread is gone, or has no stack any more, as a zombie. If the file cannot be
+ * read for another reason (PROC_LACK, proc.h), returns ACTIVITY_RUNNING: then the caller interrupts
+ * the thread, and the stop shows where it is.
  */
 enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place);
 

@@ -11,7 +11,8 @@
  * The answer is valid at one moment only: the process can map such a file later. Not detected are
  * - file systems whose mount the process does not see: unmounted lazily, or below overlayfs before
  *   Linux 6.8;
- * - a server that maps none of its own files.
+ * - a server that maps none of its own files. It may be a target, and capture may wait for it in a
+ *   read of another process's memory.
  */
 #ifndef LIB_CAPTURE_PROC_FUSE_H
 #define LIB_CAPTURE_PROC_FUSE_H

@@ -15,9 +15,10 @@
 
 /*
  * Returns true if the stop interrupted a call that must be restarted. False also if the call's
- * arguments are lost (arch_knows_arguments). regs: the registers of the stopped thread tid. signal:
- * that of a signal-delivery-stop, else 0. A signal that stops the process (SIGSTOP, SIGTSTP and so
- * on) interrupts calls without a tracer, too. So for such a signal returns true only if the process
+ * arguments are lost (arch_knows_arguments), and for each call of which repair_needs_undisturbed()
+ * returns true. regs: the registers of the stopped thread tid. signal: that of a
+ * signal-delivery-stop, else 0. A signal that stops the process (SIGSTOP, SIGTSTP and so on)
+ * interrupts calls without a tracer, too. So for such a signal returns true only if the process
  * ignores the signal. Opens files of /proc only if the answer depends on them.
  */
 bool repair_is_due(uint32_t tid, const struct arch_regs *regs, int signal);
@@ -37,10 +38,11 @@ bool repair_needs_undisturbed(const struct arch_regs *regs);
 bool repair_call(uint32_t tid, const struct arch_regs *regs, int signal);
 
 /*
- * Clears the error that a recvmmsg(2) leaves on its socket if it is interrupted after its first
- * message. The kernel keeps EINTR, or its internal code 512, for the next call on that socket,
- * which would fail (do_recvmmsg(), net/socket.c). Does nothing for other calls, or if the socket
- * cannot be copied (descriptor_clear_error). pid: the process of thread tid.
+ * Call this for an interrupted call that is neither restarted nor resumed. Clears the error that a
+ * recvmmsg(2) leaves on its socket if it is interrupted after its first message. The kernel keeps
+ * EINTR, or its internal code 512, for the next call on that socket, which would fail
+ * (do_recvmmsg(), net/socket.c). Does nothing for other calls, or if the socket cannot be copied
+ * (descriptor_clear_error). pid: the process of thread tid.
  */
 void repair_socket(int32_t pid, uint32_t tid, const struct arch_regs *regs);
 

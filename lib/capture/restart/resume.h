@@ -49,15 +49,15 @@ struct resumed_call {
 	bool same_call;		/* entered again unchanged: not a partial transfer */
 	bool undisturbed;	/* the call must not be interrupted */
 	unsigned int fruitless; /* parts in a row without progress */
-	bool interrupted;	/* capture may have interrupted the current part at its begin */
+	bool interrupted;	/* an interrupt of capture was under way when this part began */
 	uint64_t asked;		/* result of the current part if it transfers everything */
 	uint64_t call_pc;	/* address of the syscall instruction */
 	struct partial partial;
 	struct partial_files files; /* of a partial transfer */
 	uint64_t since_ns;	    /* the first entry, as far as is known */
 	uint64_t until_ns;	    /* end of the timeout; RESUME_NO_LIMIT: none */
-	bool late;		    /* the kernel's own timeout, begun anew, ends after until_ns */
-	struct timeout timeout;	    /* valid unless until_ns is RESUME_NO_LIMIT */
+	bool late; /* entered anew after since_ns: the kernel's timeout ends too late */
+	struct timeout timeout; /* valid unless until_ns is RESUME_NO_LIMIT */
 };
 
 /* A stop of a thread that may have interrupted a system call. */
@@ -70,7 +70,7 @@ struct resume_stop {
 	uint64_t since_ns; /* the thread has been in the call since then, as far as is known */
 	uint64_t now_ns;
 	bool at_call; /* the stop is that of PTRACE_SYSCALL, at the begin or the end of a call */
-	bool interrupted; /* an interrupt by capture was under way; this stop consumes it */
+	bool interrupted; /* an interrupt of capture was under way; every stop ends it */
 	/*
 	 * The call may be resumed: there is no group-stop and no signal, and capture does not end
 	 * resumed calls in order to detach (state_is_cut).
@@ -88,10 +88,13 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
  * Resumes an interrupted wait whose relative timeout would start anew, or a call that must not be
- * disturbed (repair_needs_undisturbed). Returns true if the call is entered again: the caller then
- * continues the thread as after resume_partial(). Returns false for any other call, and for an
- * interruption that would have happened without capture, too. Then repair_call() may restart the
- * call.
+ * disturbed (repair_needs_undisturbed). On processors without ARCH_RESULT_RESTARTS it also resumes
+ * every other call for which repair_is_due() is true, because repair_call() cannot restart it
+ * there.
+ *
+ * Returns true if the call is entered again: the caller then continues the thread as after
+ * resume_partial(). Returns false for any other call, and for an interruption that would have
+ * happened without capture, too. Then repair_call() may restart the call.
  */
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 

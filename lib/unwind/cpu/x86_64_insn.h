@@ -21,19 +21,23 @@ enum x86_64_kind {
 	X86_64_INSN_CALL,   /* relative or indirect */
 	X86_64_INSN_JUMP,   /* relative */
 	X86_64_INSN_BRANCH, /* relative, conditional */
-	X86_64_INSN_RET,    /* also a jump through n(%rip), which counts as a tail call */
-	X86_64_INSN_END,    /* what follows is unknown: other indirect jumps; int3, hlt, ud2 */
+	/* Also a jump through n(%rip), a tail call. But before a push (in a PLT) it is OTHER. */
+	X86_64_INSN_RET,
+	X86_64_INSN_END, /* what follows is unknown: other indirect jumps; int3, hlt, ud2 */
 };
 
 struct x86_64_insn {
 	size_t size; /* bytes */
 	enum x86_64_kind kind;
-	/* From the next instruction to the target of a relative jump, branch or call; else 0. */
+	/* Bytes from the next instruction to the target of a relative jump or call; else 0. */
 	int32_t distance;
-	/* What the instruction adds to rsp; 0 for a call (rsp after it has returned) and a ret. */
+	/*
+	 * Bytes that the instruction adds to rsp. A call has 0, because rsp is the same after it
+	 * has returned. A ret has 0, too.
+	 */
 	int32_t sp;
-	bool sp_lost; /* the instruction sets rsp to an unknown value */
-	/* With sp_lost: rsp becomes the value of a register (copies_sp) ... */
+	bool sp_lost; /* the instruction sets rsp to a value that does not follow from sp */
+	/* With sp_lost, and if it is known: rsp becomes the value of a register (copies_sp) ... */
 	bool copies_sp;
 	uint8_t sp_from; /* the register, by its number in instructions, not by DWARF's */
 	/* ... or of the word on the stack that is sp_at bytes above the old rsp (loads_sp). */
@@ -60,10 +64,10 @@ struct x86_64_parts {
 	const uint8_t *code;
 	size_t n;    /* bytes that can be read */
 	size_t at;   /* bytes that were read */
-	uint8_t rex; /* the REX prefix: X86_64_REX_* */
+	uint8_t rex; /* the REX prefix: X86_64_REX_*; of VEX and EVEX at most R and B */
 	bool small;  /* prefix 66: operands of 16 bits */
 	uint8_t map; /* the opcode map: 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
-	bool vex;    /* VEX or EVEX: op has another meaning, but the same format */
+	bool vex;    /* VEX or EVEX: op names another instruction than without this prefix */
 	bool evex;
 	uint8_t op;
 	uint8_t modrm;

@@ -26,10 +26,13 @@
 
 /*
  * Opens the separate debug file of i, with the functions in source->files. fd is the image's own
- * file. The caller closes *ret_fd, which is -1 if there is no debug file. Marks the debug file as
- * the one in use (file_source.h) or, if there is none, the image's own. Returns 0, or -EAGAIN, with
- * *ret_fd -1, if files cannot be opened now, for instance because the target has ended
- * (unwind_files.debug). Then try again with another target that maps the image.
+ * file. The caller closes *ret_fd. If there is no debug file, *ret_fd is -1, and the result is 0.
+ * Marks the file that is read next (file_source.h): the debug file or, if *ret_fd is -1, the
+ * image's own.
+ *
+ * Returns 0 or -EAGAIN. -EAGAIN: files cannot be opened now, for instance because the target has
+ * ended (unwind_files.debug). *ret_fd is -1 then, and the caller tries again with another target
+ * that maps the image.
  */
 must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,
 			       int *ret_fd);

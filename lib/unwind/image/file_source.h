@@ -24,9 +24,9 @@ struct file_source {
 };
 
 /*
- * Marks the file of this number as the one that is read from now on; 0: no
- * file. reading may be NULL: does nothing. The fence makes the compiler store the
- * number before it reads the file.
+ * Marks the file of this number as the one that is read from now on; 0: no file is read. Does
+ * nothing if reading is NULL. The fence makes the compiler store the number before it reads the
+ * file.
  */
 static inline void reading_set(uint32_t *reading, uint32_t number)
 {
@@ -43,9 +43,8 @@ uint32_t file_source_number(const struct file_source *s);
 void file_source_mark(const struct file_source *s);
 
 /*
- * Opens the file of the mapping and marks it as the one that is read. The
- * caller closes *ret_fd. Returns 0, or the error of s->files->image: then no file is
- * marked.
+ * Opens the file of the mapping and marks it as the one that is read. The caller closes *ret_fd.
+ * Returns 0, or the error of s->files->image: then the former mark is replaced by 0 (no file).
  */
 must_check int file_source_open(const struct file_source *s, int *ret_fd);
 

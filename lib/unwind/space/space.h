@@ -37,14 +37,14 @@ struct space_mapping {
 	struct file_identity identity; /* of the file; inode 0: unknown */
 	bool generated; /* code that the target made at run time: no file, no image */
 	bool tried;	/* the file was requested */
-	bool refused;	/* the first request for the file failed, or gave another file */
+	bool refused;	/* the first request failed, or gave another file than the maps name */
 	bool lost;	/* a later request failed: no further one until the next reading */
 	/* The members below belong to versions.h, which explains them. */
 	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * A number of readings. If the mapping is
-	 * - present: those with the mapping doubted or refused since memory last matched the image;
-	 * - replaced: those that did not have the mapping although memory matched the image.
+	 * Of a present mapping: the number of readings at which it was doubted or refused, counted
+	 * since memory last matched the image. Of a replaced mapping: the number of readings that
+	 * lacked the mapping although memory matched the image.
 	 */
 	uint8_t doubts;
 	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */
@@ -57,7 +57,8 @@ struct space_mapping {
 /*
  * After this many readings with a doubted mapping the space trusts the maps and ends the doubt: a
  * debugger, for instance, may have changed the bytes. So many readings take about a second. Half as
- * many would not do: all may meet the same library of a program that swaps two regularly.
+ * many are too few for a program that swaps two libraries regularly: at all of these readings the
+ * maps may by chance show the same library.
  */
 #define SPACE_DOUBTS_MAX 20
 

@@ -9,8 +9,9 @@
 
 /*
  * Returns the reason for the end of a walk that cannot read n bytes at addr, for the frame f:
- * - UNWIND_END_CAPPED: the bytes are above the copy of f's stack, which ends at its limit;
- * - UNWIND_END_UNREADABLE: f's stack was copied, but not so far, or was not copied;
+ * - UNWIND_END_CAPPED: the bytes are above the copy of f's stack, which a limit has cut off;
+ * - UNWIND_END_UNREADABLE: the bytes are above the copy of f's stack, which no limit has cut off;
+ *   or f's stack was not copied;
  * - UNWIND_END_BAD_CFA: addr is below the copy, or too far above it.
  * Sets w->missing or w->second (unwind.h) if more bytes of a stack would help the next walk.
  */
@@ -18,8 +19,8 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint
 				size_t n);
 
 /*
- * The functions below move f to its caller and return WALK_ON, or return another value, the reason
- * why no caller was found: then addr and is_leaf of f are unchanged, but other members may have
+ * The functions below move f to its caller and return WALK_ON. If they find no caller, they return
+ * another value, the reason. Then addr and is_leaf of f are unchanged, but other members may have
  * changed.
  */
 

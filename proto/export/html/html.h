@@ -36,9 +36,9 @@
  *      is the sum of a stack's time, and the bars of a thread follow each other without gaps.
  *   W  (empty) merge.lacks_lines is set: by its options the profiler of some chunks did not look
  *      for source lines and inlined functions. Otherwise the block is left out.
- *   E  the end: the number of samples; a byte, 1 if samples have states, else 0; a byte, 1 if a
- *      waiting sample may be ready (merge.hides_ready), else 0. Data without this block are
- *      incomplete.
+ *   E  the end: the number of samples; a byte, 1 if samples have states, else 0; a byte, 1 if some
+ *      sample with the state waiting may have been ready (merge.hides_ready), else 0. Data without
+ *      this block are incomplete.
  */
 #ifndef PROTO_EXPORT_HTML_HTML_H
 #define PROTO_EXPORT_HTML_HTML_H
@@ -58,8 +58,10 @@
  * become one. Keeps the encoded tables of the merge in memory, and the bars of one thread at a
  * time. Returns 0, -ENOMEM, -E2BIG if a block exceeds HTML_BLOCK_MAX, or the error of the
  * stream (-EIO if errno is not set).
- * Merge: by address, ordered, keep_extra (for release, environment and platform). If o->comparison
- * is set, m is the merge that compare_init() got.
+ *
+ * m must be a finished merge made with these options (struct merge_options): not by_function;
+ * is_ordered; keep_extra, which keeps release, environment and platform. If o->comparison is set, m
+ * must be the merge that compare_init() got, which was made without is_ordered.
  */
 must_check int export_html(const struct merge *m, const struct export_options *o, FILE *out);
 
