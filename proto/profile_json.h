@@ -18,7 +18,7 @@ enum profile_json_clock {
 	PROFILE_JSON_ELAPSED, /* V1: "elapsed_since_start_ns", a string */
 };
 
-/* The server's limit on a V1 sample's time since the first one; later samples get this time. */
+/* The longest elapsed time that the server accepts in V1. Later samples are written with it. */
 #define PROFILE_JSON_ELAPSED_MAX_US UINT64_C(30000000)
 
 /*
@@ -30,7 +30,7 @@ enum profile_json_clock {
 int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool for_file,
 		       struct json_out *o) __attribute__((warn_unused_result));
 
-/* Returns the text of the member with a state: PROFILE_STATE_RUNNING and so on. */
+/* Returns the JSON member for a state, with a comma before it, such as PROFILE_STATE_RUNNING. */
 const char *profile_json_state(enum profile_state state);
 
 /* Writes the thread_id of a thread in the payload, as digits without quotes. */

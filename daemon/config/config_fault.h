@@ -3,7 +3,8 @@
  * kept in order, and logged together, so that a user sees all of them at once.
  *
  * Faults are ordered by file and line. Faults of the command line and of the environment
- * come first. A fault never contains a DSN, nor the content of a file that holds one.
+ * come first. The caller that adds a fault puts no DSN into its text, nor the content of a file
+ * that holds one, because the text is logged.
  */
 #ifndef DAEMON_CONFIG_CONFIG_FAULT_H
 #define DAEMON_CONFIG_CONFIG_FAULT_H
@@ -38,9 +39,9 @@ struct config_faults {
 };
 
 /*
- * Adds a fault of the value, section or file at origin, which is copied. c has the names of the
- * files; it may be NULL if origin has no file. If memory is short, an error is counted and its text
- * is not kept; a warning is dropped.
+ * Adds a fault of the value, section or file at *origin. Copies the text and *origin. c has the
+ * names of the files; it may be NULL if origin has no file. If memory is short, an error is counted
+ * and its text is not kept; a warning is dropped.
  */
 void config_fault_add(struct config_faults *f, const struct config *c,
 		      const struct config_origin *origin, bool is_warning, const char *format, ...)

@@ -27,9 +27,10 @@ struct certificates {
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
- * Checks that each file has a complete PEM block: a certificate or a private key. Returns NULL if
- * so. Otherwise returns the option of the first file without such a block, for example because the
- * file is just being written. A missing private key is "client_key", wherever it should be.
+ * Checks for complete PEM blocks, since a file may be just being written. Returns NULL, or the name
+ * of the first option whose block is missing or incomplete. "ca_certs" and "client_cert" need a
+ * certificate in their files. "client_key" needs a private key: in its own file or, if the option
+ * is not set, in that of client_cert. An option that is not set needs no block.
  */
 const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */

@@ -33,9 +33,9 @@ struct spool_dirs {
  * Returns the directory's descriptor, which stays open for the life of the process; or -1 if dir_fd
  * is -1, or after an error, which is logged. *ret is set in each case.
  *
- * Call it before the sandbox: landlock does not permit renames between directories. If another ship
- * uses the directory that the files leave, that ship notices it within a minute
- * (spool_forget_moved()).
+ * Call it before the sandbox: landlock does not permit renames between directories. Another ship
+ * may use the directory that the files leave. That ship removes the moved files from its list
+ * within a minute (spool_forget_moved()).
  */
 int spool_dirs_open(int dir_fd, const struct msg_init *init, struct spool_dirs *ret);
 

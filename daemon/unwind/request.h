@@ -19,9 +19,10 @@
 #include "lib/base/ipc.h"
 
 /*
- * Each function requests one file of a target and waits for the answer. target: the broker's
- * number. start, end: the addresses of a mapping of the image.
+ * Each function requests one file of a target and waits for the answer. target: the broker's number
+ * of the target. start, end: the addresses of a mapping of the image.
  * - request_file(): a file of a kind that needs no range and no name, such as FILE_KIND_MAPS.
+ * - request_image(): the file of the image itself.
  * - request_debug(): the debug file with this build-id, in hexadecimal digits.
  * - request_debug_link(): the debug file with this name, from the image's .gnu_debuglink section.
  *
@@ -49,13 +50,17 @@ must_check int request_next_message(struct ipc_message *ret);
 bool request_has_message(void);
 
 /*
- * Maps the reading page, whose descriptor came with MSG_INIT and stays in the message. Returns the
- * place to which this process writes the number of the file that it reads
- * (unwind_cache_options.reading); 0: none. Exits the process if the page cannot be mapped.
+ * Maps the reading page. Its descriptor came with MSG_INIT, and the caller closes it. Returns the
+ * address of the page's number, for unwind_cache_options.reading. The library writes there the
+ * number of the file that it reads, or 0 while it reads none. Exits the process if the page cannot
+ * be mapped.
  */
 uint32_t *request_map_reading_page(const struct ipc_message *init);
 
-/* Returns the broker's number of the last file that a request returned; 0: the file has none. */
+/*
+ * Returns the broker's number of the file that the last successful request returned; 0: that file
+ * has no number, or no request has been successful.
+ */
 uint32_t request_last_file_number(void);
 
 #endif

@@ -3,14 +3,14 @@
  * with the threads, the stacks and the later samples of the old one. lib/aggregate/aggregate.c uses
  * this module to close a chunk.
  *
- * Two consecutive chunks join without a hole: the old chunk ends with a copy of each thread's stack
- * at the first timestamp of the next chunk, and the next chunk begins with the same stacks. Samples
- * at or after the end move to the next chunk. Only at a gap without ticks (window.h) does the next
- * chunk begin later than the old one ends.
+ * Two consecutive chunks join without a hole. cut_end() sets aside the samples at or after the end,
+ * which belong to the next chunk. Then it closes the old chunk with a copy of each thread's last
+ * stack, as a sample at the end. cut_next() begins the next chunk with samples of these stacks at
+ * the same time; only after a gap without ticks (window.h) at a later time.
  *
  * Order of calls: cut_end(); the caller reads the samples and stacks of the ended chunk;
  * cut_next(). If the aggregate is freed before cut_next(), call cut_fini() instead. Initialise a
- * struct cut to zeros once; cut_next() and cut_fini() zero it again.
+ * struct cut to zeros once; cut_next() and cut_fini() free its memory and zero it again.
  */
 #ifndef LIB_AGGREGATE_CUT_H
 #define LIB_AGGREGATE_CUT_H
@@ -35,7 +35,7 @@ must_check int cut_end(struct cut *cut, struct open_chunk *c, uint64_t end_ns);
 /*
  * Begins the next chunk in c. Removes the threads that have exited and have no samples in the next
  * chunk, and the stacks that the next chunk does not need. Returns 0, or -ENOMEM: the next chunk is
- * open, but no thread has a stack until its next sample.
+ * open and empty, and no thread has a stack until its next sample.
  */
 must_check int cut_next(struct cut *cut, struct open_chunk *c);
 

@@ -1,7 +1,7 @@
 /*
  * Decides whether a frame's code belongs to the application or to a library: the frame's member
- * in_app, by which Sentry shows and groups frames. lookup.c calls in_app() for each frame of a
- * file.
+ * in_app, by which Sentry shows and groups frames. lookup.c calls in_app() for each frame whose
+ * code is in an image.
  *
  * The file of the code decides first. In a file of the application the symbol decides,
  * because Go, Rust and static linking put their libraries into the application's file.
@@ -35,7 +35,8 @@ struct in_app_code {
  * - Code in a file that rules->exclude matches is not.
  * - Code in a file in the system's library directories is not, unless it is the main executable.
  * - Go's runtime and standard library are not; recognised by the package's path in the symbol.
- * - Rust's std, core and alloc are not; recognised by the crate in the symbol.
+ * - Rust's std, core and alloc are not; recognised by the crate in the symbol, or by the names of
+ *   functions for allocation and panics.
  * - Functions of the C and C++ libraries in a main executable without a dynamic linker are not;
  *   recognised by their names (lib/aggregate/library_names.h).
  * - All other code is in_app.
@@ -50,9 +51,9 @@ bool in_app(const struct in_app_code *code, const struct in_app_rules *rules);
 bool in_app_is_go_library(const char *symbol);
 
 /*
- * Returns true if a demangled Rust name belongs to the crate std, core or alloc. A method of an
- * implementation ("<alloc::vec::Vec<T> as core::ops::Drop>::drop") belongs to them if its type and
- * its trait both do. A primitive type counts as belonging to them.
+ * Returns true if a demangled Rust name belongs to the crate std, core, alloc or __rustc (the
+ * allocator). A method of an implementation ("<alloc::vec::Vec<T> as core::ops::Drop>::drop")
+ * belongs to them if its type and its trait both do. A primitive type counts as belonging to them.
  */
 bool in_app_is_rust_library(const char *name);
 

@@ -18,14 +18,14 @@
  * scan of a target 100 ms. Returns the number of threads that it has added, or an error (below).
  *
  * If t->scan.held_up_ticks is not 0 afterwards, the scan is not complete, and attach_check() goes
- * on with it at the tick t->scan.tick. The process has not ended then. Reasons:
+ * on with it at a later tick. No error is returned then, and the process has not ended. Reasons:
  * - the time limit was reached;
  * - PTRACE_SEIZE reached its own time limit (seize.h), as it does during an exec;
  * - the table has no thread of the process, because the leader is dying;
- * - the table has no thread of the process, because descriptors or memory ran out. In the first
- *   scan of a target this is an error instead.
+ * - the table has no thread of the process, because descriptors or memory ran out. The first scan
+ *   of a target returns this error instead, such as -EMFILE.
  *
- * If the scan is complete and the table has no thread of the process, the process may have ended.
+ * If held_up_ticks is 0 and the table has no thread of the process, the process may have ended.
  * Then returns -EPERM (the kernel refuses), -EBUSY (another tracer), an error of reading /proc,
  * such as -ESRCH or -EMFILE, -ENOMEM, or 0 if /proc lists no thread to attach to.
  */
@@ -33,7 +33,8 @@ must_check int attach_scan(struct traced_process *t);
 
 /*
  * Called at each tick of the process; time_ns is the begin of the tick's period. Does nothing
- * before the tick t->scan.tick. From then on calls attach_scan() if
+ * before the tick t->scan.tick, nor, after a scan that reached its time limit, before the time
+ * t->scan.not_before. Otherwise sets t->scan.tick to 16 ticks later, and calls attach_scan() if
  * - the last scan is not complete, or
  * - /proc now has another number of threads than at that scan, for example because of a thread that
  *   was made with CLONE_UNTRACED, to which the kernel does not attach capture, or

@@ -2,9 +2,8 @@
  * Timeouts of resumed system calls.
  *
  * A system call that was interrupted by a ptrace-stop, and that the thread enters again, starts its
- * relative timeout anew. So capture keeps the time of the first entry (struct resumed_call,
- * restart/resume.h), and interrupts the thread when the timeout is over. Times are ns,
- * CLOCK_MONOTONIC.
+ * relative timeout anew. So capture keeps the time of the first entry (struct resumed_call), and
+ * interrupts the thread when the timeout is over. Times are ns, CLOCK_MONOTONIC.
  */
 #ifndef LIB_CAPTURE_CALL_TIMEOUTS_H
 #define LIB_CAPTURE_CALL_TIMEOUTS_H
@@ -21,11 +20,15 @@ uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *ra
 
 /*
  * Call this at each stop, after the functions of restart/resume.h. If the kernel alone would end
- * the thread's resumed call too late, notes when the timeout is over (capture.timeout_ns).
+ * the thread's resumed call too late, lowers capture.timeout_ns to the end of the timeout. No
+ * resumed call of any thread times out before capture.timeout_ns.
  */
 void call_timeouts_watch(const struct thread *th);
 
-/* Called at each tick: interrupts the threads whose timeouts are over at now_ns. */
+/*
+ * Call this at each tick: interrupts the threads whose timeouts are over at now_ns. At the
+ * thread's next stop resume_stopped() ends the call.
+ */
 void call_timeouts_end_due(struct capture *c, uint64_t now_ns);
 
 #endif

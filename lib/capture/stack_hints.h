@@ -21,9 +21,9 @@
 #include "lib/capture/sample.h"
 
 /*
- * The most stacks of a thread for which hints are kept; the least recently used one is dropped. A
- * thread with more stacks, such as a scheduler of coroutines, is copied as if nothing were known of
- * the others.
+ * The most hints of a thread, one for each stack; a new hint replaces the least recently used one.
+ * A thread with more stacks, such as a scheduler of coroutines, is often on a stack without a hint.
+ * Then the sample copies a guess, usually 128 KiB of that stack.
  */
 #define STACK_HINTS_MAX 32
 
@@ -51,18 +51,18 @@ void stack_hints_fini(struct stack_hints *s);
 
 /*
  * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top. second: the
- * address from which the unwinder needs the own stack; 0: it does not. Replaces earlier hints with
- * a top between sp and top, since they are about the same stack. Ignores a hint whose top is not
- * above sp, or more than SAMPLE_STACK_MAX above. Allocates once for each thread; if memory cannot
- * be allocated, the hint is lost.
+ * address from which the unwinder needs the own stack; 0: it does not.
  *
- * Exception: a hint asks for the whole own stack if all of this holds:
+ * A hint asks for the whole own stack if all of this holds:
  * - sp is on the own stack, more than SAMPLE_STACK_MAX below own_end;
  * - top is not below own_end;
  * - second is 0.
+ * From then on samples copy the whole own stack, SAMPLE_WHOLE_MAX bytes at most. Removes the hints
+ * whose top is in the last SAMPLE_WHOLE_MAX bytes of the own stack.
  *
- * From then on samples copy the whole own stack, SAMPLE_WHOLE_MAX bytes at most. Earlier hints that
- * end within that range are removed.
+ * Any other hint replaces earlier hints with a top between sp and top, since they are about the
+ * same stack. It is ignored if its top is not above sp, or more than SAMPLE_STACK_MAX above sp less
+ * the red zone. Allocates once for each thread; if memory is short, the hint is lost.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 
@@ -77,7 +77,7 @@ static inline void stack_hints_set_own_end(struct stack_hints *s, uint64_t own_e
 struct stack_plan {
 	/* What is known of the thread's stacks: goes into the sample. */
 	struct sample_known known;
-	/* Bytes of the stack that the thread is on, with the red zone. */
+	/* Bytes to copy of the stack that the thread is on, from arch_stack_start(sp) on. */
 	size_t size;
 	/*
 	 * A range of the thread's own stack, if the thread is on another one: start, and size in

@@ -9,17 +9,17 @@
  * - The unwind process of the owner's key (daemon/process/owner.h) looks at each file in its
  *   sandbox (MSG_FILE_LOOK). A cache keeps the result, by that key and the identity of the file.
  * - If a file has LeakSanitizer, the helper reads the environment of the process: detect_leaks=0
- *   switches LeakSanitizer off.
+ *   switches LeakSanitizer off. After an exec (is_new_program) the helper reads it in any case.
  *
- * A process whose files are all in the cache costs one request to the helper. Each file that is not
- * in the cache costs another request, and a message to the unwind process and back.
+ * The list and the environment cost one request to the helper each. Each file that is not in the
+ * cache costs another request, and a message to the unwind process and back.
  *
  * An unwind process that a target has taken over can give wrong answers. Wrong answers concern only
  * processes of the same key, because each cache entry belongs to a key.
  *
  * targets/held_execs.h, for example, asks about a process that capture holds at the stop of an
  * exec, when only the program and the dynamic linker are mapped. Its calls, in this order:
- * - leak_check_process() with is_new_program and a timeout of 1 s;
+ * - leak_check_process() with is_new_program and the timeout HELD_EXEC_ANSWER_NS;
  * - leak_question_answer() at every turn, until that is not LEAK_ANSWER_AWAITED. An answer arrives
  *   as an event of the loop, so a turn follows at once;
  * - leak_question_free().
@@ -75,7 +75,7 @@ enum leak_answer {
 	LEAK_ANSWER_OFF,     /* it has LeakSanitizer, but options switch it off (detect_leaks=0) */
 	LEAK_ANSWER_ASAN,    /* it has LeakSanitizer, as part of AddressSanitizer */
 	LEAK_ANSWER_LSAN,    /* it has LeakSanitizer alone */
-	/* The timeout is over, the process has ended, or memory is short. */
+	/* The timeout is over, the process has ended, or the helper has failed. */
 	LEAK_ANSWER_UNKNOWN,
 	/* A file system does not answer: the helper was killed. */
 	LEAK_ANSWER_HANGS,

@@ -35,12 +35,13 @@ must_check int server_limit_set(struct ship *s, uint64_t until_ns, bool has_file
  */
 must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, bool has_files);
 
-/* The ship is about to be freed: adds its holds to c->limits_gone. */
+/* Call it before the ship is freed: keeps the sums of its holds, for server_limit_sum(). */
 void server_limit_add_gone(struct children *c, const struct ship *s);
 
 /*
- * Begins and ends the holds. Called at every turn. The number of holds per time is limited: a hold
- * above this limit lasts longer than the server requires.
+ * Begins and ends the holds. Called at every turn. Each ship may have six holds in a row and one
+ * more every 10 s, because capture detaches from all targets of the DSN for a hold. A hold
+ * beyond this rate goes on, even if the server takes profiles again, until the rate allows it.
  */
 void server_limit_check(struct children *c, bool has_files);
 
@@ -54,13 +55,16 @@ bool server_limit_stops_sampling(const struct ship *s);
 struct server_limit_sum {
 	uint64_t holds;
 	uint64_t held_ns;
-	/* When the last rate limit of the present holds ends, by clock_boot_ns(); 0: none. */
+	/*
+	 * The latest end of a rate limit of the DSNs with a hold, by clock_boot_ns(): in the past
+	 * if the hold lasts longer. 0: there is none.
+	 */
 	uint64_t until_ns;
-	bool is_held; /* at present, by a rate limit or a refusal */
+	bool is_held; /* one of the DSNs has a hold at present */
 };
 /*
- * Sums the holds of all DSNs, those of freed ships included. A hold that goes on counts up to
- * now, or up to the end of the sampling if that has passed.
+ * Sums the holds of all DSNs, those of freed ships included. A hold that goes on counts up to now
+ * or, once the broker has ended all sampling, up to that moment.
  */
 void server_limit_sum(const struct children *c, struct server_limit_sum *ret);
 

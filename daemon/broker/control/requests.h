@@ -36,9 +36,12 @@ must_check int requests_open(struct requests *requests);
  * 0 or an error of loop_add().
  */
 must_check int requests_start(struct requests *requests);
-/* To be called at every turn: control_check(), if there is a socket. */
+/* To be called at every turn: goes on with requests and connections that wait (control_check()). */
 void requests_check(struct requests *requests);
-/* Removes the socket, if there is one, and ends all connections. */
+/*
+ * Removes the socket, and ends all connections with their clients and recordings. Does nothing if
+ * there is no socket, as after an error of requests_open().
+ */
 void requests_close(struct requests *requests);
 
 #endif

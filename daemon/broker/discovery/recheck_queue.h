@@ -28,8 +28,12 @@ enum recheck_cause {
 struct recheck {
 	int32_t pid;
 	enum recheck_cause cause;
-	uint64_t born_ns; /* start of the process or of its program, by CLOCK_MONOTONIC */
-	uint64_t due_ns;  /* when it is to be checked, by CLOCK_MONOTONIC */
+	/*
+	 * When the process started, executed its program or changed: the time from which
+	 * min_age_seconds counts. CLOCK_MONOTONIC.
+	 */
+	uint64_t born_ns;
+	uint64_t due_ns; /* when it is to be checked, by CLOCK_MONOTONIC */
 };
 
 struct recheck_queue {

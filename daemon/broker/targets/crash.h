@@ -26,23 +26,24 @@
 #define CRASH_UNSEEN_NS	  (30 * NS_PER_SEC)
 
 /*
- * A signal no longer counts as a crash once the process has survived two crashes by this signal
- * within CRASH_AGAIN_NS, or CRASH_SURVIVED_MAX in total. If the process executes another program,
- * the signal counts again.
+ * A signal no longer counts as a crash of the process once the process has survived two crashes by
+ * this signal that began within CRASH_AGAIN_NS, or CRASH_SURVIVED_MAX crashes by this signal in
+ * total. If the process executes another program, the signal counts again.
  */
 #define CRASH_AGAIN_NS	   (60 * NS_PER_SEC)
 #define CRASH_SURVIVED_MAX 5
 
 /*
  * Call it when capture has reported by m (TARGET_CRASHED) that it has detached from the process of
- * an open run. Sets the phase RUN_WAITING until the crash is over, and logs a line. If m has no
- * thread or no known signal, ends capture instead (child_fail): a working capture sends both.
+ * an open run. Sets run->phase to RUN_WAITING and run->retry_ns to the time of the first check, and
+ * logs a line. If m has no thread or no known signal, ends capture instead (child_fail): a working
+ * capture sends both.
  */
 void crash_on_left(struct targets *ts, struct run *run, const struct msg_target_state *m);
 
 /*
  * Call it when capture has reported by m (TARGET_CRASHES_TRACED) that the process has crashed and
- * that capture could not detach. Counts the crash and logs a line.
+ * that capture could not detach. Counts the crash (instance.crashes.traced) and logs a line.
  */
 void crash_on_traced(struct run *run, const struct msg_target_state *m);
 
@@ -57,7 +58,7 @@ must_check bool crash_is_over(struct targets *ts, struct run *run, uint64_t now_
 /* Call it when capture has attached to the process of run: forgets the crash, if there was one. */
 void crash_attached(struct run *run);
 
-/* Call it when the process has executed a program: all signals count as crashes again. */
+/* Call it when the process has executed a program: signals that it survived count again. */
 void crash_forget(struct instance *i);
 
 /* Returns the signals that are no crash (bit n - 1: signal n); with on_crash = stay all signals. */

@@ -3,10 +3,11 @@
  * whether the new program has LeakSanitizer (children/leak_check.h), which cannot work in a traced
  * process. The answer decides:
  *
- *     no                   the process goes on, and capture still traces it
+ *     no, or switched off  the process goes on, and capture still traces it
  *     yes                  capture detaches, the run (run.h) ends, and capture does not attach to
- *                          that program again
- *     no answer in time    capture detaches, and the next run asks again (targets/leaks.h)
+ *                          the process again while it executes that program
+ *     no answer in time    capture detaches, the run ends, and the next run asks again
+ *                          (targets/leaks.h)
  */
 #ifndef DAEMON_BROKER_TARGETS_HELD_EXECS_H
 #define DAEMON_BROKER_TARGETS_HELD_EXECS_H
@@ -21,8 +22,8 @@
 
 /*
  * Call it when capture has sent MSG_EXEC_HELD about process pid. Asks the question; if asking
- * fails, capture detaches. The process goes on without a question if leak_check = attach is
- * configured, or if HELD_EXECS_MAX questions are open.
+ * fails, tells capture to detach. The process goes on without a question if leak_check = attach is
+ * configured, or if HELD_EXECS_MAX (targets.h) questions are open.
  */
 void held_execs_ask(struct targets *ts, int32_t pid);
 

@@ -34,8 +34,8 @@ struct recording {
 	uint32_t n_lost;  /* chunks that were made but did not arrive */
 	struct buf chunk; /* the part of the next chunk that has arrived */
 	/*
-	 * The daemon's last note: why it takes no samples, or that it takes samples again. The text
-	 * continues "the process is"; "": no note yet.
+	 * The daemon's last note: why it takes no samples, or that it takes samples again. It is
+	 * the end of a sentence that begins with "the process is". "": no note yet.
 	 */
 	char note[PROTOCOL_TEXT_SIZE];
 	/* A note has arrived. recording_log_note(), or a caller that shows it, clears this. */
@@ -75,10 +75,11 @@ must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
 typedef int recording_chunk(void *ctx, const char *payload, size_t size);
 
 /*
- * Reads the messages that have arrived, without waiting, until a chunk is complete, and then passes
- * this chunk to the callback take. Returns
+ * Reads the messages that have arrived; does not wait for more. Stops reading when a chunk is
+ * complete, and passes this chunk to the callback take. Returns
  * - 1 if the recording goes on, whether a chunk was complete or not;
- * - 0 if the recording has ended, or the daemon has exited (r->has_ended is set);
+ * - 0 if the recording has ended, or the daemon has exited (PROTOCOL_RECORD_SHUTDOWN): then
+ *   r->has_ended is set;
  * - the error of take, or an error of the socket or of a message, such as -EPROTO or -ENOMEM: the
  *   caller gives up and calls recording_close().
  */
@@ -88,8 +89,9 @@ must_check int recording_next(struct recording *r, recording_chunk *take, void *
 void recording_log_note(struct recording *r);
 
 /*
- * Asks the daemon to end all recordings of r->client. The caller then calls recording_next() until
- * it returns 0, and gets the last chunk in this way. Returns 0, or -errno after a line on stderr.
+ * Asks the daemon to end r, and all other recordings of the connection r->client. The caller then
+ * calls recording_next() until it returns 0, and gets the last chunk in this way. Returns 0, or
+ * -errno after a line on stderr.
  */
 must_check int recording_finish(struct recording *r);
 

@@ -1,19 +1,19 @@
 /*
  * Sums up the times that `sentry-profctl top` shows of a process. The caller adds each chunk of a
  * recording (daemon/ctl/common/recording.h) as it arrives. There are three lists: the functions,
- * the threads, and the chosen list, which has the functions of one thread or the callers of one
- * function.
+ * the threads, and the chosen list. The chosen list has all functions, or the callers of one
+ * function, in all stacks or in those of one thread.
  *
- * top_model_choose() empties the chosen list. Then the first top_model_rows() of this list adds the
- * last chunk, which is the only one that the model keeps, and each later top_model_add() adds its
- * own.
+ * top_model_choose() empties the chosen list. The model keeps the last chunk only, so the list
+ * begins with it: the first top_model_rows() of the list adds this chunk. Afterwards
+ * top_model_add() adds each new chunk to the list, too.
  *
  * Two functions with the same name and module are one row, even if their source files differ.
  *
  * Memory is bounded: if a list has more than TOP_ROWS_MAX rows when a chunk is added, the rows with
- * the least time are dropped, until TOP_ROWS_MAX / 2 are left. A last row, "(others)", has the time
- * of all stacks less that of the rows. For functions its total_ns is 0, since a stack counts in the
- * totals of all its functions.
+ * the least time are dropped, until TOP_ROWS_MAX / 2 are left. A last row, "(others)", has the
+ * times of the dropped rows: those of all stacks less those of the other rows. For functions its
+ * total_ns is 0, since a stack counts in the totals of all its functions.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H

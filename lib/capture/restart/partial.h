@@ -15,7 +15,7 @@
  * Nothing is written to the target's memory. So the rest of a call with iovecs, which registers
  * alone cannot describe, is transferred piece by piece.
  *
- * Sources: pipe(7), send(2), recv(2), and the kernel's files named at each call.
+ * Sources: pipe(7), send(2), recv(2), and the kernel's files that restart/syscalls.c names.
  */
 #ifndef LIB_CAPTURE_RESTART_PARTIAL_H
 #define LIB_CAPTURE_RESTART_PARTIAL_H
@@ -81,9 +81,9 @@ struct partial_files {
 };
 
 /*
- * Finds the files to which the descriptors of call nr refer now. Thread tid is stopped in that
- * call, with these registers. Call it at the first stop in the call, since the descriptors may be
- * given to other files later.
+ * Finds the files to which the descriptors of a call refer now. Thread tid is stopped in the call,
+ * with these registers. nr is the number of the call, which partial_find() has found. Call it at
+ * the first stop in the call, since the descriptors may be given to other files later.
  */
 void partial_files(uint32_t tid, const struct arch_regs *regs, long nr, struct partial_files *ret);
 

@@ -3,11 +3,12 @@
  * it is over. Used when the thread is to enter the call again (restart/resume.h): then the kernel
  * starts the timeout anew.
  *
- * The module knows the timeouts of calls that have done nothing as long as they wait. So capture
- * can end such a call at any moment with the result that the call has when its timeout is over.
- * These calls include:
- * - calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2)): under
- *   a seccomp filter the thread enters them again instead (restart/syscalls.h);
+ * The module knows the timeouts of calls that change nothing while they wait. So capture can end
+ * such a call at any moment, with the result that the call has when its timeout is over. These
+ * calls include:
+ * - calls that the kernel restarts with the remaining time, by restart_syscall(2) (poll(2),
+ *   nanosleep(2), futex(2)): a seccomp filter may refuse restart_syscall(2), so under a filter the
+ *   thread enters the call itself again;
  * - calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
  *
  * The module does not know the timeouts of

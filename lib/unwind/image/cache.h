@@ -39,8 +39,8 @@
  */
 #define CACHE_OPEN_MAX 8
 /*
- * The most bytes of memory that open files hold, as copies of files that only a descriptor refers
- * to: one copy of the largest size (OPEN_COPY_MAX in daemon/process/open.h).
+ * The most bytes of memory that the files of all image_lines_file hold. A file holds memory if it
+ * is a copy in a memfd. The limit is the largest copy (OPEN_COPY_MAX in daemon/process/open.h).
  */
 #define CACHE_OPEN_MEMORY_MAX (64u << 20)
 /*
@@ -71,7 +71,7 @@ struct unwind_cache {
 	size_t cap;
 	struct perf_map *perf_maps; /* list: one of each space */
 	uint64_t clock;		    /* number of calls of cache_begin() so far */
-	uint64_t unread_at;	    /* clock of the last call that could not read some code */
+	uint64_t unread_at;	    /* clock of the last call in which reading code failed */
 	uint64_t generation;	    /* grows when rows that were handed out are freed */
 	uint32_t watch_lists;	    /* the unwind_watch.list that was given out last */
 	uint64_t stack_ids;	    /* the unwind_stack.id that was given out last */
@@ -99,8 +99,9 @@ static inline void cache_mark_symbol_file(const struct unwind_cache *c, const st
 /*
  * Begin and end a call. Each public function of unwind.h that may read a file calls cache_begin()
  * first and cache_end() last; call all functions below that read files in between. cache_end()
- * closes open files, frees memory above the limit, and clears the mark of the file in use.
- * (unwind_symbol_at() and unwind_lines_at() then mark the file of the texts that they return.)
+ * closes open files, frees memory above the limit except what this call has used, and clears the
+ * mark of the file in use. After cache_end(), unwind_symbol_at() and unwind_lines_at() mark the
+ * file of the texts that they return: the caller handles these texts, and may crash in doing so.
  */
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
@@ -161,8 +162,9 @@ must_check int cache_lines(struct unwind_cache *c, struct image *i,
 
 /*
  * Opens i->lines_file for a later cache_lines(). Does nothing if the lines have been read, or if
- * this function has tried to open the file since image_drop(). May close the lines files of other
- * images. Ignores errors: cache_lines() requests the file again.
+ * this function has tried to open the file since image_drop(), or since the last reference was
+ * given back. May close the lines files of other images. Ignores errors: cache_lines() requests the
+ * file again.
  */
 void cache_open_lines_file(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);

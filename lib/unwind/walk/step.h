@@ -20,9 +20,10 @@
 
 /*
  * Moves f to its caller and returns WALK_ON, or returns another value, the reason why no caller was
- * found: then addr and is_leaf of f are unchanged, but other members may have changed. Sets
- * w->step. After UNWIND_END_UNKNOWN_REGISTER call search_frame_pointer(); if that returns true, try
- * the step again.
+ * found: then addr and is_leaf of f are unchanged, but other members may have changed. After
+ * WALK_ON, w->step says how the step found the caller (walk_state.h). After
+ * UNWIND_END_UNKNOWN_REGISTER call search_frame_pointer() (search.h); if that returns true, try the
+ * step again.
  */
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f);
 
