@@ -53,8 +53,8 @@ void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 /*
  * Logs a line that another process has written. The process is not trusted, so the line can be any
  * text. name: the name of the other program, a string literal. line: as this module writes it to
- * the journal, "<4>NAME: warning: text". The logged line begins with name once. A line without a
- * priority
+ * the journal, "<4>NAME: warning: text"; children write so because of LOG_JOURNAL_VARIABLE, which
+ * daemon/common/spawn.h sets. The logged line begins with name once. A line without a priority
  * ("<4>") is logged as an error. A line at debug level is dropped if log_init() did not get debug.
  *
  * Rate limit: of all lines with the same name, LOG_RELAY_LINES are logged in a window

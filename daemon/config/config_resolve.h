@@ -3,8 +3,8 @@
  * - A value that neither gave comes from an environment variable, or becomes a default that depends
  *   on these variables or on other values. config_init() has set all other defaults.
  * - Each [target] section takes over from [sentry] and [profiler] what it does not set.
- * - The values are checked together: a section that no process can match is a fault that no single
- *   value shows.
+ * - The values are checked together. Example: if an earlier section matches all processes of a
+ *   section, that is a fault (a warning).
  */
 #ifndef DAEMON_CONFIG_CONFIG_RESOLVE_H
 #define DAEMON_CONFIG_CONFIG_RESOLVE_H
@@ -24,8 +24,8 @@ typedef char *(*config_env_fn)(const char *name);
 must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
 
 /*
- * Makes a section for a process that no section matches (--pid, attach): *ret is a copy of
- * c->implicit with this name. c must be resolved.
+ * Makes a section for a process that --pid or a user names: *ret is a copy of c->implicit, the
+ * settings of such processes, with this name. c must be resolved.
  */
 void config_implicit_section(const struct config *c, const char *name, struct section_config *ret);
 

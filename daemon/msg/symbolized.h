@@ -36,8 +36,8 @@ struct symbolized_pc {
 };
 
 /*
- * Appends the functions at the next address to the answer. Returns 0, or the error of buf_add()
- * (lib/base/buf.h).
+ * Appends the functions at the next address to the answer. Does not check *pc: symbolized_next()
+ * refuses what is not as described here. Returns 0, or the error of buf_add() (lib/base/buf.h).
  */
 must_check int symbolized_add(struct buf *out, const struct symbolized_pc *pc);
 
@@ -49,9 +49,9 @@ struct symbolized_cursor {
 
 /*
  * Parses the functions at the next address and advances the cursor. The texts of *ret are valid
- * UTF-8 of less than NAME_SIZE bytes (lib/aggregate/names.h) and point into the answer. Returns 0,
+ * UTF-8 of 1 to NAME_SIZE - 1 bytes (lib/aggregate/names.h) and point into the answer. Returns 0,
  * or -EBADMSG if the answer is malformed or has ended. The caller calls the function once for each
- * address that it asked for.
+ * address that it asked for, and then checks that c->left is 0.
  */
 must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_pc *ret);
 

@@ -18,7 +18,8 @@ struct credentials {
 
 /*
  * Parses status, the text of /proc/PID/status. files_uid is the result of process_owner(). Returns
- * false if the text lacks a line that is needed, or files_uid is UINT32_MAX: the process has ended.
+ * false if the text lacks a line that is needed, or if files_uid is UINT32_MAX, by which
+ * process_owner() reports that the process has ended.
  */
 bool credentials_parse(const char *status, uint32_t files_uid, struct credentials *ret);
 

@@ -40,10 +40,11 @@ struct owner {
 	int32_t pid;
 	int32_t tid; /* a living thread: /proc/TID shows the memory even if the leader has exited */
 	/*
-	 * The effective ids. Exception: if a mixed process has the effective uid 0, uid is the
-	 * first of its other uids that is not 0, or 0 if there is none.
+	 * The effective ids. Exception: if a mixed process has the effective uid 0, uid is its
+	 * real, saved or file system uid, the first in this order that is not 0; else 0.
 	 */
 	uint32_t uid, gid;
+	/* The first supplementary groups (ids.h). */
 	uint32_t n_groups;
 	uint32_t groups[IDS_GROUPS_MAX];
 	uint32_t files_uid;	 /* the owner of the files in /proc/TID */
@@ -56,15 +57,16 @@ struct owner {
 };
 
 /*
- * Reads the owner of process pid. Returns 0; -ESRCH if the process has ended or is about to end; or
- * the -errno of a lack of descriptors or memory (daemon/common/resource_shortage.h), such as
- * -EMFILE. If the credentials cannot be read completely, the owner is mixed.
+ * Reads the owner of process pid. Returns 0; -ESRCH if the process has ended, is about to end, or
+ * executes programs so fast that ten readings in a row fail; or the -errno of a lack of descriptors
+ * or memory (daemon/common/resource_shortage.h), such as -EMFILE. If the credentials cannot be read
+ * completely, the owner is mixed.
  */
 must_check int owner_read(int32_t pid, struct owner *ret);
 
 /*
  * Reads the owner of process owner->pid again. A mixed process may change its uids all the time,
- * and keeps its key nevertheless: *ret has the kind, ids and key of *owner if
+ * and keeps its key nevertheless: *ret is *owner, with tid and files_uid read anew, if
  * - *owner is mixed, and the process is not plain now, and
  * - it is still the same process (start_ticks), and has executed no program since (program).
  * In all other cases *ret is what owner_read() reads. Returns what owner_read() returns.
@@ -76,18 +78,21 @@ must_check int owner_read_again(const struct owner *owner, struct owner *ret);
  * - all processes of root;
  * - plain processes with the same user, groups and user namespace;
  * - the workers of a pool.
- * Each other mixed process has a key of its own, and a new key after each exec. The comment on a
- * member says for which kinds it counts; for other kinds it is 0.
+ * Each other mixed process has a key of its own, and a new key after each exec.
+ *
+ * kind and uid count for every owner. The comment on each other member says for which owners it
+ * counts; for all others it is 0. Pool: a worker of a pool (owner.pool is not 0), which is mixed.
+ * Single: any other mixed process.
  */
 struct owner_key {
 	uint32_t kind; /* enum owner_kind */
 	uint32_t uid;
-	uint32_t gid;			     /* plain, or of a pool */
-	int32_t pid;			     /* mixed; for a pool the parent's */
-	uint64_t program;		     /* mixed, or of a pool */
-	uint64_t start_ticks;		     /* mixed, not of a pool */
-	uint64_t all_groups, user_namespace; /* plain, or of a pool */
-	uint64_t permitted;		     /* of a pool */
+	uint32_t gid;			     /* plain, pool */
+	int32_t pid;			     /* single; pool: the parent's */
+	uint64_t program;		     /* single, pool */
+	uint64_t start_ticks;		     /* single */
+	uint64_t all_groups, user_namespace; /* plain, pool */
+	uint64_t permitted;		     /* pool */
 };
 struct owner_key owner_key(const struct owner *owner);
 bool owner_key_equal(const struct owner_key *a, const struct owner_key *b);

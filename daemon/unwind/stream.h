@@ -26,7 +26,7 @@ struct stream;
 struct stream_capture {
 	void (*hint)(const struct msg_stack_hint *m);
 	void (*want_registers)(const struct msg_want_registers *m);
-	/* Returns false if the socket is full: the stream sends the list again later. */
+	/* Returns false if the socket is full: the stream sends *m again later. */
 	bool (*watch)(const struct msg_watch *m);
 };
 
@@ -46,8 +46,8 @@ uint32_t stream_target(const struct stream *s);
 
 /*
  * Charge the time between the two calls to this target, without the time in which unwind waits for
- * the broker. now_ns is CLOCK_MONOTONIC. Call them before and after the other functions, except
- * stream_new(), which charges its own time.
+ * the broker. now_ns is CLOCK_MONOTONIC. Several calls of the functions below can be between the
+ * two. stream_new() charges its own time.
  */
 void stream_begin_work(struct stream *s, uint64_t now_ns);
 void stream_end_work(struct stream *s, uint64_t now_ns);

@@ -22,9 +22,9 @@ must_check int exec_read_first(struct traced_process *t);
 
 /*
  * Checks both facts, and calls exec_happened() if one proves an exec: this frees all threads of t,
- * so pointers to them are invalid. If the files cannot be read, or t is still in its first scan,
- * sets t->exec.doubt: then the next tick checks again. Opens files, so call it only while no thread
- * is stopped.
+ * so pointers to them are invalid. Sets t->exec.doubt, so that the next tick checks again, if t is
+ * still in its first scan for threads (TRACED_NEW), or if reading fails for another reason than the
+ * end of the process. Opens files, so call it only while no thread is stopped.
  */
 void exec_check(struct traced_process *t);
 
@@ -54,10 +54,12 @@ bool exec_compare_rights(struct traced_process *t);
  */
 void exec_happened(struct traced_process *t);
 
-/* Call this when capture has detached from the leader at the leader's PTRACE_EVENT_EXIT. */
+/*
+ * exec_leader_begins_to_die(): call it when capture has detached from the leader at the leader's
+ * PTRACE_EVENT_EXIT. From then on exec_leader_dies() returns true, and capture does not seize the
+ * leader again, until an exec has replaced it. exec_leader_dies() opens a file.
+ */
 void exec_leader_begins_to_die(struct traced_process *t);
-
-/* Returns true after exec_leader_begins_to_die(), until an exec has replaced the leader. */
 bool exec_leader_dies(struct traced_process *t);
 
 #endif

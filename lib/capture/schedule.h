@@ -23,8 +23,8 @@ void schedule_all(struct capture *c);
 /*
  * Enters the next look of a process into the list: at the next tick of its rate, but not before
  * tick t->schedule.next_tick, which schedule_after_tick() and schedule_at_once() set. A process
- * without threads, or whose phase is not TRACED_SAMPLED, has its next look at the very next tick.
- * Does nothing in phase TRACED_NEW. Call this after a change of phase, threads.n or
+ * without threads, or whose phase is not TRACED_SAMPLED, is due at the very next tick, whatever its
+ * rate. Does nothing in phase TRACED_NEW. Call this after a change of phase, threads.n or
  * ticks.span.last.
  */
 void schedule_target(struct traced_process *t);
@@ -40,9 +40,9 @@ uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
 
 /*
  * For observe.h. Capture wakes only at the ticks of the target with the highest rate. A group of
- * ticks begins at a wake and ends just before the next wake. Example: if the highest rate is one of
- * two ticks, capture wakes at ticks 4 and 6, and ticks 4 and 5 are a group. These functions return
- * the first and the last tick of the group that contains this tick.
+ * ticks begins at a wake and ends just before the next wake. Example: if the highest rate is every
+ * second tick, capture wakes at ticks 4 and 6, and ticks 4 and 5 are a group. These functions
+ * return the first and the last tick of the group that contains this tick.
  */
 uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
 uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);
@@ -74,9 +74,9 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
  * - The look covers its own tick and five of the seven (seven less two): ticks 83 to 88.
  * - Ticks 81 and 82 are `before`: at these the thread counts as asleep.
  *
- * The reason for "less two": a thread that stays awake for two whole ticks is found by two looks
- * more than a thread that wakes for a moment. So the number of covered ticks is right on average
- * (schedule.c).
+ * The reason for "less two": a look is more likely to find a thread that stays awake for long. If
+ * such a look covered all seven ticks, the thread would count too many. With the subtraction the
+ * number is right on average (schedule.c).
  */
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 

@@ -1,8 +1,9 @@
 /*
  * The table of the threads of all targets, and the stops that capture expects of them. A thread
  * enters the table when capture has attached to it (tracees_adopt). It leaves the table when it is
- * dead, or when its process executes another program. th->due says whether capture expects a
- * stop of the thread. A sample is under way while th->due is DUE_SAMPLE.
+ * dead, when its process executes another program, or when capture leaves the thread or process.
+ * th->due says whether capture expects a stop of the thread. A sample is under way while th->due is
+ * DUE_SAMPLE.
  */
 #ifndef LIB_CAPTURE_TRACEES_H
 #define LIB_CAPTURE_TRACEES_H
@@ -37,12 +38,14 @@ bool tracees_exists(const struct traced_process *t, uint32_t tid);
 must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
 
 /*
- * Removes a dead thread from the table and frees it. Its RECORD_EXIT is written at the next tick.
- * If a sample of the thread is under way, it is counted as missed, with this reason.
+ * Removes a thread that is dead, or that capture cannot seize again, from the table and frees it.
+ * Its RECORD_EXIT is written at the next tick, unless unwind does not know the thread or has the
+ * RECORD_EXIT already (THREAD_DEAD). If a sample of the thread is under way, it is counted as
+ * missed, with this reason.
  */
 void tracees_remove(struct thread *th, enum missed_reason reason);
 
-/* Frees all threads of a process. Writes no record. */
+/* Frees all threads of a process. Counts samples under way as MISSED_EXITED. Writes no record. */
 void tracees_forget_all(struct traced_process *t);
 
 /*
@@ -80,7 +83,7 @@ void tracees_set_life(struct thread *th, enum thread_life life);
 /* Asserts that the fields of the thread do not contradict each other. For use after each stop. */
 void tracees_assert(const struct thread *th);
 
-/* Ends the samples under way of all threads of a process, and counts them as missed. */
+/* As tracees_clear_pending() for all threads of a process, but counts the samples as missed. */
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);
 
 /*

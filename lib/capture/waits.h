@@ -3,14 +3,17 @@
  * thread is stopped for its registers. Used by look.c and stop.c.
  *
  * A place is where a thread waits: sp, pc, and the number and arguments of its call (struct
- * activity_place). Capture samples a blocked thread without a stop: /proc shows the place. If an
- * earlier stop at the same place has shown the other registers, this module adds them.
+ * activity_place). Two places are the same if sp and pc are. With ARCH_LINK_REGISTER,
+ * waits_recall() and waits_find_argument() also compare the calls. Capture samples a blocked thread
+ * without a stop: /proc shows the place. If an earlier stop at the same place has shown the other
+ * registers, this module adds them.
  *
  * Two facts are special to processors with ARCH_LINK_REGISTER (aarch64):
  * - A function without a stack frame has its return address in a register only. If a thread waits
  *   in such a function, its stack cannot be unwound without that register. So unwind requests the
  *   registers, and capture stops the thread: once in a wait, only in calls that go on after a stop
- *   (syscall_always_goes_on), and at most WAITS_STOPS times a second in a process.
+ *   (syscall_always_goes_on), only without a seccomp filter, and at most WAITS_STOPS times a second
+ *   in a process.
  * - At a stop the registers lack the first argument of an interrupted call (arch_knows_arguments).
  *   waits_find_argument() adds it if a look found the thread in the same wait.
  */
@@ -48,22 +51,23 @@ uint64_t waits_recall(const struct thread *th, const struct activity_place *plac
 
 /*
  * Call this with a sample that has registers of waits_recall() (SAMPLE_REMEMBERED); other samples
- * do not change. Removes these registers if the sample's words at sp are not those of the stop.
- * Then the waiting function has another caller now: two callers may have the same sp, but their
- * frames differ.
+ * do not change. If the sample's words at sp are not those of the stop, removes these registers and
+ * forgets them: other words show that another caller, with the same sp, waits here now. Does
+ * nothing without ARCH_LINK_REGISTER.
  */
 void waits_check(struct thread *th, struct record_sample *record);
 
 /*
- * Takes unwind's request for the registers of a thread that is blocked at this sp and pc. A hostile
- * unwind process may send any numbers.
+ * Takes unwind's request for the registers of a thread that is blocked at this sp and pc. The
+ * request has no effect while the thread is elsewhere, so sp and pc may be any numbers.
  */
 void waits_request(struct thread *th, uint64_t sp, uint64_t pc);
 
 /*
  * Returns true if the thread, which is blocked at this place, is to be stopped for its registers:
- * unwind has requested them, and the limits above permit the stop. After true the caller must
- * interrupt the thread, because this function has removed the request and counted the stop.
+ * unwind has requested them, waits_recall() does not have them, and the limits above permit the
+ * stop. After true the caller must interrupt the thread, because this function has removed the
+ * request and counted the stop.
  */
 bool waits_need_stop(struct thread *th, const struct activity_place *place);
 

@@ -3,9 +3,10 @@
 #define LIB_CLIENT_LINKING_H
 
 /*
- * Call this when a root span begins on the calling thread and state.has_page is set. If the daemon
- * is in another pid namespace, requests the id that the daemon sees for this thread, so that the
- * library has it when the span ends. Otherwise does nothing.
+ * Call this when a root span begins on the calling thread and the library has mapped the daemon's
+ * page (has_page of state_get()). If the daemon is in another pid namespace, requests the id that
+ * the daemon sees for this thread, unless the library has it. So the library usually has the id
+ * when the span ends. Otherwise does nothing.
  */
 void linking_prepare(void);
 

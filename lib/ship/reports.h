@@ -1,9 +1,10 @@
 /*
  * Counts lost envelopes until a client report (proto/client_report.h) has told the server of them.
- * Once 30 s have passed since the last report, a report can go with the next envelope; after 60 s
- * it can be sent alone. If a report does not arrive, its counts go into the next one.
+ * 30 s after the last reports_take(), whether its report arrived or not, a report can go with the
+ * next envelope. After 60 s it can be sent alone. The caller keeps to these times: reports_take()
+ * checks none. If a report does not arrive, its counts go into the next one.
  *
- * Only one report is in flight. now_ns is by the caller's clock, which should go on while the
+ * At most one report is in flight. now_ns is by the caller's clock, which should go on while the
  * machine sleeps; unix_s is the Unix time in seconds.
  */
 #ifndef LIB_SHIP_REPORTS_H
@@ -31,7 +32,7 @@ must_check int reports_make(const struct client_report *r, int64_t unix_s,
 struct reports {
 	struct client_report counted;
 	struct client_report in_flight; /* all zeros: no report is in flight */
-	uint64_t last_ns;		/* time of the last report, or of reports_init() */
+	uint64_t last_ns;		/* of the last reports_take(), or of reports_init() */
 };
 
 /* Starts with no counts. */
@@ -48,7 +49,7 @@ void reports_count(struct reports *r, enum envelope_kind kind, enum client_repor
 uint64_t reports_with_envelope_ns(const struct reports *r);
 uint64_t reports_alone_ns(const struct reports *r);
 
-/* Returns true if there are counts to report, whenever that is due, and no report is in flight. */
+/* Returns true if there are counts to report and no report is in flight. Ignores the times. */
 bool reports_any(const struct reports *r);
 
 /*
@@ -61,7 +62,7 @@ must_check int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s,
 
 /*
  * End the flight of a report: reports_arrived() drops its counts; reports_failed() keeps them for
- * the next report.
+ * the next report. Both do nothing if no report is in flight.
  */
 void reports_arrived(struct reports *r);
 void reports_failed(struct reports *r);

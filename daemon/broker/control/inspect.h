@@ -9,7 +9,8 @@
  * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing else
  * (--check-config --servers). There is one inspection at a time. The inspection writes its findings
  * (daemon/common/finding.h) when all servers have answered, or after 90 s. A server that has not
- * answered by then is a fault in the findings.
+ * answered by then is a fault in the findings. The process is the one that doctor names, or that
+ * of the first --pid; without one, the findings say nothing of sections.
  */
 #ifndef DAEMON_BROKER_CONTROL_INSPECT_H
 #define DAEMON_BROKER_CONTROL_INSPECT_H
@@ -31,9 +32,11 @@ struct inspector {
 };
 
 /*
- * Handles PROTOCOL_CHECK: begins an inspection. The answer has a socket, on which the broker later
- * sends one message: struct protocol_checked, with the findings in a sealed memfd. The answer is
- * PROTOCOL_DENIED if the peer is no operator, and PROTOCOL_BUSY if an inspection is running.
+ * Handles PROTOCOL_CHECK: begins an inspection. It checks the configuration files as the next start
+ * would read them, but the servers and sections of the present configuration. The answer has a
+ * socket, on which the broker later sends one message: struct protocol_checked, with the findings
+ * in a sealed memfd. The answer is PROTOCOL_DENIED if the peer is no operator, PROTOCOL_BUSY if an
+ * inspection is running, and PROTOCOL_FAILED after another error.
  */
 void inspect_request(struct inspector *in, const struct control_peer *peer,
 		     const struct protocol_request *m, struct control_answer *ret);
@@ -41,7 +44,8 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 /*
  * Begins an inspection of the options (--check-config --servers), which writes its findings to
  * stdout. faults: the faults of the options, which are written before this function returns. If
- * one of them is an error, no server is asked. Returns 0 or -errno.
+ * one of them is an error, no server is asked, and the next inspect_check() ends the inspection.
+ * Returns 0 or -ENOMEM.
  */
 must_check int inspect_options(struct inspector *in, const struct config_faults *faults);
 

@@ -50,8 +50,8 @@ struct command {
 
 /*
  * Forks the child. The child changes to user (NULL: keeps the caller's user) and looks for
- * argv[0] along PATH. The caller must not change argv. If descriptors or processes are short,
- * prints a line and exits with COMMAND_NOT_STARTED.
+ * argv[0] along PATH. If descriptors or processes are short, prints a line and exits with
+ * COMMAND_NOT_STARTED.
  */
 void command_fork(struct command *c, char **argv, const char *user);
 
@@ -69,8 +69,10 @@ void command_wait_ready(struct command *c);
 void command_leave_streams(void);
 
 /*
- * Logs a line if the kernel will ignore a set-user-ID bit, a set-group-ID bit or the file
- * capabilities of the command (or, with --children, of programs that its children execute).
+ * Logs lines only if the broker lacks CAP_SYS_PTRACE. Then the kernel ignores the set-user-ID bit,
+ * set-group-ID bit and file capabilities of a program that a traced process executes. One line says
+ * so if the command is privileged (is_privileged); with --children, one says so of the programs
+ * that its children execute.
  */
 void command_warn(const struct command *c, const struct options *o);
 
@@ -94,10 +96,13 @@ void command_check(struct command *c, struct targets *ts);
 void command_cancel(struct command *c);
 
 /*
- * Handles a signal that the broker has received. Returns true if the caller must ignore the signal,
- * because it is for the command: the command has not ended, and the signal has reached the command,
- * too, or this function has forwarded it. Forwards SIGINT, SIGQUIT, SIGTERM and SIGHUP of other
- * processes.
+ * Handles a signal that the broker has received. Some signals are for the command, until it has
+ * ended:
+ * - SIGINT, SIGQUIT, SIGTERM and SIGHUP. If another process than the command sent the signal to the
+ *   broker, this function forwards it. A terminal sends it to the command, too.
+ * - SIGTSTP of a terminal, which sends it to the command, too.
+ *
+ * Returns true for these: the caller must ignore them. Returns false for all other signals.
  */
 must_check bool command_handle_signal(const struct command *c, const struct signalfd_siginfo *info);
 

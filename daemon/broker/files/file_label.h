@@ -19,8 +19,10 @@
  *
  * A copy is a memfd that the broker sends instead of a file (daemon/process/open.h): of memory of
  * the profiled process, of a file on FUSE, or of a text of /proc. The identity of the memfd itself
- * would be a new one each time. name ends with a NUL. If a path is too long, its beginning is cut
- * off. The path can contain any byte but NUL, since the profiled process may have chosen it.
+ * would be a new one each time. All copies that were opened for no addresses, such as texts of
+ * /proc, have start address 0 and length 0, so those of one process have the same label. name ends
+ * with a NUL. If a path is too long, its beginning is cut off. The path can contain any byte but
+ * NUL, since the profiled process may have chosen it.
  */
 #define FILE_LABEL_SIZE 256 /* bytes of the name, NUL included */
 struct file_label {

@@ -8,10 +8,10 @@
 
 #include "daemon/broker/report/modules.h"
 
-/* Call it once at the start, before the broker gives up capabilities that its children need. */
+/* Begins states that the machine causes. Call it while the broker still has all capabilities. */
 void health_start(struct modules *modules);
 
-/* To be called once a second, and before the broker ends. */
+/* Checks the states that can change. Call it once a second, and a last time before the end. */
 void health_check(struct modules *modules);
 
 #endif

@@ -7,7 +7,8 @@
  *
  * An instance with the origin INSTANCE_RECORDED serves recordings only and is never profiled,
  * because the user who records it need not have the right to send profiles
- * (control/attach_request.h). Start, stop and root spans have no effect on such an instance.
+ * (control/attach_request.h). Start and stop have no effect on such an instance, and callers report
+ * no root spans of it.
  *
  * The sampling decision of Sentry's profile session (is_sampled, session_sampling.h) comes first in
  * both modes: an instance that is not sampled is never profiled.
@@ -61,9 +62,9 @@ struct lifecycle_result lifecycle_stop(struct instance *instance);
 struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
- * Call it when unwind has finished a chunk of the instance's run, delivered or lost, unless the run
- * is being stopped. Also call it when a release of the process (instance_release) is over, because
- * the run, and with it the chunk, ended when the release began.
+ * Call it when unwind has finished a chunk of the instance's run, delivered or lost, while the run
+ * is RUN_PROFILED. Also call it when a release of the process (instance_release) is over: the run
+ * ended when the release began, so no chunk is awaited for root spans that have ended.
  */
 void lifecycle_chunk_finished(struct instance *instance);
 
@@ -84,7 +85,7 @@ must_check bool lifecycle_check(struct instance *instance, uint64_t now_ns, uint
 /* Call it when the process has reported a root span, sampled or not: tracing is on. */
 void lifecycle_span_seen(struct instance *instance);
 
-/* Returns the state of an instance for clients; PROTOCOL_NONE if i is NULL or gone. */
+/* Returns the state of i for clients; PROTOCOL_NONE if i is NULL or instance_is_gone(). */
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
  * Returns the profiler id of the open run of i. If i has no open run, or one for recordings only,

@@ -31,7 +31,7 @@ struct run_totals {
 	struct unwind_counts unwind;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */
-	/* Crashes (crash.h) in which capture detached before the handler ran, or could not. */
+	/* Crashes (crash.h). left: capture detached before the handler ran; traced: it could not */
 	uint64_t crashes_left, crashes_traced;
 	uint64_t rights_changes;      /* changes of the owner's key (owners.h) */
 	uint64_t rights_unsampled_ns; /* time without a run because of such changes */
@@ -83,9 +83,9 @@ struct governed {
 	struct governor_cost busy;
 	struct target_usage usage; /* at the end of the last interval */
 	/*
-	 * Used while the rate is 0: the cost for each processor that the process uses, which is
-	 * cost.average / busy.average when the rate became 0, or from a later reading if that was
-	 * not known. 0: not known yet.
+	 * Used while the rate is 0: what sampling would cost for each processor that the process
+	 * uses. It is cost.average / busy.average when the rate became 0. If busy.average was 0
+	 * then, the next reading above 0 stands in its place. 0: not known yet.
 	 */
 	double cost_of_busy;
 	uint64_t withheld_ns; /* how long the rate has been 0 without a break */
@@ -116,7 +116,7 @@ struct run {
 	/* Copies from the instance; the pidfd is the instance's. */
 	int32_t pid;
 	int pidfd;
-	struct owner owner;	/* as last read; its key is that of unwind */
+	struct owner owner;	/* as last read with the key of its unwind process */
 	bool owner_has_changed; /* its key has changed: the run ends, and files are refused */
 	char profiler_id[MSG_ID_SIZE]; /* set from the start */
 	/*

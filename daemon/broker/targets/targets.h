@@ -61,8 +61,8 @@ struct targets {
 	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
 	struct targets_events events;
 	struct session_sampling_key session_sampling_key; /* set if there are sections */
-	/* For `sentry-profd -- COMMAND`; the next two members count while held_pid is not 0. */
-	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or has done so */
+	/* For `sentry-profd -- COMMAND`. held_file and held_options count if held_pid is not 0. */
+	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or no longer held */
 	int held_file;	  /* the file of COMMAND (discovery/command.h); -1: not known */
 	struct leak_options held_options; /* LeakSanitizer's options in its environment */
 

@@ -62,7 +62,7 @@ enum syscall_asked {
 /* The call that transfers the rest. */
 enum syscall_next {
 	NEXT_SAME, /* the same call: argument `address` is advanced, argument `size` is the rest */
-	/* A call for one piece of memory: */
+	/* One call for each piece of memory that is left (of iovecs: pieces.h): */
 	NEXT_WRITE,    /* write(2); sendto(2) with MSG_NOSIGNAL if the file is a stream socket */
 	NEXT_RECVFROM, /* recvfrom(2) */
 	NEXT_SENDTO,   /* sendto(2) */
@@ -125,14 +125,15 @@ struct syscall_rule {
 const struct syscall_rule *syscall_rule(long nr);
 
 /*
- * Returns true if call nr with the arguments in regs waits for an event, a timeout or a disk, and
- * does little else.
+ * Returns true for call nr with the arguments in regs if it does little but wait: a call whose row
+ * has a timeout (not TIME_URING), a futex(2) that waits, fsync(2) and fdatasync(2).
  */
 bool syscall_waits(long nr, const struct arch_regs *regs);
 
 /*
- * Returns true for a call that always goes on after a ptrace-stop, with its remaining timeout:
- * either the kernel restarts it, or capture, if it knows the arguments (arch_knows_arguments).
+ * Returns true for a call that goes on after a ptrace-stop, with its remaining timeout. The kernel
+ * restarts most of these calls. Capture restarts io_getevents(2), semop(2) and semtimedop(2), but
+ * only if it knows their arguments (arch_knows_arguments). A seccomp filter may prevent a restart.
  */
 bool syscall_always_goes_on(long nr);
 

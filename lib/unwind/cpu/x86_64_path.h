@@ -69,12 +69,14 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);
 
 /*
- * For a function that ends with __builtin_eh_return, as those that throw exceptions. Its end
- * overwrites the registers that it saved with those for the exception handler, and then jumps to
- * the handler. code: the n bytes from the frame's next instruction on. Returns true if the
- * registers are overwritten already. Then only moves, and at most one call (_Unwind_DebugHook,
- * which does nothing), are between code and "mov %rcx,%rsp", or the "jmp *%rcx" behind it. Code
- * that unwinds a shadow stack may be between them, too.
+ * For functions that end with __builtin_eh_return, such as those of libgcc that throw exceptions.
+ * Before such a function jumps to the exception handler, it overwrites the caller's registers in
+ * its frame with the handler's. From then on the frame does not show the caller's.
+ *
+ * code: the n bytes from the frame's next instruction on. Returns true if the function seems to
+ * have overwritten registers: from code on it comes to "mov %rcx,%rsp", or to the "jmp *%rcx"
+ * behind it, with at most one call (_Unwind_DebugHook, which does nothing) and without a return.
+ * On the way it may branch forwards only over code that unwinds a shadow stack.
  *
  * Source: gcc, libgcc/unwind-dw2.c (uw_install_context) and config/i386/i386.cc
  * (ix86_expand_epilogue, style 2).

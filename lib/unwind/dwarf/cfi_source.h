@@ -48,10 +48,12 @@ struct cfi_source {
 };
 
 /*
- * Reads .eh_frame (is_eh) or .debug_frame of f and lists its functions: from the
- * linker's table or, if there is none in the usual form, from all entries. If
- * entries have the same start, the first is kept. A missing or malformed section
- * has no entries. Returns 0 or -ENOMEM. f is not needed afterwards.
+ * Reads .eh_frame (is_eh) or .debug_frame of f and lists its functions: from the linker's table
+ * or, if there is none in the usual form, from all entries. In the second case, entries that are
+ * malformed, or behind one whose length is malformed, are left out; if entries have the same start,
+ * the first in the section is kept. A section that is missing, unreadable or larger than
+ * CFI_SECTION_MAX has no entries. Returns 0 or -ENOMEM; the caller closes s in both cases. f is not
+ * needed afterwards.
  */
 must_check int cfi_source_open(struct cfi_source *s, const struct elf_file *f, bool is_eh);
 void cfi_source_close(struct cfi_source *s);
@@ -67,11 +69,11 @@ struct cfi_function {
  * lengths, registers and nesting, and finds incomplete instructions. It does not find all faults:
  * libdw runs in the sandbox of this process.
  *
- * *work is what libdw may still cost, in bytes of CFA programs (the instructions in the FDE and the
- * CIE). libdw executes a function's program from its start for each row, so a function costs its
- * number of rows times the bytes of its program (plus a constant). DW_CFA_remember_state, for which
- * libdw allocates memory, counts as 65 bytes. If the check succeeds and *work suffices, the cost is
- * subtracted from *work.
+ * *work is what libdw may still cost, in bytes of CFA programs (the instructions in an FDE; those
+ * of a CIE do not count). libdw executes a function's program from its start for each row, so a
+ * function costs its number of rows times the bytes of its program (plus a constant).
+ * DW_CFA_remember_state, for which libdw allocates memory, counts as 65 bytes. If the check
+ * succeeds and *work suffices, the cost is subtracted from *work.
  *
  * s may be closed before c. Returns 0; -ENODATA if the check fails, *work is too small, or libdw
  * refuses the entry; or -ENOMEM. After an error c needs no close.

@@ -45,8 +45,8 @@ void lines_budget_stop(struct lines_budget *b);
 bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n);
 /*
  * Returns false and sets exhausted if left_ns has passed since lines_budget_start(). Only each 16th
- * call reads the clock; the others return true. Call it between two calls of libdw within a piece
- * of work.
+ * call reads the clock; the others return true, even if exhausted is set. Call it between two calls
+ * of libdw within a piece of work.
  */
 bool lines_budget_has_time(struct lines_budget *b);
 
@@ -90,7 +90,8 @@ must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct l
 
 /*
  * Reads the functions of the unit into u, as far as the budget allows, and sets u->tried. Call it
- * once for each unit. Returns 0 or -ENOMEM.
+ * once for each unit. Returns 0 or -ENOMEM; after -ENOMEM u has the functions that were read. The
+ * caller frees u->functions and u->inlined by lines_ranges_fini().
  */
 must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *b);
 

@@ -29,14 +29,18 @@
  */
 #define WALK_GUESS_COST_MAX (1u << 17)
 
-/* A frame of the walk, and the state from which the next step finds its caller. */
+/*
+ * A frame of the walk, and the state from which the next step finds its caller. addr of a caller
+ * is its return address, after the call. The frame that a signal interrupted has no call: its addr
+ * is its pc + CPU_PC_STEP, so that the lookup at addr - 1 finds the instruction at pc.
+ */
 struct walk_frame {
 	struct frame_regs regs;
 	uint64_t addr;		       /* as in unwind_frame */
 	bool is_leaf;		       /* as in unwind_frame */
 	bool by_heuristic;	       /* as in unwind_frame */
 	bool interrupted;	       /* by a signal: the walk came here from the trampoline */
-	bool not_called;	       /* the last step from f found that no call is before addr */
+	bool not_called;	       /* step_to_caller() found that no call is before addr */
 	bool sp_is_minimum;	       /* the real stack pointer may be above that in regs */
 	uint32_t signals;	       /* number of interrupted frames from the leaf to here */
 	const struct pc_info *pc_info; /* pc_info_at() of walk_lookup(); NULL: not looked up */
