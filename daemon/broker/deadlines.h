@@ -27,16 +27,17 @@
  *   The broker sends it OVERDUE_PING_CHECKS checks after MSG_READY, and after each answer.
  *
  * Unused processes are ended. A target that needs such a process later gets a new one:
- * - An unwind process ends IDLE_NS after the last target of its key (daemon/process/owner.h). So a
- *   service that restarts within this time finds its files already read. If sentry-profd prints a
- *   table of functions at its end (options_prints_table()), this limit does not apply.
+ * - An unwind process ends IDLE_NS after the end of the last target of its key
+ *   (daemon/process/owner.h). So a service that restarts within this time finds its files already
+ *   read. If sentry-profd prints a table of functions at its end (options_prints_table()), this
+ *   limit does not apply.
  * - If more than IDLE_MAX unwind processes are unused, or more than the table of unwind processes
  *   has free places, those that have been unused longest end earlier. Reason: each execution of a
  *   program with file capabilities needs an unwind process of its own, since it has its own key.
  * - A ship ends when the configuration does not have its DSN any more and no instance uses the
  *   ship. If an inspection (control/inspect.h) started the ship and no run has used it, the ship
- *   ends IDLE_NS after the last inspection. The ship of the options and the ship of Spotlight
- *   always stay.
+ *   ends IDLE_NS after the last inspection. Two ships always stay: the one that
+ *   starts together with sentry-profd (is_first), and the ship of Spotlight.
  */
 #ifndef DAEMON_BROKER_DEADLINES_H
 #define DAEMON_BROKER_DEADLINES_H

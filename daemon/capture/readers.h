@@ -57,9 +57,10 @@ void readers_tick(struct readers *r, uint64_t now_ns);
 
 /*
  * Call it after each tick. If a ring has a new target, or a target that runs a new program, sends
- * the head of the ring after each of the first three ticks, and then every 5 ms until 100 ms after
- * the first tick. So unwind can open the program's files before the program ends. Also sends the
- * head, every 50 ms at most, if watched memory of a target has changed (lib/capture/watch.h).
+ * the head of the ring after each of the first three ticks. From then until 100 ms after the first
+ * tick, it sends the head again after each tick that is at least 5 ms later than the last head. So
+ * unwind can open the program's files before the program ends. Also sends the head, every 50 ms at
+ * most, if watched memory of a target has changed (lib/capture/watch.h).
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 

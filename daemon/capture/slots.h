@@ -24,7 +24,10 @@ struct slots {
 		bool other_rights; /* CAPTURE_OTHER_RIGHTS: TARGET_OTHER_RIGHTS */
 		bool foreign;	   /* CAPTURE_FOREIGN: TARGET_REFUSED, ENOEXEC */
 		bool other_tracer; /* CAPTURE_OTHER_TRACER: TARGET_REFUSED, EBUSY */
-		/* TARGET_CRASHED if crash.left, else TARGET_CRASHES_TRACED; tid 0: no crash. */
+		/*
+		 * A crash: TARGET_CRASHED if capture has detached from the process (crash.left),
+		 * else TARGET_CRASHES_TRACED. tid 0: no crash.
+		 */
 		struct capture_crash crash;
 	} list[HEARTBEAT_SLOTS];
 	bool noted; /* an event is to be reported */
@@ -47,7 +50,10 @@ void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 /* Notes a crash in the same way. A callback for capture_options.crashed. */
 void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
 
-/* Calls report at once. For the crash of a target that has no slot. */
+/*
+ * Calls report at once, without a slot. For a child of a target that has crashed before capture was
+ * told to add it as a target (capture_child_has_crashed).
+ */
 void slots_report_crash(uint32_t target, const struct capture_crash *crash,
 			void (*report)(const struct msg_target_state *m));
 

@@ -22,8 +22,9 @@
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
 
 /*
- * The number of slots, one for each kind: more kinds than any process logs at a time. A kind for
- * which no slot is free is not limited.
+ * The number of slots, one for each kind: more kinds than any process logs at a time. When the
+ * window of a kind is over and its suppressed lines, if any, have been reported, another kind may
+ * get its slot. A kind for which no slot is free is not limited.
  */
 #define LOG_LIMIT_KINDS 64
 
@@ -45,10 +46,11 @@ struct log_limit {
 };
 
 /*
- * Counts a line of the kind format, of which lines_max are logged in a window. text: the line.
- * Returns true if the caller must log the line. Returns false if the line is suppressed, and keeps
- * a copy of text. level and format are string literals, which are not copied;
- * log_limit_next_suppressed() returns level.
+ * Counts a line of the kind format. text: the line. In a window lines_max lines of the kind are
+ * logged; the first call of the window sets lines_max and level for the whole window. Returns true
+ * if the caller must log the line. Returns false if the line is suppressed, and keeps a copy of
+ * text. level and format are string literals, which are not copied; log_limit_next_suppressed()
+ * returns level.
  *
  * Call log_limit_next_suppressed() first, until it returns false. Otherwise a kind with suppressed
  * lines gets no new window.

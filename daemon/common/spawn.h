@@ -1,8 +1,9 @@
 /*
  * Starts the executables of the project as child processes. A child gets:
  * - a socket to its parent at descriptor MSG_FD, a stderr, and /dev/null as stdin and stdout,
- * - a process group of its own, so that ^C reaches the broker only,
- * - an environment with the variables that the caller lists, and LOG_JOURNAL_VARIABLE for the log.
+ * - a process group of its own, so that ^C reaches the parent only,
+ * - an environment with the variables that the caller lists. With a log_fd, or if this process has
+ *   LOG_JOURNAL_VARIABLE, that variable is added (daemon/common/log.h).
  */
 #ifndef DAEMON_COMMON_SPAWN_H
 #define DAEMON_COMMON_SPAWN_H
@@ -13,15 +14,16 @@
 #include "lib/base/util.h"
 
 /*
- * Finds an executable of the project: in the directory of this process's own executable, in
- * LIBEXECDIR or in BINDIR. Returns 0, -ENOENT if the name is in none of them, -errno of access(2)
- * if a file of this name cannot be executed, or -errno of reading /proc/self/exe.
+ * Finds an executable of the project: in the directory of this process's own executable, else in
+ * LIBEXECDIR, else in BINDIR. Returns 0, -ENOENT if the name is in none of them, -errno of
+ * access(2) if a file of this name cannot be executed, or -errno of reading /proc/self/exe.
  */
 must_check int spawn_find(const char *name, char ret[PATH_MAX]);
 
 /*
- * Call it in a child between fork(2) and execve(2). Leaves the parent's process group, discards the
- * pending signals that the terminal has sent to that group, and unblocks all signals.
+ * Call it in a child between fork(2) and execve(2); spawn_child() does so itself. Leaves the
+ * parent's process group, discards the pending signals that the terminal has sent to that group,
+ * and unblocks all signals.
  */
 void spawn_leave_job(void);
 

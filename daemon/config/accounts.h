@@ -1,6 +1,7 @@
 /*
- * The accounts that the child processes change to if root has started the daemon. They are
- * looked up in /etc/passwd, not by the name service, whose libraries should not run as root.
+ * The accounts that the child processes change to if root has started the daemon:
+ * sentry-profd-capture, sentry-profd-unwind and sentry-profd-ship. They are looked up in
+ * /etc/passwd, not by the name service, whose libraries should not run as root.
  */
 #ifndef DAEMON_CONFIG_ACCOUNTS_H
 #define DAEMON_CONFIG_ACCOUNTS_H
@@ -18,8 +19,9 @@ enum account {
 bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 
 /*
- * Finds the user and group of an account. If the account does not exist, because the daemon was
- * not installed, both are a fixed number that no other account has.
+ * Finds the user and group of an account. If the account does not exist, because the daemon was not
+ * installed, or is that of root, both ids are one fixed number. The three accounts have the numbers
+ * 65521 to 65523, which Debian reserves, and which systemd gives to no dynamic user.
  *
  * An id to which this process cannot change is replaced by PRIVILEGES_KEEP_ID (privileges.h): the
  * user namespace of a rootless container can lack the id, and root in a container can lack

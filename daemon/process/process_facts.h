@@ -40,8 +40,9 @@ struct process_facts {
 /*
  * Writes the id of the innermost container to which the path of a cgroup belongs; "" if there is
  * none. These components of the path name a container:
- * - Docker, Podman, containerd, CRI-O, Kubernetes: a component with a word of 64 hex digits, which
- *   are the id. The component of a monitor process (libpod-conmon-ID.scope) does not count.
+ * - Docker, Podman, containerd, CRI-O, Kubernetes: a component such as docker-ID.scope. The id is
+ *   64 hex digits, with no letter or digit directly before or behind them. The component of a
+ *   monitor process (libpod-conmon-ID.scope) does not count.
  * - Amazon ECS on Fargate: 32 hex digits, "-", and a decimal number; all of it is the id.
  * - Garden (Cloud Foundry): groups of 8, 4, 4, 4, and 4 or 12 hex digits, with "-" in between; all
  *   of it is the id.
@@ -64,13 +65,14 @@ bool process_facts_cgroup_in_hierarchy(const char *text, size_t n, const char *c
 
 /*
  * Finds the first variable in f->environ whose name is the n bytes at name. Returns false if there
- * is none; else sets *ret to its value, *ret_n bytes of f->environ without a NUL.
+ * is none, or f->environ is NULL; else sets *ret to its value, *ret_n bytes of f->environ without a
+ * NUL.
  */
 bool process_facts_variable(const struct process_facts *f, const char *name, size_t n,
 			    const char **ret, size_t *ret_n);
 /*
  * Returns true if the process has SENTRY_PROFILER=off in its environment: no section of the
- * configuration may profile it.
+ * configuration may profile it. Returns false if f->environ is NULL.
  */
 bool process_facts_decline(const struct process_facts *f);
 

@@ -101,7 +101,7 @@ must_check int functions_add_inlined(struct functions *f, struct stacks *s,
  *   most ready and waiting time. The others have the most self time.
  * - The column of ready times is left out if their sum would be shown as 0.00 s.
  * - Without full_names C++ and Rust names are short (functions_label()).
- * - A line below says so if at least half of the running time is in code without a file and a
+ * - A hint follows the table if at least half of the running time is in code without a file and a
  *   name, or in the interpreter of a language.
  * Returns 0; -ENOMEM; or -EIO if writing to out fails.
  */
@@ -110,9 +110,10 @@ must_check int functions_write(const struct functions *f, size_t max_rows, bool 
 
 /*
  * Writes a name that a target chose, in a form that is safe for a terminal: as escape_write() does,
- * but a byte that is not UTF-8 becomes \xNN. Once max_columns columns or more are written, "..."
- * replaces the rest of the name. Returns the number of columns written: one for each character of
- * the output, with the dots. The caller checks out for errors (ferror(3)).
+ * but a byte that is not UTF-8 becomes \xNN. As soon as at least max_columns columns are written,
+ * "..." follows in place of the rest of the name; the dots come on top of max_columns. Returns the
+ * number of columns written: one for each character of the output, with the dots. The caller checks
+ * out for errors (ferror(3)).
  */
 size_t functions_write_name(const char *s, size_t max_columns, FILE *out);
 

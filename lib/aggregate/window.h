@@ -59,7 +59,8 @@ void window_init(struct window *p, uint64_t chunk_ns);
 
 /*
  * Call it with the time of each record of a thread. The first call starts the window at time_ns.
- * Later calls advance newest_ns, and find gaps.
+ * Later calls advance newest_ns, and find gaps. A window has one gap: a second gap extends the
+ * first one, so that the time between the two counts as gap, too.
  */
 void window_note(struct window *p, uint64_t time_ns);
 
@@ -111,7 +112,10 @@ bool window_due(const struct window *p);
 void window_end(const struct window *p, uint64_t end_ns, uint64_t *ret_end_ns,
 		uint64_t *ret_next_ns);
 
-/* Begins the next chunk at start_ns. */
+/*
+ * Begins the next chunk at start_ns. Forgets the gap unless start_ns is before its end. The ticks
+ * stay known.
+ */
 void window_restart(struct window *p, uint64_t start_ns);
 
 #endif

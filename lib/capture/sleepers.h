@@ -1,13 +1,14 @@
 /*
  * The lists of a process's awake and sleeping threads. A thread is asleep if a look found it
- * blocked and it has not run since. Capture does not look at sleeping threads at a tick, and
- * usually need not even check whether each has run: sleepers_begin_tick() compares the process's
- * CPU clock with the run times of its threads, which nearly always shows that no sleeping thread
- * has run (see sleepers.c).
+ * blocked and it has not run since. Capture does not look at sleeping threads at a tick. If more
+ * threads sleep than are awake, capture usually need not even check whether each has run:
+ * sleepers_begin_tick() compares the process's CPU clock with the run times of its threads, which
+ * nearly always shows that no sleeping thread has run (see sleepers.c).
  *
  * Use within a tick (next_asleep is a member of traced_process.threads):
  * 1. sleepers_begin_tick();
- * 2. while next_asleep is not NULL: set *checks, and call sleepers_next_that_ran();
+ * 2. sleepers_next_that_ran(), again and again until next_asleep is NULL. *checks is the number of
+ *    checks that the caller allows until it handles stops. Stops may change the lists.
  * 3. sleepers_end_checks(), also if next_asleep was NULL from the start.
  */
 #ifndef LIB_CAPTURE_SLEEPERS_H
@@ -40,14 +41,18 @@ void sleepers_note_counted(struct traced_process *t);
 /* Calls sleepers_wake() for all threads: the next tick looks at each. */
 void sleepers_wake_all(struct traced_process *t);
 
-/* Reads a mark (proc/activity.h) of a thread for the tick under way into th->look. */
+/*
+ * Reads a mark (proc/activity.h) of a thread for the tick under way into th->look. Sets
+ * th->look.known to false if schedstat cannot be read.
+ */
 void sleepers_read_times(struct thread *th);
 
 /*
- * Begins a tick: reads the times of the awake threads, except those whose last reading still serves
- * (sleepers.c), and decides whether the sleeping threads have to be checked. If so, next_asleep is
- * the first of them. Once many threads sleep, sets a timer on the process's CPU clock, which makes
- * the clock cheap to read (sleepers.c).
+ * Begins a tick: reads the times of the awake threads, and decides whether the sleeping threads
+ * have to be checked. If so, next_asleep is the first of them. An interrupted thread keeps its last
+ * reading; a thread that has a processor to itself may keep it for up to three ticks. Once 16
+ * threads sleep, sets a timer on the process's CPU clock, which makes the clock cheap to read
+ * (sleepers.c).
  */
 void sleepers_begin_tick(struct traced_process *t);
 
@@ -56,14 +61,15 @@ void sleepers_begin_tick(struct traced_process *t);
  * first thread that has run to the awake ones and returns it; *ret_awake_ns is the time (ns) for
  * which it has run and waited for a processor since it fell asleep. A thread whose schedstat cannot
  * be read counts as one that has run; *ret_awake_ns is 0 then. Returns NULL if none of them has
- * run. Then either next_asleep is NULL and all threads have been checked, or *checks is 0.
+ * run: *checks is 0, or next_asleep is NULL. Sets next_asleep to NULL when all sleeping threads
+ * have been checked, or when the threads that have run explain the process's CPU clock.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_awake_ns);
 
 /*
- * Call this in each tick when next_asleep is NULL: all sleeping threads have been checked, or none
- * had to be. Keeps the reading of the CPU clock for the next tick.
+ * Call this in each tick when next_asleep is NULL: no sleeping thread has to be checked any more.
+ * Keeps the reading of the CPU clock, with which the next sleepers_begin_tick() compares its own.
  */
 void sleepers_end_checks(struct traced_process *t);
 

@@ -35,9 +35,9 @@ size_t snapshot_size(const struct stack_plan *plan);
  * record's size in bytes.
  *
  * regs: ARCH_REGS values by DWARF number. Bit n of regs_known: regs[n] is valid; the bits of sp and
- * pc must be set. flags: those of enum sample_flags that the caller knows; the function adds
- * SAMPLE_CAPPED and SAMPLE_SECOND_CAPPED where the limit may have cut off a range. pagemap_fd and
- * seen: see memory_read().
+ * pc must be set. flags: those of enum sample_flags that the caller knows. The function adds
+ * SAMPLE_CAPPED or SAMPLE_SECOND_CAPPED if the stack may go on above the bytes that plan asks for
+ * in the first or the second range. pagemap_fd and seen: see memory_read().
  *
  * If the stack cannot be read, the record has no bytes of it. The second range (plan->second) is
  * left out if it begins in the first one or cannot be read.

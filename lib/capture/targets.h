@@ -32,23 +32,24 @@ struct traced_process *targets_find(const struct capture *c, int32_t pid);
 /* Frees a target and its threads, and removes it from the list. Writes no record. t may be NULL. */
 void targets_free(struct traced_process *t);
 
-/* Sets TRACED_ENDED: the target has no samples any more. end: the reason. */
+/* Sets TRACED_ENDED: capture takes no further samples of the target. end: the reason. */
 void targets_end(struct traced_process *t, enum traced_end end);
 
 /*
- * Calls targets_end() if the process has no thread any more: the table of tracees.h has none of its
- * threads, and a scan of /proc finds none.
+ * Calls targets_end() with TRACED_END_GONE if the process has no thread any more: the table of
+ * tracees.h has none of its threads, and a complete scan (attach_scan) adds none. Does nothing
+ * while the process is held (held_exec.h).
  */
 void targets_end_if_gone(struct traced_process *t);
 
 /*
  * Ends a target whose process may live on: counts the samples under way as missed, writes a last
- * RECORD_TICK and calls targets_end().
+ * RECORD_TICK and calls targets_end() with TRACED_END_GONE.
  */
 void targets_finish(struct traced_process *t);
 
 /*
- * Frees the targets in TRACED_ENDED. Before that, if the reason of the end is
+ * Frees the targets in TRACED_ENDED. Before that, if the reason of the end (there are three) is
  * - TRACED_END_GONE or TRACED_END_FOREIGN: writes RECORD_END, and reports CAPTURE_GONE or
  *   CAPTURE_FOREIGN (capture_options.event). If the ring has no room for the record, the target
  *   stays until the next call.

@@ -1,7 +1,8 @@
 /*
  * Finds the thread pointer (fs_base, tpidr_el0: the base of thread-local storage) of a thread that
  * is not stopped. glibc has the thread's list of robust locks (get_robust_list(2)) in the thread's
- * own data, near that address. On aarch64 only the end of the stack is found in this way.
+ * own data, near that address. On aarch64 thread_pointer_find() finds nothing; only stops show
+ * th->pointer.
  *
  * The two functions that search do nothing if their field of th is known, or while the memory is
  * slow to read (slow_memory.h). If they find nothing, the field stays 0, which means unknown.
@@ -17,7 +18,7 @@ void thread_pointer_set(struct thread *th, uint64_t pointer);
 /* Searches for th->pointer if the target's reader wants pointers (capture_want_thread_pointers). */
 void thread_pointer_find(struct thread *th);
 
-/* Searches for th->stack.hints.own_end: the thread's own stack ends at its thread-local data. */
+/* Searches for th->stack.hints.own_end. All but the leader have their own data behind the stack. */
 void thread_pointer_find_stack_end(struct thread *th);
 
 #endif

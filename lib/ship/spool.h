@@ -14,7 +14,7 @@
  * name because an envelope that is dropped is counted by its kind without being read.
  *
  * Limits: bytes, files and age, in struct spool_limits. The oldest files are removed when a limit
- * would be exceeded. An entry takes 40 bytes of memory. Finding an entry is a linear search.
+ * would be exceeded. An entry takes 48 bytes of memory. Finding an entry is a linear search.
  *
  * Power failures: a file is written under a name that begins with a dot, synchronised, and
  * renamed; then the directory is synchronised. spool_new removes files that were never renamed.
@@ -46,9 +46,9 @@
 
 struct spool_entry {
 	/*
-	 * Unix time at which the envelope was added. If the clock was set back, that of the newest
-	 * envelope before, so that entries stay in order. A time in the future that spool_new()
-	 * finds, because a clock was wrong, is replaced by the time of that call.
+	 * Unix time at which the envelope was added. If the newest envelope then had a later time,
+	 * because the clock was set back, it is that time, so that entries stay in order.
+	 * spool_new() replaces a time in the future, because a clock was wrong, by its now_ms.
 	 */
 	uint64_t time_ms;
 	uint64_t dsn;  /* dsn_hash() */
@@ -154,8 +154,9 @@ must_check int spool_open(const struct spool *s, const struct spool_entry *e, in
 void spool_remove(struct spool *s, const struct spool_entry *e);
 
 /*
- * Sets the file of an envelope aside and removes the entry. error: the reason, a positive errno,
- * which the event SPOOL_SET_ASIDE gets, or SPOOL_IGNORED if the file cannot be renamed.
+ * Sets the file of an envelope aside and removes the entry. error: the reason, a positive errno.
+ * The event gets it: SPOOL_SET_ASIDE, or SPOOL_IGNORED if the file cannot be renamed. ENOENT means
+ * that the file is gone, so its bytes do not count against the limit any more.
  */
 void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 

@@ -147,8 +147,8 @@ bool cpu_frame_varies(const uint8_t *code, size_t n);
 
 /*
  * Returns true if the function that begins with code has a jump to the address that is distance
- * bytes after the function's start. Functions that only jump to another function have at most
- * CPU_TAIL_MAX bytes.
+ * bytes after the function's start. A jump behind the first CPU_TAIL_MAX bytes of the function is
+ * not found, because the caller (space/code.c) passes no more.
  */
 #define CPU_TAIL_MAX 256
 bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
@@ -180,10 +180,10 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
  * Returns true if code is on the path of a new thread, from its clone(2) or clone3(2) to the call
- * of the thread's function. This path is what the processor executes after the call has returned 0.
- * It clears the frame pointer, and leads to an indirect call with exit(2) behind it. before points
- * to the n_before bytes in front of code, CPU_THREAD_START_BEFORE at most; the instruction that
- * clears the frame pointer may be among them. aarch64: always false.
+ * of the thread's function. This path is what the processor executes after clone has returned 0.
+ * The path clears the frame pointer, and leads to an indirect call with exit(2) behind it. before
+ * points to the n_before bytes in front of code, CPU_THREAD_START_BEFORE at most. The instruction
+ * that clears the frame pointer may be among them. aarch64: always false.
  *
  * The parent takes another path behind clone(2). The child of a fork may take the same branches,
  * but it goes on with a copy of its parent's stack, so its code does not clear the frame pointer.
@@ -209,7 +209,7 @@ bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 
 /*
  * Returns the distance in bytes from the stack pointer in the trampoline of rt_sigreturn(2) up to
- * the saved value of a register (by DWARF number) in struct rt_sigframe. On x86-64 the stack
+ * the saved value of register reg (below CPU_N_REGS) in struct rt_sigframe. On x86-64 the stack
  * pointer is that after the handler's return, which has popped the trampoline's address.
  */
 uint32_t cpu_sigframe_offset(unsigned int reg);

@@ -9,10 +9,13 @@
  * is mapped raises SIGBUS.
  *
  * A cache (struct unwind_cache) holds what was compiled from files. Each file
- * is one image, shared by all targets that map the file, and identified by device, inode,
- * size and change time. If only the change time differs, as after chmod(2), the file keeps its
- * image if its build-id is the same or, without a build-id, its section headers and modification
- * time. A space (struct unwind_space) is the address space of one target.
+ * is one image, shared by all targets that map the file. A file is identified by device, inode,
+ * size and change time; a memfd, or a file on a tmpfs, of up to 1 MiB by its size and contents.
+ * When the library opens the file of an image again and finds only the change time different, as
+ * after chmod(2), it compares build-ids. If neither has one, it compares ELF headers, section
+ * headers and modification times. If these are equal, the image stays valid.
+ *
+ * A space (struct unwind_space) is the address space of one target.
  *
  * Ownership: texts and pointers in results belong to the library. Each function
  * says how long they are valid. Not thread-safe.
@@ -316,10 +319,10 @@ must_check int unwind_space_would_forget(const struct unwind_space *s, const cha
 					 size_t size, bool *ret);
 
 /*
- * A list of parts of the target's memory (struct watch_part). By the hashes of these parts the
- * library sees that other files are mapped than the maps say. The caller sends the list to capture,
- * which reports the hash of a part when the hash changes. A list can grow; its parts then keep
- * their indices.
+ * A list of parts of the target's memory (struct watch_part). The caller sends the list to capture,
+ * which reports the hash of a part when the hash changes. The library compares these hashes with
+ * those of its files. So it notices when the target has mapped another file since the maps were
+ * read. A list can grow; its parts then keep their indices.
  */
 struct unwind_watch {
 	uint32_t list; /* the list's number, which no other list of the cache has */
@@ -391,7 +394,7 @@ struct unwind_sample {
 	uint64_t regs[SAMPLE_REGS_MAX];
 	struct unwind_bytes stack;  /* the first range, from the stack pointer or red zone up */
 	struct unwind_bytes second; /* a part of another stack of the thread; size 0: none */
-	struct sample_known known;
+	struct sample_known known;  /* the ends of the thread's stacks, as far as capture knew */
 };
 
 /*
@@ -519,7 +522,8 @@ void unwind_names_done(struct unwind_space *s);
  * Returns how often since the last call of this function unwind_lines_at() found no lines for one
  * of these reasons:
  * - reading all debug information of the file would have exceeded a limit;
- * - the file could not be opened, for instance because the target had ended, or was changed.
+ * - the file or its debug file could not be opened, for instance because the target had ended;
+ * - the file has changed, or memory or processor time was short.
  */
 uint64_t unwind_space_take_lines_lost(struct unwind_space *s);
 

@@ -5,9 +5,10 @@
  * as closed.
  *
  * A process may connect before discovery has made an instance of it (targets/instance.h), and the
- * connection may outlive the instance. So a client can be without an instance. As soon as there is
- * an instance with the client's pid and start time, clients_check() assigns it to the client. START
- * and STOP requests wait until then.
+ * connection may outlive the instance. So a client can be without an instance. When there is an
+ * instance with the client's pid and start time, clients_check() assigns it to the client, a second
+ * later at most. An instance that exists for recordings only (INSTANCE_RECORDED) does not count.
+ * START and STOP requests wait until then.
  *
  * The broker reads two words of a client's page. They are as untrusted as a message: each is taken
  * as yes or no, and concerns the client's own process only.
@@ -34,7 +35,7 @@ struct targets;
 struct clients {
 	struct targets *targets;
 	struct client *first; /* the newest */
-	uint64_t beat_ns;     /* when the beats were last incremented, by clock_mono_ns() */
+	uint64_t beat_ns;     /* when the pages' beats were last incremented, by clock_mono_ns() */
 	size_t n_seen;	      /* the number of instances at the last clients_check() */
 };
 
@@ -73,8 +74,9 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 /*
  * To be called at every turn, before instances_check(), which starts the runs that clients want:
  * assigns instances to clients, reads from the pages whether root spans are open, and updates the
- * pages. Once a second it also increments the beats, asks whether each connection speaks for its
- * process, and calls lifecycle_check() for each instance.
+ * pages. Once a second it also increments the beat in each page, by which the client sees that the
+ * daemon runs. It then asks whether each connection speaks for its process, and calls
+ * lifecycle_check() for each instance.
  */
 void clients_check(struct clients *cs);
 

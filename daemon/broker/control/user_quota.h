@@ -5,9 +5,9 @@
  * uid, that of the user who owns the range (daemon/config/subuid.h). All operators (rights.h)
  * together count as one user, with the uid USER_QUOTA_OPERATORS.
  *
- * A new connection costs as much as a small message. When a user has used up the quota of work,
- * requests of the user are not refused: control.h leaves them in the queue of the connection until
- * the quota has grown.
+ * A new connection costs as much as a small message: the caller takes that after user_quota_open()
+ * by user_quota_use(). When a user has used up the quota of work, requests of the user are not
+ * refused: control.h leaves them in the queue of the connection until the quota has grown.
  *
  * The functions make no system calls; now_ns is the time by CLOCK_MONOTONIC.
  */
@@ -21,10 +21,16 @@
 #include "daemon/process/peer.h"
 #include "lib/base/util.h"
 
-/* The maximum number of connections, and how many of these are reserved for operators. */
+/*
+ * The maximum number of connections, and how many of these are reserved for operators: half of the
+ * limit (user_quota_init) if that is less.
+ */
 #define USER_QUOTA_CONNECTIONS_MAX 4096
 #define USER_QUOTA_RESERVED	   64
-/* The maximum for one user: for example the workers of a large server, with one each. */
+/*
+ * The maximum for one user, and for all operators together. Example: the workers of a large server,
+ * with one connection each.
+ */
 #define USER_QUOTA_USER_MAX 1024
 /*
  * The maximum for one process. A process needs one; two libraries in a process may have one each.
@@ -66,14 +72,15 @@ struct user_quotas {
 };
 
 /*
- * Sets the limit of connections: USER_QUOTA_CONNECTIONS_MAX, or a quarter of the broker's
- * descriptors if that is less. descriptors: the broker's limit (RLIMIT_NOFILE).
+ * Initialises *a, without connections. The limit of connections is USER_QUOTA_CONNECTIONS_MAX, or a
+ * quarter of the broker's descriptors if that is less. descriptors: the broker's RLIMIT_NOFILE.
  */
 void user_quota_init(struct user_quotas *a, uint64_t descriptors);
 
 /*
  * Counts a new connection of uid, a value of user_quota_uid(). of_process: how many connections the
- * peer's process already has. Returns false, and counts nothing, if a limit is reached.
+ * peer's process already has. Returns false, and counts nothing, if one of the limits above is
+ * reached.
  */
 bool user_quota_open(struct user_quotas *a, uint32_t uid, size_t of_process);
 /* Returns true if another user, who has no connection yet and is no operator, would get none. */

@@ -44,11 +44,11 @@ typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *
 			    size_t section);
 
 /*
- * Makes an identify that calls fn with ctx for each answer. files should serve discovery only,
- * so that a process that hangs a helper delays no other files. pid_files may be NULL if no section
- * has a pid_file. files may be NULL if no section has a rule on the command line or the
- * environment; then SENTRY_PROFILER=off has no effect. Both must outlive *ret. Returns 0 or
- * -ENOMEM.
+ * Makes an identify that calls fn with ctx for each answer. Call identify_configure() before
+ * identify_excludes() and identify(). files should serve discovery only, so that a process that
+ * hangs a helper delays no other files. pid_files may be NULL if no section has a pid_file. files
+ * may be NULL if no section has a rule on the command line or the environment; then
+ * SENTRY_PROFILER=off has no effect. Both must outlive *ret. Returns 0 or -ENOMEM.
  */
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
@@ -66,8 +66,8 @@ void identify_configure(struct identify *id, const struct config *config);
 
 /*
  * Returns true if the executable of process pid alone shows that no section matches. Costs one
- * readlink(2). If a section has no exe, returns false without the readlink(2). A cheap test before
- * identify(), since it excludes most new processes.
+ * readlink(2). If any section has no exe, returns false without the readlink(2). A cheap test
+ * before identify(), since it excludes most new processes.
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
@@ -76,9 +76,10 @@ bool identify_has_room(const struct identify *id);
 
 /*
  * Asks which section matches process, which process_look() has just filled. Call it only if
- * identify_has_room(). The answer is a call of fn, perhaps before this function returns. Returns 0
- * or -ENOMEM: then fn is not called. After 0 the pidfd of process is -1, because identify has taken
- * it.
+ * identify_has_room(). s is the caller's entry for the process (recheck_queue.h). This module does
+ * not read s, but passes a copy to fn. The answer is a call of fn, perhaps before this function
+ * returns. Returns 0 or -ENOMEM. After 0 the pidfd of process is -1, because this module has taken
+ * it. After -ENOMEM process keeps its pidfd, and fn is not called.
  */
 must_check int identify(struct identify *id, const struct recheck *s, struct process *process);
 

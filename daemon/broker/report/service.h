@@ -1,6 +1,6 @@
 /*
- * Reports to the service manager (notify.h) that the daemon is ready, what it does, and that
- * capture makes progress.
+ * Reports to the service manager (notify.h) the state of the daemon (ready, reloading, stopping),
+ * the line of `systemctl status`, and that capture makes progress (WATCHDOG=1).
  */
 #ifndef DAEMON_BROKER_REPORT_SERVICE_H
 #define DAEMON_BROKER_REPORT_SERVICE_H
@@ -15,20 +15,21 @@
 void service_init(struct notify *n);
 
 /*
- * To be called at every turn. Sends READY=1 when capture and a ship have sent MSG_READY. Sends
- * WATCHDOG=1 (notify_check()) if one of these is true: capture shows new heartbeats, nothing is
- * profiled, or no capture is to run.
+ * To be called at every turn. Sends READY=1 when capture and a ship have sent MSG_READY. Sends the
+ * line of `systemctl status`, such as "3 processes profiled", when it changes. Sends WATCHDOG=1
+ * (notify_check()) if capture shows new heartbeats, if nothing is profiled, or if capture would not
+ * be restarted if it ended now (child_is_wanted).
  *
  * A capture that hangs is replaced (children/watch.h) long before the manager's watchdog expires.
  * So the watchdog is for a broker that hangs, and for a capture that cannot be replaced.
  */
 void service_check(struct notify *n, struct modules *modules);
 
-/* To be called when a reload begins, and when it has ended, successfully or not. */
+/* To be called when a reload begins (sends RELOADING=1), and when it has ended (READY=1). */
 void service_reloads(struct notify *n);
 void service_reloaded(struct notify *n);
 
-/* To be called when the daemon begins to end. */
+/* To be called when the daemon begins to end. Sends STOPPING=1. */
 void service_stops(struct notify *n);
 
 #endif

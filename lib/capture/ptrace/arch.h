@@ -1,6 +1,6 @@
 /*
- * The parts that depend on the processor: the registers of a stopped thread in DWARF order, and the
- * number, arguments and result of the system call that a ptrace-stop interrupted.
+ * What lib/capture has to know of the processor: the registers of a stopped thread in DWARF order,
+ * and the number, arguments and result of the system call that a ptrace-stop interrupted.
  *
  * On x86_64 the registers show all of these. On aarch64 the registers at the stop do not say
  * whether the thread was in a call (do_signal() in arch/arm64/kernel/signal.c). arch_find_call()
@@ -119,12 +119,12 @@ void arch_to_dwarf(const struct arch_regs *regs, uint64_t *ret_regs);
 /*
  * Returns true if the stop interrupted a system call. Then sets the call's number, and its result
  * so far: a part of a transfer, a negative errno, or one of the kernel's restart codes
- * (restart/syscalls.h). aarch64: also true for a thread that is about to make a call, or has just
- * made one.
+ * (restart/syscalls.h). aarch64: also true for a thread that is about to make a call, for which the
+ * result is -ERESTARTSYS, and for a thread whose call has just returned.
  */
 bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret_result);
 
-/* Returns false if the thread was stopped in user mode, true if it was in a system call. */
+/* Returns the same as arch_interrupted_call(), for a caller that needs no number and no result. */
 bool arch_in_call(const struct arch_regs *regs);
 
 /* Returns true unless the first argument of the interrupted call is lost (aarch64). */

@@ -1,17 +1,18 @@
 /*
  * The function names of an image (an ELF file), from its symbol tables. Names are mangled, as the
- * tables have them. Addresses (vaddr) are those of the ELF file.
+ * tables have them, but without a version: "memcpy" for "memcpy@@GLIBC_2.14". Addresses (vaddr) are
+ * those of the ELF file.
  *
- * Symbols are functions (STT_FUNC, STT_GNU_IFUNC) and, outside of functions,
- * untyped symbols in executable segments. If several symbols have the same
- * address, the first of these rules that decides chooses one: a symbol with a size
- * before one without; global before weak before local; the shortest name; the first
- * name in byte order.
+ * Symbols are functions (STT_FUNC, STT_GNU_IFUNC) in executable segments, and untyped symbols there
+ * that do not lie in a function with a size. If several symbols have the same address, the first of
+ * these rules that decides chooses one: a function before an untyped symbol; a symbol with a size
+ * before one without; global before weak before local; the shortest name; the first name in byte
+ * order.
  *
- * A symbol without a size, as assembly functions have, ends at the next symbol, at
- * the end of its section, at the end of the function that it is in, or after
- * SYMBOLS_NO_SIZE_MAX bytes, whichever comes first. With symbols_bound() the caller, who
- * knows where other functions start (by CFI), lowers that bound.
+ * A symbol without a size, as assembly functions have, ends at the next symbol, at the end of its
+ * section, or after SYMBOLS_NO_SIZE_MAX bytes, whichever comes first. If it is a function that lies
+ * in another one with a size, it ends at that function's end at the latest. With symbols_bound()
+ * the caller, who knows where other functions start (by CFI), lowers these ends.
  */
 #ifndef LIB_UNWIND_ELF_SYMBOLS_H
 #define LIB_UNWIND_ELF_SYMBOLS_H
@@ -88,9 +89,9 @@ bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_star
 		   uint64_t *ret_end);
 
 /*
- * Finds the symbol that covers vaddr. s owns *ret_name, which is valid until symbols_fini();
- * *ret_offset is the distance in bytes from the symbol's start to vaddr. Returns false if no symbol
- * covers vaddr.
+ * Finds the symbol that covers vaddr; of several, the one that starts last. s owns *ret_name, which
+ * is valid until symbols_fini(); *ret_offset is the distance in bytes from the symbol's start to
+ * vaddr. Returns false if none of the last 8 symbols that start at or before vaddr covers it.
  */
 bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name,
 		  uint64_t *ret_offset);

@@ -13,10 +13,11 @@
 
 /*
  * Writes the picture to out and flushes out. The width of a rectangle is the running time of the
- * function and of those that it called or, if no thread ran in the merge, their time in all states.
- * Rectangles narrower than a tenth of a pixel are left out. Returns 0, -ENOMEM, or the negative
- * errno of writing (-EIO if errno is not set).
- * Merge: by function, not ordered (export.h).
+ * function and of those that it called. If m has no running time at all, the width is the time for
+ * which threads were ready or waiting in these functions. Rectangles narrower than a tenth of a
+ * pixel are left out. Returns 0, -ENOMEM, or the negative errno of writing (-EIO if errno is not
+ * set).
+ * Merge: by function, not ordered (the options with which m has to be made; see export.h).
  */
 must_check int export_svg(const struct merge *m, const struct export_options *o, FILE *out);
 
