@@ -5,11 +5,11 @@
  * - At the start the broker makes the file, under a temporary name and with the rights of the user
  *   who started sentry-profd, and a private directory beside it.
  * - During the run the envelopes are written into the directory.
- * - At the end the broker starts sentry-profctl as a process of that user, without capabilities and
- *   without the right to open files for writing. sentry-profctl reads the envelopes and writes to
- *   the descriptor of the file. This is called the conversion.
- * - After success the file gets its name, and the directory is removed. After a failure the
- *   directory stays, and a log line names it.
+ * - At the end, if there is an envelope, the broker starts sentry-profctl as a process of that
+ *   user, without capabilities and without the right to open files for writing. sentry-profctl
+ *   reads the envelopes and writes to the descriptor of the file. This is called the conversion.
+ * - If the conversion succeeds, the file gets its name, and the directory is removed. If it fails,
+ *   the directory stays, a log line names it, and the temporary file is removed.
  *
  * A broker that is killed leaves the directory and the temporary file behind.
  */
@@ -55,13 +55,13 @@ must_check int output_conversion_start(struct output_conversion *c, const struct
 /* Kills sentry-profctl, if it runs. */
 void output_conversion_stop(const struct output_conversion *c);
 /*
- * To be called when the conversion has ended or could not be started. After success, gives the file
- * its name and removes the envelopes. On a failure logs a line with the reason and the directory of
- * the envelopes.
+ * To be called when the conversion has ended, or when output_conversion_start() has failed. If the
+ * conversion succeeded, gives the file its name and removes the envelopes. Else logs a line with
+ * the reason and the directory of the envelopes.
  *
  * path: as for output_conversion_open(). error: what output_conversion_start() returned.
- * was_interrupted: a signal asked the broker to end meanwhile; then the reason why the conversion
- * was killed is "a signal ended the conversion".
+ * was_interrupted: a signal asked the broker to end during the conversion. If sentry-profctl was
+ * killed then, the line gives "a signal ended the conversion" as the reason.
  */
 void output_conversion_finish(struct output_conversion *c, const struct output *o, const char *path,
 			      int error, bool was_interrupted);
@@ -79,8 +79,8 @@ bool output_conversion_reaped(struct output_conversion *c, int32_t pid, int stat
 void output_conversion_close(struct output_conversion *c);
 
 /*
- * Prints on standard error the command that shows the file, or the envelopes in the directory of
- * --output.
+ * Prints on standard error the command that shows the file or, with --output DIRECTORY, the
+ * envelopes in it. Prints nothing if the conversion has failed or its format has no viewer.
  */
 void output_conversion_print_viewer(const struct output_conversion *c, const struct output *o,
 				    const struct options *options);

@@ -3,9 +3,10 @@
  * yet (capture_pending). The module uses the cheapest of three ways:
  * 1. While no stop is due, the event loop waits for SIGCHLD and other events.
  * 2. While stops are due, the tracer waits for SIGCHLD alone.
- * 3. If stops are due at each tick, the tracer waits for the stops themselves, from tick to tick
- *    (daemon/capture/await.h). A stop then costs one system call, half as much as in way 2. Before
- *    the tracer sleeps, it polls for a moment if polls have been useful (daemon/capture/polling.h).
+ * 3. After some ticks in a row with due stops, the tracer waits for the stops themselves, until the
+ *    next tick (daemon/capture/await.h). A stop then costs one system call, half as much as in way
+ *    2. Before the tracer sleeps, it polls for a moment if polls have been useful (polling.h). Way
+ *    3 does not begin with more than 128 threads or a period above HEARTBEAT_EVERY_MS.
  */
 #ifndef DAEMON_CAPTURE_STOPS_H
 #define DAEMON_CAPTURE_STOPS_H
@@ -26,8 +27,8 @@ struct stops {
 	struct loop_source *source;
 	bool behind;	    /* there are more wait statuses than one call handles */
 	uint64_t period_ns; /* of the ticks */
-	unsigned int ticks; /* number of the last ticks in a row after which stops were due */
-	uint64_t events_ns; /* when the event loop runs again at the latest */
+	unsigned int ticks; /* number of ticks in a row, up to the last, with due stops */
+	uint64_t events_ns; /* from this time on stops_spare_loop() returns false */
 	struct await await;
 	struct polling polling;
 	struct heartbeat_polls *counts; /* in the heartbeat page */
@@ -45,27 +46,29 @@ must_check int stops_init(struct stops *s, struct loop *loop, struct capture *ca
 void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
- * Waits for stops in way 2 or 3, and handles them. Way 3 waits also while no stop is due. now_ns:
- * the present time, and next_ns: that of the next tick, both by CLOCK_MONOTONIC.
+ * Chooses the way, waits for stops in way 2 or 3, and handles them. In way 3 it waits even if no
+ * stop is due. now_ns: the present time; next_ns: the time of the next tick (CLOCK_MONOTONIC).
  *
  * Returns true if it has handled stops; the caller then calls the function again. Returns false if
- * the caller must handle other events now:
- * - way 1 is to be used;
- * - no thread has stopped until next_ns, or in way 2 for HEARTBEAT_EVERY_MS;
- * - an earlier call has left wait statuses (stops_take_more).
+ * the caller must call stops_spare_loop():
+ * - the way is 1;
+ * - next_ns has come, or in way 2 no thread has stopped for HEARTBEAT_EVERY_MS;
+ * - way 3 has ended, because the tracer has no tracees;
+ * - an earlier call has left wait statuses, so stops_take_more() has to be called.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 
 /*
- * Call it when stops_take() has returned false. Returns true, in way 3 only, if the caller must
- * take the tick at next_ns now, without a turn of the event loop, which costs a system call.
- * Returns false at least every 40 ms, so that messages wait for some ticks only.
+ * Call it when stops_take() has returned false. Returns true if, in way 3, next_ns has come: the
+ * caller takes that tick, and saves the system call of the event loop. Returns false if the caller
+ * must run the event loop: in ways 1 and 2 always, in way 3 once 40 ms have passed since the last
+ * false, so that messages wait for some ticks only.
  */
 must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 
 /*
- * Ends way 3, until stops have been due for some ticks in a row again. Call it when no ticks
- * follow: before the tracer ends.
+ * Ends way 3 and handles the stops that have come; in ways 1 and 2 has no effect. stops_tick() may
+ * begin way 3 again. Call it before the tracer ends, since no ticks follow then.
  */
 void stops_by_signal(struct stops *s);
 

@@ -1,7 +1,7 @@
 /*
- * Says why a process cannot be profiled, and what the user can do about it. The functions
- * refusal_log_*() log at most one line: an error, or a warning where the function says so. The
- * other functions write a text, for `sentry-profctl doctor`.
+ * Says why a process cannot be profiled, and what the user can do about it. Each refusal_log_*()
+ * logs at most one line: a warning if its comment says so, else an error. The other functions write
+ * a text, for `sentry-profctl doctor`.
  */
 #ifndef DAEMON_PROCESS_REFUSAL_H
 #define DAEMON_PROCESS_REFUSAL_H
@@ -23,7 +23,7 @@ must_check int refusal_log_look(enum process_fault fault, int32_t pid, const str
 /* Writes why this process may not trace pid, a process of user uid. */
 void refusal_not_permitted(int32_t pid, uint32_t uid, char ret[REFUSAL_TEXT_SIZE]);
 
-/* Writes that process tracer traces pid. Returns true if tracer is a sentry-profd-capture. */
+/* Writes that process tracer traces pid. Returns true if tracer's name is that of a capture. */
 bool refusal_traced(int32_t pid, int32_t tracer, char ret[REFUSAL_TEXT_SIZE]);
 
 /* Logs why capture cannot attach to pid, a process of user uid: error is the (positive) errno. */
@@ -36,10 +36,10 @@ void refusal_log_attach(int32_t pid, uint32_t uid, int error);
 
 /*
  * Logs that pid is not profiled because it has LeakSanitizer, with what the user can do.
- * - is_held: pid is the command that sentry-profd was to start (`-- COMMAND`), and is not started.
- *   This is an error in any case.
- * - is_error: a user has named the process. If false, a section of the configuration matches the
- *   process, and the line is a warning.
+ * - is_held: pid is the process that was to execute COMMAND (`-- COMMAND`), and does not execute
+ *   it. The line is an error, whatever is_error is.
+ * - is_error: a user has named the process, and the line is an error. false: a section of the
+ *   configuration matches the process, and the line is a warning.
  * - is_asan: LeakSanitizer is part of AddressSanitizer.
  */
 void refusal_log_leak_check(int32_t pid, bool is_held, bool is_error, bool is_asan);
@@ -48,8 +48,8 @@ void refusal_log_leak_check(int32_t pid, bool is_held, bool is_error, bool is_as
 void refusal_log_ended(int32_t pid);
 
 /*
- * Logs that pid was not profiled: the daemon ends, and capture was never attached to pid. traced:
- * the reason is that another process traced pid all the time.
+ * Logs that pid was not profiled, when the daemon ends and capture was never attached to pid.
+ * traced: another process traced pid all the time. false: the daemon ended before it could attach.
  */
 void refusal_log_not_profiled(int32_t pid, bool traced);
 

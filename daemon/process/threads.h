@@ -4,7 +4,7 @@
  * files of a process in /proc uses it to find a thread that has not exited.
  *
  * Each function reads the threads one after the other. A thread that has been read can change its
- * state before the function returns. If pid has ended, it has no threads.
+ * state before the function returns. A process that does not exist has no threads.
  */
 #ifndef DAEMON_PROCESS_THREADS_H
 #define DAEMON_PROCESS_THREADS_H
@@ -33,7 +33,7 @@ int32_t threads_find_tracer(int32_t pid, int32_t but);
 
 /*
  * Reads which of the signals 1 to 31 a thread of pid has blocked; bit n - 1 stands for signal n.
- * Returns false if the thread has exited.
+ * Returns false if the thread has exited or cannot be read; *ret is then of no use.
  */
 bool threads_blocked_signals(int32_t pid, int32_t tid, uint32_t *ret);
 
@@ -51,8 +51,9 @@ struct threads_tracers {
 };
 
 /*
- * Finds the tracers of the threads of pid. Stops at the first thread that process ours traces.
- * Returns the number of threads that it has read, at some 20 us each; 0: pid has ended.
+ * Finds the tracers of the threads of pid. Stops at the first thread that process ours traces; a
+ * tracer of the threads after it is not found. Returns the number of threads that it has read, at
+ * some 20 us each; 0: pid does not exist.
  */
 size_t threads_find_tracers(int32_t pid, int32_t ours, struct threads_tracers *ret);
 

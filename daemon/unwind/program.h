@@ -47,14 +47,15 @@ struct program_identity {
 };
 
 /*
- * When the maps are read: for the first sample, and again when the last reading is old enough:
+ * When the maps are read: at the first sample, and again when the last reading is old enough:
  *
  *	case						least age of the last reading
  *	miss or doubt in a young program		half
  *	doubt in an older program			MAPS_DOUBT_NS
- *	miss in an older program, or no maps yet	MAPS_MISS_NS
- *	otherwise, MAPS_SAMPLES samples since		MAPS_EVERY_NS
- *	otherwise, fewer samples since			MAPS_SELDOM_NS
+ *	miss in an older program			MAPS_MISS_NS
+ *	all readings have failed			MAPS_MISS_NS
+ *	else, MAPS_SAMPLES samples since the reading	MAPS_EVERY_NS
+ *	else, fewer samples since the reading		MAPS_SELDOM_NS
  *
  * - Miss: a pc in no mapping, so a file has been mapped since the last reading.
  * - Doubt: memory shows that a file has been replaced (unwind_space_has_doubt()).
@@ -66,9 +67,10 @@ struct program_identity {
  * - MAPS_SELDOM_NS: a reading takes 30 system calls of three processes. For a hundred targets that
  *   wake once a second it took a third of the CPU time of the broker and unwind.
  *
- * A slow reading delays the next one by its duration times MAPS_COST (MAPS_YOUNG_COST for a young
- * program, MAPS_DOUBT_COST with a doubt), at most by MAPS_SELDOM_NS. Otherwise a process with
- * 65,530 mappings of files with long paths would keep unwind and the broker's helper busy.
+ * A slow reading raises the least age, to the duration of this reading times MAPS_COST
+ * (MAPS_YOUNG_COST at a miss or doubt in a young program, MAPS_DOUBT_COST at a doubt in an older
+ * one), but at most to MAPS_SELDOM_NS. Otherwise a process with 65,530 mappings of files with long
+ * paths would keep unwind and the broker's helper busy.
  */
 #define MAPS_MISS_NS	(200 * NS_PER_MS)
 #define MAPS_DOUBT_NS	(50 * NS_PER_MS)
@@ -104,8 +106,8 @@ struct program {
 /*
  * Replaces the program in p by the one that the target's process runs now, and requests its
  * identity. p is zero before its first use. open, work and cache must outlive p, and p must not
- * move. If the broker cannot answer, because the process has ended, the identity is unknown; that
- * is no error. Returns 0, or -ENOMEM: then p still has the old program.
+ * move. Returns 0, or -ENOMEM: then p still has the old program. Also returns 0 if the identity
+ * cannot be read, for example because the process has ended: the identity is then unknown.
  */
 must_check int program_open(struct program *p, const struct msg_session_open *open,
 			    struct work *work, struct unwind_cache *cache);
@@ -118,33 +120,35 @@ void program_fini(struct program *p);
  *
  * An early file that came after time_ns may belong to the next program, which may have other code
  * at the same addresses. In that case the function removes the maps and the identity. The release
- * is then the one of the user or of the daemon's environment, or else "unknown".
+ * is then that of the configuration or of the daemon's environment, or else "unknown"; the
+ * environment is the configured one, that of the daemon's environment, or the default.
  */
 void program_ended(struct program *p, uint64_t time_ns);
 
 /*
- * Requests the identity again, and compares the path of the executable. Returns true if the process
- * runs another executable now; false if not, or if the identity cannot be read. p does not change.
+ * Requests the identity again, and compares the path of the executable. Returns true if the path is
+ * another one now; false if not, or if the identity cannot be read. p does not change.
  */
 bool program_is_other(struct program *p);
 
 /*
- * Counts a sample of time now_ns. Returns true if the caller has to read the maps before it unwinds
- * that sample, because the maps are old or the program has none yet. To read the maps, call
- * program_get_maps(), program_would_forget() and program_set_maps().
+ * Counts a sample of time now_ns. Returns true if the maps have to be read before this sample is
+ * unwound: it is the first one, or the last reading is old enough (see the table above). To read
+ * the maps, call program_get_maps(), program_would_forget() and program_set_maps().
  */
 must_check bool program_maps_due(struct program *p, uint64_t now_ns);
 
 /*
- * Returns true if the caller has to read the maps. Call it after a miss or with a doubt, for a
- * record of time now_ns.
+ * Call it after a miss or with a doubt, for a record of time now_ns. Returns true if the last
+ * reading of the maps is old enough for that case, so that the caller has to read the maps.
  */
 must_check bool program_maps_due_after_miss(const struct program *p, uint64_t now_ns);
 
 /*
  * Requests the maps, for program_set_maps(). now_ns is the time of the newest record. The caller
  * frees *ret. Returns 0; the negative errno of the broker's answer, usually because the process is
- * ending; -E2BIG; -ENOMEM; or an error of read(2). After an error *ret is empty.
+ * ending; -E2BIG if the broker's file is too large; -ENOMEM; or an error of read(2). After an error
+ * *ret is empty. A failed call counts as a reading in the table above.
  */
 must_check int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret);
 
@@ -166,7 +170,7 @@ must_check int program_set_maps(struct program *p, const struct buf *maps);
  * Return the release and the environment of the program's chunks. The strings belong to p and are
  * valid until program_open() or program_fini(). They are determined at the first call, from the
  * first of these sources that has a value:
- * - what the user set for the target;
+ * - the configuration of the target;
  * - the target's environment variables;
  * - the daemon's environment variables;
  * - a default. The default release is made from the executable (release_of_image()).

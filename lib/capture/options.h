@@ -30,7 +30,7 @@ struct capture_sink {
 	struct ring_writer ring;
 	/* Ring bytes reserved for samples of interrupted threads. Written by capture. */
 	size_t promised;
-	/* Numbers of execs, and of RECORD_WATCHED, so far. Written by capture, for the caller. */
+	/* How many execs and RECORD_WATCHED there were. Written by capture, for the caller. */
 	uint64_t execs, watched;
 	/*
 	 * true: no process reads the ring, so capture takes no samples for it. Set by the caller,
@@ -45,7 +45,8 @@ struct capture_sink {
  * capture_counters for another target.
  */
 enum capture_event {
-	CAPTURE_GONE, /* the process has ended, or is left; RECORD_END is written */
+	/* The process has ended, or capture has stopped profiling it. RECORD_END is written. */
+	CAPTURE_GONE,
 	CAPTURE_EXEC, /* the process executes a new program */
 	/*
 	 * The process runs with other rights than its user's, such as a set-user-ID program: no
@@ -106,11 +107,11 @@ struct capture_options {
 	 */
 	bool (*executed)(void *ctx, int32_t pid);
 	/*
-	 * Reports a child that a target, or such a child, has forked; once or several times for
-	 * each child. pid may be the number of a thread of the child. The kernel attaches capture
-	 * to each child at its birth. The child runs on at once, and is not a target until the
-	 * caller calls capture_add. A child of fork(2) or vfork(2) is reported before its parent's
-	 * end. NULL: capture does not attach to children.
+	 * Reports a child that a target, or a child reported here, has forked. One child may be
+	 * reported several times. pid may be the tid of a thread of the child. Without perf, the
+	 * kernel attaches capture to each child at its birth. The child runs on at once, and is not
+	 * a target until the caller calls capture_add. A child of fork(2) or vfork(2) is reported
+	 * before its parent's end. NULL: capture does not attach to children.
 	 *
 	 * pid 0, reported by capture_attach_again: for a moment no target was traced. Capture has
 	 * not attached to children that targets have forked in that time.

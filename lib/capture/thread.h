@@ -49,13 +49,13 @@ enum thread_due {
 /*
  * A group-stop (all threads stopped by SIGSTOP and the like) interrupts system calls even without a
  * tracer, so capture does not repair these calls. When the group-stop ends, the tracee stops once
- * more, which interrupts its call in the same way. GROUP_STOP_AFTER lasts from then until the
- * thread has left the kernel.
+ * more, which interrupts its call in the same way. GROUP_STOP_AFTER lasts from then until capture
+ * sees that the thread has left the kernel.
  */
 enum thread_group_stop {
 	GROUP_STOP_NONE,
-	GROUP_STOP_IN,
-	GROUP_STOP_AFTER, /* the thread may not have left the kernel since the group-stop */
+	GROUP_STOP_IN,	  /* the thread is in a group-stop */
+	GROUP_STOP_AFTER, /* since the group-stop the thread may have stayed in the kernel */
 };
 
 /* sleepers.h: the wait of a sleeping thread (thread.asleep). */
@@ -69,8 +69,9 @@ struct thread_sleep {
 struct thread_pending {
 	uint64_t tick, ns; /* the tick of the sample, and the begin of the tick's period */
 	/*
-	 * Number of ticks, from `tick` on, that this sample counts for: all are missed if the
-	 * sample is; else one is captured and the others are filled.
+	 * Number of ticks, from `tick` on, that this sample counts for. If the sample is taken, one
+	 * of them is captured and the others are filled; otherwise all are missed. If the thread is
+	 * a leader that has died, only `tick` counts.
 	 */
 	uint64_t unaccounted;
 	uint64_t next_look; /* the thread has its next look when unaccounted reaches this */
@@ -135,11 +136,12 @@ struct thread_waits {
 	bool requested;
 	uint64_t requested_sp, requested_pc;
 	/*
-	 * was_stopped: by such a request. Its time slices (struct activity_mark) before that stop.
+	 * was_stopped: capture has stopped the thread for such a request. stopped_slices: the
+	 * thread's time slices (struct activity_mark) before the last such stop.
 	 */
 	bool was_stopped;
 	uint64_t stopped_slices;
-	/* A signal with a handler has ended the call at failed_at: it fails after the handler. */
+	/* A signal with a handler has ended the call at failed_at, which then returns EINTR. */
 	bool failed;
 	struct activity_place failed_at;
 };
@@ -182,7 +184,7 @@ struct thread_observed {
 	/* Of the look after the last sample: unchanged while the thread has not run since. */
 	struct activity_mark mark;
 	bool mark_known;
-	bool exits; /* the thread has ended: the look of this tick is its last one */
+	bool exits; /* the kernel has reported the thread's end: the next look removes the thread */
 	/* The tick of the last sample that could not be written, and why. */
 	uint64_t failed_tick;
 	enum missed_reason reason;

@@ -13,13 +13,15 @@
 
 /*
  * tick_begin() begins the tick of this number; time_ns: begin of its period (tick.begin_ns).
- * Returns true if threads have to be looked at: then call tick_continue() until that returns false.
- * Returns false if the process has no tick now, or its tick is over: no thread needs a look, all
- * threads miss the tick (capture_withhold), or the process awaits an exec (TRACED_AWAITS_EXEC).
+ * Returns true if threads have to be looked at: the caller calls tick_continue() until this returns
+ * false. tick_begin() returns false if no thread is to be looked at:
+ * - the tick is not due for the process, or the process awaits an exec (TRACED_AWAITS_EXEC);
+ * - or the tick is over already: no thread needs a look; all threads miss the tick, because the
+ *   process is withheld (capture_withhold); or the process has ended or has other rights.
  *
- * Each call of tick_continue() looks at some threads, so that the caller can handle stops in
- * between. In a tick both functions add the time since capture.charged_ns to the process's counter
- * cost_ns, and set charged_ns to now.
+ * Each call of tick_continue() looks at some threads; between two calls the caller handles stops.
+ * Except in the first case above, both functions add the time since capture.charged_ns to the
+ * process's counter cost_ns, and set charged_ns to now.
  */
 must_check bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 must_check bool tick_continue(struct traced_process *t);

@@ -10,14 +10,14 @@
  *
  * Two modules are the same if one of these holds; directories and addresses do not matter:
  * - They are the main programs of their sides. The main program of a process is its module with the
- *   lowest address; a side whose processes have several main programs has none.
+ *   lowest address. If the processes of a side have different main programs, the side has none.
  * - They have the same build-id (debug_id of the image).
  * - They have the same file name, without a version after ".so" ("libz.so.1" is "libz.so").
  * - The caller of compare_init() names them as a pair.
  *
- * A function without a name is identified by module and offset, "app+0x1230", if both sides have
- * the same build of the module. Offsets of two builds cannot be compared: then all functions
- * without a name in the module are one function, "[app]".
+ * Functions without a name: if both sides have the same build of the module, each is named by
+ * module and offset, "app+0x1230". Otherwise offsets cannot be compared, and all functions without
+ * a name in the module count as one function, "[app]".
  *
  * A and B may have different durations, so times are compared as shares: the share of a
  * function is its part of the total time of its side in the merge.

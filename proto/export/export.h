@@ -42,7 +42,8 @@ must_check int export_folded(const struct merge *m, const struct export_options 
 /*
  * V2 payloads: one JSON object for each merge_process, with the samples of all its chunks, on one
  * line (with is_pretty: a line for each element of a list). chunk_id and other members are
- * those of the chunk that was added first. The server rejects payloads of more than 66 s.
+ * those of the chunk that was added first. A payload of more than 66 s is written, too, although
+ * the server rejects it.
  * Merge: by address, ordered, keep_extra.
  */
 must_check int export_json(const struct merge *m, const struct export_options *o, FILE *out);
@@ -68,11 +69,11 @@ must_check int export_firefox(const struct merge *m, const struct export_options
  * The profile of the JS Self-Profiling API: frames, resources, samples, and stacks with
  * parentId; times in milliseconds since the first sample. A sample lasts until the next one of its
  * thread. The format has no threads:
- * - If o->thread is NULL, the root frame of each stack names the thread. Where nothing is known of
- *   the thread, there is a sample with this frame only.
- * - Otherwise writes the first thread with the label, name or id o->thread, without that root
- *   frame. Where nothing is known of the thread, there is a sample without a stack. Also returns
- *   -ENOENT if there is no such thread.
+ * - If o->thread is NULL, the root frame of each stack names the thread. If no bar of the
+ *   thread follows a bar at once, the bar's end is a sample with this frame only.
+ * - Otherwise the function writes only the first thread whose label, name or id is o->thread, and
+ *   stacks have no such root frame. The sample at such an end of a bar has no stack. If there is no
+ *   such thread, the function writes nothing and returns -ENOENT.
  * Merge: by function, ordered.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */

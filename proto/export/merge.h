@@ -12,8 +12,8 @@
  *
  * A chunk that is added to a process a second time (same chunk_id) is ignored. If is_ordered
  * is set, and two bars of one thread overlap, merge_finish() cuts the later bar so that it begins
- * at the end of the earlier one; overlap_ns is the sum of what was cut off. Chunks of sentry-profd
- * have no overlaps.
+ * at the end of the earlier one, or drops it if nothing is left. overlap_ns is the sum of what was
+ * cut off. Chunks of sentry-profd have no overlaps.
  */
 #ifndef PROTO_EXPORT_MERGE_H
 #define PROTO_EXPORT_MERGE_H
@@ -85,7 +85,8 @@ struct merge_options {
 	size_t n_filters;
 	/*
 	 * If has_range is set: the range of time to keep, counted from the first sample of each
-	 * side. Bars outside the range are dropped, and bars across its ends are shortened.
+	 * side. until_ns UINT64_MAX: no end. Bars outside the range are dropped, and bars across
+	 * its ends are shortened.
 	 */
 	bool has_range;
 	uint64_t from_ns, until_ns;
@@ -94,8 +95,10 @@ struct merge_options {
 
 /* The strings of all structs below belong to merge.text: equal strings have equal addresses. */
 struct merge_frame {
-	/* To show: the demangled function or, if that is unknown, "[FILE]" of the module. Never
-	 * NULL. */
+	/*
+	 * To show, never NULL: the function's name, demangled if possible. If there is no function:
+	 * "[FILE]" with the file name of the module, or "[unknown]".
+	 */
 	const char *name;
 	const char *function; /* as in the chunk; NULL: unknown */
 	const char *package;  /* path of the module; NULL: unknown */
@@ -112,7 +115,7 @@ struct merge_bar {
 	uint64_t duration_ns;
 	uint32_t node;	  /* index of the leaf's node; never PROFILE_NONE */
 	uint32_t thread;  /* index */
-	uint32_t samples; /* 1, or more in a sum; 0 if the sample is before merge_options' range */
+	uint32_t samples; /* 1, or the number in a sum; a sample before the range counts as 0 */
 	enum profile_state state;
 };
 
@@ -139,7 +142,7 @@ struct merge_thread {
 struct merge_process {
 	const char *profiler_id;
 	const char *release; /* NULL: unknown */
-	/* The id of the process's thread with the name "main", after merge_finish(); NULL: none. */
+	/* After merge_finish(): the id of its thread with the name "main"; NULL: there is none. */
 	const char *pid;
 	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;

@@ -17,9 +17,11 @@
 #include "daemon/msg/msg_ship.h"
 
 /*
- * Opens the files that the options name into c->ship_fds, which the caller has set to -1. Two
- * faults of the spool are no errors, but begin a degraded state: another sentry-profd uses it, or
- * it is the default spool and cannot be opened. Returns 0; or -errno, with one log line.
+ * Opens the files that the options name into c->ship_fds, which the caller has set to -1. Returns
+ * 0; or -errno, with one log line. After these faults it returns 0, the descriptor stays -1, and
+ * the ships work without the file:
+ * - Another sentry-profd uses the spool, or the default spool cannot be opened (DEGRADED_SPOOL).
+ * - An environment variable names the file of CA certificates, and this file cannot be opened.
  */
 must_check int ship_open_files(struct children *c);
 /*
@@ -28,8 +30,8 @@ must_check int ship_open_files(struct children *c);
  */
 void ship_renew_files(struct children *c);
 /*
- * Returns true if the process of the ship gets a descriptor of this file at its start. The ship of
- * Spotlight, for example, gets no spool. file: an enum init_file.
+ * Returns true if the process of the ship gets a descriptor of this file at its start: the file is
+ * open and, for the ship of Spotlight, is INIT_CA_CERTS. file: an enum init_file.
  */
 bool ship_has_file(const struct ship *s, size_t file);
 
@@ -38,7 +40,7 @@ bool ship_has_file(const struct ship *s, size_t file);
  * the chunks that the server has not taken into the spool, or drops them if it has no spool.
  */
 void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
-/* Sends s->unreported, the losses that the ship does not know of, if its process runs. */
+/* If the ship's process runs: sends it s->unreported, losses that it does not know; clears it. */
 void ship_report_lost(struct ship *s);
 
 /*
@@ -46,9 +48,9 @@ void ship_report_lost(struct ship *s);
  * and what the spools hold now.
  */
 void ship_sum_spool(const struct children *c, struct spool_counts *ret);
-/* The ship's process has ended: adds its statistics to s->spool_past. */
+/* At the end of the ship's process: adds to s->spool_past what became of its spooled chunks. */
 void ship_died(struct ship *s);
-/* The ship is about to be freed: adds its statistics to c->spool_gone. */
+/* Call it before s is freed: adds what became of its spooled chunks to c->spool_gone. */
 void ship_add_gone(struct children *c, const struct ship *s);
 
 #endif

@@ -25,12 +25,16 @@
  * - 1 s old, and a signal or a debugger has stopped capture;
  * - or 10 s old, for whatever reason.
  *
- * Then sets *ret_target to the id of the target whose memory capture waits for, or to 0 if no
- * target is the cause. After true, the caller passes an id other than 0 to totals_capture_died(),
- * which ends the profiling of that target, and then calls watch_kill_capture().
+ * An old heartbeat counts only if it has not changed in several calls of this function: when the
+ * whole machine stood still, so did capture. Call it in every turn of the event loop.
+ *
+ * With true it sets *ret_target to the id of the target that capture is accessing; 0 if there is
+ * none, or if a signal or a debugger has stopped capture. The caller passes an id other than 0 to
+ * totals_capture_died(), which ends the profiling of that target, and then always calls
+ * watch_kill_capture().
  *
  * If the heartbeat is 1 s or more in the future, kills capture and returns false: an honest capture
- * writes no such time. Called in every turn of the event loop.
+ * writes no such time. Returns false if capture does not run.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
 /* Kills capture and logs why. A new capture is started when the killed one has ended. */
@@ -44,8 +48,8 @@ void watch_kill_capture(struct children *c);
 uint64_t watch_beat_ns(const struct children *c);
 
 /*
- * Returns true if capture makes progress or has a runnable thread. The caller passes the result to
- * idle_timeout_end_ns() as busy.
+ * Returns true if capture runs and makes progress, or has a runnable thread. The caller passes the
+ * result to idle_timeout_end_ns() as busy.
  */
 must_check bool watch_capture_works(const struct children *c);
 
@@ -55,16 +59,16 @@ must_check bool watch_capture_works(const struct children *c);
 
 struct idle_timeout {
 	uint64_t began_ns;
-	uint64_t progress_ns; /* when the process was last seen to make progress */
+	uint64_t progress_ns; /* when busy was last true */
 };
 
 /* Starts the timeout. now_ns: any clock; the same one for idle_timeout_end_ns(). */
 void idle_timeout_start(struct idle_timeout *p, uint64_t now_ns);
 
 /*
- * Returns the time at which the timeout ends. Call it several times within IDLE_TIMEOUT_NS,
- * since progress moves the end. busy: true if a process that the broker waits for makes progress
- * or is runnable. now_ns: the clock of idle_timeout_start().
+ * Returns the time at which the timeout ends, as known at now_ns, by the clock of
+ * idle_timeout_start(). busy: a process that the broker waits for makes progress or is runnable;
+ * this moves the end. So call it several times within IDLE_TIMEOUT_NS.
  */
 uint64_t idle_timeout_end_ns(struct idle_timeout *p, uint64_t now_ns, bool busy);
 

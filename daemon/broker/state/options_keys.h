@@ -12,6 +12,7 @@
 #include "daemon/config/config.h"
 #include "lib/base/util.h"
 
+/* The most options that options_known may have. */
 #define OPTIONS_MAX 64
 
 enum option_kind {
@@ -19,7 +20,8 @@ enum option_kind {
 	OPTION_RULE, /* adds a rule to options.rules: --name, for example */
 	OPTION_TEXT, /* sets a const char * in struct options */
 	OPTION_FLAG, /* sets a bool in struct options to true */
-	OPTION_PID,  /* --pid; each of the following kinds is one option, too */
+	/* Each of the kinds below belongs to one option only. */
+	OPTION_PID, /* --pid */
 	OPTION_DURATION,
 	OPTION_VERSION,
 	OPTION_HELP,
@@ -42,7 +44,7 @@ extern const size_t options_n_known;
 
 /*
  * Parses the next option. To start with the first one, set optind (getopt(3)) to 0. Returns
- * - an index of options_known: *ret_value is the value of this option, or "yes" if it has none;
+ * - an index of options_known: *ret_value is the value given with this option, else "yes";
  * - OPTIONS_WRONG: the option is wrong, for the reason in *ret_fault;
  * - OPTIONS_ARGUMENT: *ret_value is an argument that is no option;
  * - OPTIONS_END: there are no more options;
@@ -57,9 +59,9 @@ enum {
 int options_next(int argc, char **argv, const char **ret_value, struct option_fault *ret_fault);
 
 /*
- * Overrides values of c by those of a command line. given: for each index of options_known the
- * value of this option, or NULL if it is not given. Ignores options of other kinds than OPTION_KEY.
- * Also ignores a wrong value, which options_read() reports.
+ * Sets keys of c to the values of a command line. given: for each index of options_known the value
+ * of this option; NULL: it is not given. The function sets the keys of OPTION_KEY options only. It
+ * skips a wrong value without a message, because options_read() reports wrong values.
  */
 void options_override(const char *const given[OPTIONS_MAX], struct config *c);
 

@@ -2,10 +2,10 @@
  * Ends the run of a process whose rights change. A run (run.h) belongs to an owner
  * (daemon/process/owner.h): the unwind process of that owner's key gets the samples and files of
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
- * key, and the run ends. The next run, with the new key, begins at once, unless another run of the
- * process began after such a change less than OWNER_RUN_NS ago. If the process is an instance only
- * by the request of a user who is no operator, the instance is removed, since this user may not
- * profile it any more.
+ * key, and the run ends. The next run, with the new key, begins at once. But if the key changes
+ * again and again, runs that follow a change begin at least OWNER_RUN_NS apart. If the process is
+ * an instance only by the request of a user who is no operator, the instance is removed, since this
+ * user may not profile it any more.
  *
  * The broker reads the key of a process:
  * - at each request of unwind for a file, after each attach and exec, and before each run;
@@ -43,19 +43,22 @@ void owners_end_run(struct targets *ts, struct run *run);
 
 /*
  * Reads the owner of the process of i, which has no run. Returns 0, also after a change of the key;
- * -EACCES if i was removed because of the change; -ESRCH if the process has ended; or an error of a
- * shortage.
+ * -EACCES if i is removed, because of the change or before; -ESRCH if the process has ended; or an
+ * error of a shortage.
  */
 must_check int owners_look(struct targets *ts, struct instance *i);
 
 /*
- * Calls owners_look() for a run of i that is about to begin. Returns as owners_look(), or
- * -EAGAIN if the key has changed and the last run after a change began less than OWNER_RUN_NS ago:
- * the caller tries again at a later turn.
+ * Call it just before a run of i begins, which may begin if the result is 0. Returns as
+ * owners_look(), or -EAGAIN if the key has changed and the last run that followed a change began
+ * less than OWNER_RUN_NS ago: the caller tries again at a later turn.
  */
 must_check int owners_begin(struct targets *ts, struct instance *i);
 
-/* To be called once a second: calls owners_check() for each target whose key may have changed. */
+/*
+ * To be called once a second: calls owners_check() for each open run whose owner is mixed, or for
+ * which the owner of /proc/PID or of its files has changed.
+ */
 void owners_check_all(struct targets *ts);
 
 #endif

@@ -2,8 +2,10 @@
  * Computes at which rates targets stay within the CPU budget. Pure functions: governor.h measures
  * the costs and sets the rates.
  *
- * Targets that only users who are no operators want (instance_is_for_user) come last: an ordinary
- * user must not be able to lower the rates of sections and operators by programs that cost much.
+ * A user here is a user who is no operator. A target is for a user if only users want it
+ * (instance_is_for_user). All targets for users together may use what the other targets leave of
+ * the budget, and at least RATES_USERS_SHARE of it. Reason: a user's programs that cost much must
+ * not lower the rates of sections and operators further.
  */
 #ifndef DAEMON_BROKER_TARGETS_RATES_H
 #define DAEMON_BROKER_TARGETS_RATES_H
@@ -13,15 +15,15 @@
 #include <stdint.h>
 
 /*
- * The lowest rate, in samples a second. The governor lowers no rate below it except to 0, but a
- * configured rate may be lower.
+ * The lowest rate to which the governor lowers a rate, in samples a second, except for the rate 0.
+ * A configured rate may be lower than this; the governor lowers such a rate only to 0.
  */
 #define RATES_MIN_HZ 11
 
-/* The part of the budget that all users together may use at least. */
+/* All users together may use this part of the budget even if the other targets need it. */
 #define RATES_USERS_SHARE 0.2
 
-/* Returns the lowest rate of a target with this full rate. */
+/* Returns the lowest rate of a target with this full rate: the lower of it and RATES_MIN_HZ. */
 uint32_t rates_least_hz(uint32_t full_hz);
 
 /*
@@ -29,7 +31,8 @@ uint32_t rates_least_hz(uint32_t full_hz);
  * full rate, as a share of one processor; budget: in the same unit. The targets share the budget
  * equally. A target that costs less than its share keeps its full rate, and the rest of its share
  * goes to the other targets. Writes to ret_rates, for each target, its full_hz, or a lower prime of
- * at least rates_least_hz(full_hz). Together the lowest rates may exceed the budget.
+ * at least rates_least_hz(full_hz). If even these least rates cost more than the budget, each
+ * target whose cost is not 0 gets its least rate.
  */
 void rates_compute(const double *costs, const uint32_t *full_hz, size_t n, double budget,
 		   uint32_t *ret_rates);
@@ -44,7 +47,8 @@ double rates_level(const double *costs, size_t n, double budget);
 
 /* The claim of one target on the budget. */
 struct rates_claim {
-	double cost; /* at the target's full rate, as a share of one processor; 0: not known yet */
+	/* At the full rate, as a share of one processor; 0: not known yet. */
+	double cost;
 	uint32_t full_hz;
 	bool is_for_user;
 	uint32_t user; /* a uid, if is_for_user */
@@ -58,11 +62,11 @@ double rates_left_for_users(const struct rates_claim *claims, size_t n, double b
 
 /*
  * Computes the rates of n <= HEARTBEAT_SLOTS targets:
- * - All users together get rates_left_for_users() of the budget, in equal parts. What a user does
- *   not need of the own part goes to the other users.
- * - The targets of one user share the user's part as rates_compute() says. If their lowest rates
- *   exceed the part, the most expensive of them get the rate 0, one after the other, until the
- *   others fit.
+ * - Each user gets an equal part of rates_left_for_users(). What a user does not need of this part
+ *   goes to the other users.
+ * - The targets of one user share the user's part as rates_compute() says. If they exceed the part
+ *   even at their lowest rates, the most expensive of them gets the rate 0, then the next one,
+ *   until the others fit.
  * - The targets that are not for users share what is left of the budget, as rates_compute() says.
  */
 void rates_share_out(const struct rates_claim *claims, size_t n, double budget,

@@ -5,7 +5,7 @@
  * - an HTML page that `convert` has written (proto/import/page.h); `send` does not accept it;
  * - a directory: its files *.envelope are read in alphabetical order, without hidden ones.
  *
- * One file at a time is in memory, up to INPUTS_FILE_MAX bytes.
+ * One file at a time is in memory. A file of more than INPUTS_FILE_MAX bytes cannot be read.
  */
 #ifndef DAEMON_CTL_COMMON_INPUTS_H
 #define DAEMON_CTL_COMMON_INPUTS_H
@@ -16,7 +16,7 @@
 #include "lib/base/util.h"
 #include "proto/import/chunk.h"
 
-/* 1 GiB: a chunk takes about ten times its bytes while it is parsed. */
+/* 1 GiB. While a chunk is parsed, it takes about ten times its bytes in memory. */
 #define INPUTS_FILE_MAX (1u << 30)
 
 /*
@@ -27,9 +27,9 @@ typedef int inputs_file(void *ctx, const char *path, const char *bytes, size_t s
 
 /*
  * Reads the files of n paths and passes the content of each file to the callback. It is an error if
- * a file cannot be read, or if the callback returns -errno. goes_on false: the function stops at
- * the first error. goes_on true: it continues with the next file. Returns 0 or the first error. A
- * line on stderr names each file that could not be read.
+ * a file cannot be read, or if the callback returns -errno. goes_on true: after an error, the
+ * function continues with the next file; false: it stops. Returns 0 or the first error. For each
+ * file that it cannot read, the function writes a line on stderr.
  */
 must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read,
 				void *ctx);

@@ -7,8 +7,9 @@
 
 /*
  * Runs the command; argv[0] is its name. Prints the path of the page, then executes the browser in
- * place of this process. Returns only without a browser or after an error. Returns the exit status:
- * EXIT_SUCCESS, EXIT_FAILURE after a line on stderr, or 2 for wrong usage.
+ * place of this process. Returns only with --no-open, if no browser can be executed, or after an
+ * error. Returns the exit status: EXIT_SUCCESS, EXIT_FAILURE after a line on stderr, or 2 for wrong
+ * usage.
  */
 int view_run(int argc, char **argv);
 

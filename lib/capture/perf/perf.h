@@ -8,10 +8,10 @@
  * false. The caller gets records of all processes. It copies the stack (perf_read_stack) only for
  * processes that it profiles. Times are ns, CLOCK_MONOTONIC.
  *
- * Beware: the caller must read the rings before they are full, by a timer of its own. A ring holds
- * some 30 samples with whole stacks. poll(2) is of no use: on an event whose processor is gone it
- * returns at once, for ever. Events of threads instead of processors would slow programs that
- * switch threads often by a factor of 1.4, since the kernel programs a timer at each switch.
+ * Beware: the caller must read the rings before they are full, by a timer of its own. A ring of 512
+ * KiB holds some 30 samples with 16 KiB of stack. poll(2) is of no use: on an event whose processor
+ * is gone it returns at once, for ever. Events of threads instead of processors would slow programs
+ * that switch threads often by a factor of 1.4, since the kernel programs a timer at each switch.
  */
 #ifndef LIB_CAPTURE_PERF_PERF_H
 #define LIB_CAPTURE_PERF_PERF_H
@@ -44,8 +44,8 @@ void perf_close(struct perf *p);
 void perf_set_period(struct perf *p, uint64_t period_ns);
 
 /*
- * Closes the events of processors that have gone offline, and opens those of new ones. The caller
- * calls it once a second. Takes a system call for each processor.
+ * Closes the events of processors that have gone offline, and opens those of new ones. Call it once
+ * a second, and not between perf_next() and perf_release(). Takes a system call for each processor.
  */
 void perf_check_processors(struct perf *p);
 
@@ -59,12 +59,15 @@ void perf_begin(struct perf *p);
  * Returns true and sets *ret to the oldest record of all rings, if its time is before until_ns;
  * else returns false. *ret is valid until perf_release(), which the caller calls before the next
  * perf_next(). A thread's records come in their order if until_ns is not after the time of
- * perf_begin(). For a ring with an invalid record, *ret is a PERF_KIND_LOST that stands for all of
- * the ring's records.
+ * perf_begin(). If the next record of a ring is invalid, *ret is a PERF_KIND_LOST with the time 0,
+ * and perf_release() then frees all records that the ring had at perf_begin().
  */
 must_check bool perf_next(struct perf *p, uint64_t until_ns, const struct perf_record **ret);
 
-/* Copies the first n bytes, at most stack_size, of the stack of the record of perf_next(). */
+/*
+ * Copies the first n bytes of the stack of the record of perf_next(). n is at most the record's
+ * stack_size.
+ */
 void perf_read_stack(const struct perf *p, void *to, size_t n);
 
 /* Returns which registers of the record of perf_next() are valid: bit n for regs[n]. */

@@ -28,11 +28,12 @@ enum tracee_status {
  * Waits for a status of the tracee tid, or of any tracee (-1), as waitpid(2) does with __WALL, and
  * returns the tracee's tid; 0 if there is no status and blocks is false; -1 with errno.
  *
- * After this call the kernel still keeps a signal-delivery-stop, a syscall-stop or a
- * PTRACE_EVENT_STOP, and would return it again. So before the next wait the caller continues the
- * tracee, or leaves it in its group-stop by PTRACE_LISTEN. The reason: waitpid(2) would remove the
- * signal from the kernel, and if the tracer were killed then, the signal would be lost. All other
- * statuses are removed, as by waitpid(2): an end, and the other PTRACE_EVENT_*.
+ * This function leaves the status of a signal-delivery-stop, a syscall-stop or a PTRACE_EVENT_STOP
+ * in the kernel, and the next wait would return it again. So before the next wait the caller
+ * continues the tracee, or calls PTRACE_LISTEN for a group-stop. Reason: waitpid(2) takes the
+ * tracee's signal out of the kernel, so the signal is lost if the tracer is killed before it
+ * continues the tracee. Other statuses are taken out, as by waitpid(2): an end, another
+ * PTRACE_EVENT_*.
  */
 pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status);
 

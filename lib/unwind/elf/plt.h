@@ -1,8 +1,8 @@
 /*
  * Finds the names of PLT stubs. A call of a function in another file goes to a stub in the
  * procedure linkage table (PLT), which jumps through a slot of the global offset table (GOT). The
- * relocation of that slot names the function, so the stub of malloc is called "malloc@plt". Only
- * the linker mold writes symbols for stubs.
+ * relocation of that slot names the function, so the stub of malloc is called "malloc@plt". This
+ * module is needed because linkers other than mold write no symbols for stubs.
  *
  * plt_find() finds the sections when the image is made; plt_load() reads the names when an
  * address in one of them is looked up for the first time. These have no names:
@@ -31,11 +31,11 @@
 #define PLT_SECTIONS 5
 
 /*
- * The largest table that is read, in bytes. The .rela.dyn of libLLVM-14 has 9 MB, that of
- * Chromium 26 MB.
+ * The largest table that is read, in bytes; a larger one names nothing. The .rela.dyn of libLLVM-14
+ * has 9 MB, that of Chromium 26 MB.
  */
 #define PLT_TABLE_MAX (64u << 20)
-/* The most slots with a relocation that names a function. libLLVM-14 has 3,786. */
+/* The most slots of an image that are read. libLLVM-14 has 3,786 that name a function. */
 #define PLT_SLOTS_MAX (1u << 18)
 /* Bytes of the names of an image's stubs. Stubs whose names exceed this have no name. */
 #define PLT_NAMES_MAX (16u << 20)
@@ -67,7 +67,7 @@ bool plt_covers(const struct plt *p, uint64_t vaddr);
 /*
  * Reads the names from f, the file of plt_find(), unless p->is_loaded. symbols are those of f: they
  * name functions of f itself that are chosen at run time (STT_GNU_IFUNC). Unreadable tables name
- * nothing. Returns 0, or -ENOMEM: then p is unchanged. The caller calls plt_drop().
+ * nothing. Returns 0, or -ENOMEM: then p is unchanged. The caller frees the names by plt_drop().
  */
 must_check int plt_load(struct plt *p, const struct elf_file *f, const struct symbols *symbols);
 /* Frees the names, and keeps the sections: plt_load() can be called again. */

@@ -12,7 +12,7 @@ struct image;
 
 /*
  * The number of memos of a space (target). Threads with the same tid % MEMO_THREADS share a memo.
- * More are rarely useful: a blocked thread needs no walk, and few machines run more than 256
+ * More memos are rarely useful: a blocked thread needs no walk, and few machines run more than 256
  * threads at a time. The array takes 2 KB, the memo of a thread with 30 frames 1 KB.
  */
 #define MEMO_THREADS 256
@@ -31,9 +31,9 @@ struct memo_frame {
 	uint64_t sp;   /* stack pointer */
 	uint64_t fp;   /* frame pointer; valid if fp_known */
 	/*
-	 * The step that found this frame, from the frame that it called, read addr at sp + ra_at,
-	 * and fp at sp + fp_at. fp_at 0: the step read no frame pointer, and fp is that of the
-	 * called frame.
+	 * The places on the stack from which the walk read this frame, relative to sp above: addr
+	 * (the return address) at sp + ra_at, fp at sp + fp_at. fp_at 0: the walk read no frame
+	 * pointer, and fp is that of the called frame.
 	 */
 	int16_t ra_at;
 	int16_t fp_at;

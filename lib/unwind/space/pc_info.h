@@ -15,7 +15,8 @@
 
 struct pc_info {
 	uint64_t addr;
-	const struct rule *rule; /* RULE_CFA_NONE: no rule. Never NULL; owned by rows, or static */
+	/* Never NULL. If its cfa is RULE_CFA_NONE, there is no rule. Owned by rows, or static. */
+	const struct rule *rule;
 	const struct rows *rows; /* the rows of the image around addr; NULL if image is NULL */
 	struct image *image;	 /* NULL: no file, or the file cannot be read */
 	uint64_t bias;		 /* address in memory minus address in the file */
@@ -27,7 +28,8 @@ struct pc_info {
 /*
  * Looks up addr, which has no version in its upper bits (versions.h). Requests the file that is
  * mapped there and compiles its rows, if that was not done before. Never returns NULL. The result
- * is valid until another address is looked up, and at most until cache_end().
+ * is valid until this function is called for another address, and at most until cache_end(), which
+ * may free images (image/cache.h).
  */
 const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
 
@@ -37,7 +39,7 @@ const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
  */
 bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b);
 
-/* Returns true if no executable mapping covers p->addr, or it is in doubt (versions.h). */
+/* Returns true if no executable mapping covers p->addr, or that one is in doubt (versions.h). */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
 /* Returns true if the target made the code at p->addr at run time: the code is in no file. */

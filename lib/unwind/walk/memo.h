@@ -8,9 +8,9 @@
  * the last walk, the caller is the same, too. Each walk compares each word; none is assumed to
  * be unchanged.
  *
- * A memo keeps the part of a stack that leads to the root by simple steps
- * (walk_step.is_simple). A walk whose last step is not simple, or does not find the root, empties
- * the memo.
+ * A memo keeps the outer part of a stack: the frames from which simple steps (walk_step.is_simple)
+ * lead to the root. memo_end() empties the memo if the walk has not reached the root, if its last
+ * step is not simple, or if the walk exceeds a limit of memos.h.
  */
 #ifndef LIB_UNWIND_WALK_MEMO_H
 #define LIB_UNWIND_WALK_MEMO_H
@@ -26,7 +26,7 @@
 /* A walk in progress, and the memo that memo_end() makes of it. */
 struct memo_walk {
 	struct memo *memo; /* of the thread's last walk; NULL: none */
-	uint32_t next;	   /* memo->frames[next] may be the next frame */
+	uint32_t next;	   /* memo_follow() compares the next frame with memo->frames[next] */
 	uint32_t kept;	   /* number of outermost frames of memo that stay in it */
 	uint32_t n;	   /* number of frames[] in use */
 	bool too_long;	   /* the walk has more frames than a memo can keep */
@@ -50,7 +50,7 @@ void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
 bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
 		 struct unwind_stack *out);
 
-/* Ends the walk: sets out->id, and updates the memo. out->end must be set. */
+/* Ends the walk: sets out->id, and stores the walk in the memo. out->end must be set. */
 void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *out);
 
 #endif

@@ -13,8 +13,8 @@
 /*
  * Walks from f, the innermost frame, to the root, to a frame whose caller cannot be found, or until
  * *ret has max_frames frames. w has the sample's stack. Changes f and w. Sets all members of *ret
- * but guess_cost, to which it adds w->guess_cost, because a sample may be walked several times.
- * Reuses the last walk of thread tid (memo.h), unless w->all_saved is set.
+ * except guess_cost. A sample may be walked several times, and guess_cost is the sum: the function
+ * adds w->guess_cost. Reuses the last walk of thread tid (memo.h), unless w->all_saved is set.
  */
 void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
 		 struct unwind_stack *ret);
