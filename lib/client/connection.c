@@ -175,7 +175,12 @@ int connection_open(struct state *s)
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
 	state_close_on_fork(fd);
-	return send_message(s, &hello, sizeof(hello)) ? 0 : -ECONNREFUSED;
+	if (send_message(s, &hello, sizeof(hello)))
+		return 0;
+	/* Only the first message of a connection can be the greeting. */
+	if (s->fd > 0)
+		disconnect(s);
+	return -ECONNREFUSED;
 }
 
 /*

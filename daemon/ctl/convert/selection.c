@@ -174,8 +174,9 @@ int selection_write(const char *path, selection_writer *write, void *ctx)
 	int r;
 
 	if (out == NULL) {
-		log_error("cannot write %s: %s", path, strerror(errno));
-		return -errno;
+		r = -errno;
+		log_error("cannot write %s: %s", path, strerror(-r));
+		return r;
 	}
 	r = write(ctx, out);
 	if (!is_stdout && fclose(out) != 0 && r == 0)
