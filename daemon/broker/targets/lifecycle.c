@@ -105,7 +105,8 @@ bool lifecycle_check(struct instance *i, uint64_t now_ns, uint64_t chunk_ns)
 		i->awaits_last_chunk_ns = now_ns;
 	if (i->awaits_last_chunk && now_ns - i->awaits_last_chunk_ns >= 2 * chunk_ns)
 		i->awaits_last_chunk = false;
-	if (!is_trace(i) || !i->is_sampled || i->no_span_check_done)
+	if (!is_trace(i) || !i->is_sampled || i->no_span_check_done ||
+	    i->origin == INSTANCE_RECORDED)
 		return false;
 	if (i->no_span_since_ns == 0)
 		i->no_span_since_ns = now_ns;

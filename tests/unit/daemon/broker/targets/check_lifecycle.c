@@ -235,6 +235,10 @@ TEST(a_process_that_reports_no_span_is_reported_once)
 	set(LIFECYCLE_MANUAL, true);
 	ck_assert(!lifecycle_check(&i, since, CHUNK_NS));
 	ck_assert(!lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
+	set(LIFECYCLE_TRACE, true);
+	i.origin = INSTANCE_RECORDED;
+	ck_assert(!lifecycle_check(&i, since, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
 }
 
 /* The configuration changes the mode: spans that are open count. */
