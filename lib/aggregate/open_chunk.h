@@ -49,8 +49,9 @@ struct thread {
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
 	/*
-	 * The tick before the exit, if the thread's last sample is earlier, or is at that tick and
-	 * only for files (profile_sample.is_for_files). Else 0, also without a stack or a sample.
+	 * If the tid is used again, the exit's sample becomes an empty stack, and the stack ends
+	 * with a sample here: at the tick before the exit. 0: not needed, because the server has a
+	 * sample of the thread at that tick already, or the thread had no stack or no sample.
 	 */
 	uint64_t before_us;
 
@@ -109,8 +110,8 @@ struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
 must_check int open_chunk_drop_exited(struct open_chunk *c);
 
 /*
- * Adds a sample that is earlier than the thread's last one. t->last does not change, and the rules
- * of open_chunk_emit() do not hold. For all other samples use open_chunk_emit().
+ * For a tid that is used again (thread.before_us): adds a sample before the thread's last one.
+ * Unlike open_chunk_emit() it never changes a sample that is there, nor t->last.
  */
 must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
 				 uint32_t node, enum profile_state state);
@@ -128,7 +129,9 @@ must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t 
 /*
  * Adds the samples that the thread lacks when its present state or stack ends at time_ns:
  * - running: a sample at each tick after the thread's last sample and before time_ns;
- * - ready or waiting: the last sample in this state, at the tick before time_ns.
+ * - ready or waiting: a sample at the tick before time_ns, or at t->seen_ns if that is later; none
+ *   if that is time_ns. A sample that is there already loses is_for_files.
+ * Does nothing if the thread has no stack or no sample.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 

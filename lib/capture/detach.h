@@ -20,6 +20,7 @@
  * A resumed call is a system call that a stop interrupted and that capture has made the thread
  * enter again (restart/resume.h). Below, such a call is at risk if it would fail or return less if
  * the tracer ended now. So capture first waits for calls at risk to end, or interrupts them. A
+ * partial transfer is a resumed call that has moved some of its bytes, but not all. A
  * thread is settled if it has no interrupt under way and is in no call at risk.
  */
 #ifndef LIB_CAPTURE_DETACH_H
@@ -49,13 +50,13 @@ bool capture_is_detaching(const struct capture *c);
  * capture_is_detaching() is true, and after each capture_reap while there are no ticks.
  *
  * Step 2 may begin if all threads of the detaching targets are settled; the function interrupts
- * their partial transfers as capture_settle does. It interrupts none of the other targets, for
- * which one of these conditions must hold, too:
+ * their partial transfers as capture_settle does, but never those of the other targets. For the
+ * other targets one of these conditions must hold as well:
  * - No thread is in a call at risk.
  * - No thread in a call at risk has run for 2 s.
- * - It is the first 250 ms of a period of 2 s. Reason: while ticks interrupt many threads, some
- *   thread is always in a call at risk. In step 2, without ticks, these calls can end. If they have
- *   not ended after 250 ms, the function returns false, and ticks go on.
+ * - Ticks pause: 250 ms, at once and then every 2 s. Reason: while ticks interrupt many threads,
+ *   some thread is always in a call at risk. In step 2, without ticks, these calls can end. If they
+ *   have not ended after 250 ms, the function returns false, and ticks go on.
  *
  * Whatever the threads do, step 2 may begin 20 s after the first call for a detaching target; after
  * 10 s if all threads of the detaching targets are settled.
@@ -86,8 +87,8 @@ must_check bool detach_others_are_settled(struct capture *c, const struct traced
  * Returns true if all threads are settled. Call it after the last tick, after each further stop,
  * and several times a second. If no unsettled thread has run for 2 s, or 10 s after the first call,
  * interrupts the partial transfers, so that they return what they have so far. From then on waits
- * only for these, and for threads that are entering a resumed call. Returns true after twice these
- * times, 4 s or 20 s, whatever the threads do.
+ * only for these, and for threads that are entering a resumed call. Returns true at the latest
+ * when no unsettled thread has run for 4 s, or 20 s after the first call.
  */
 must_check bool capture_settle(struct capture *c);
 

@@ -162,7 +162,7 @@ static void miss_tick(struct traced_process *t)
 /* Begins to look at the threads. Returns false if none has to be looked at: the tick is over. */
 static bool begin_looks(struct traced_process *t)
 {
-	/* A thread that has just woken (0 ns) covers the most ticks: names count from its first. */
+	/* Names get the earliest tick of any sample of this look: that of a thread just woken. */
 	const struct covered_ticks covered = schedule_covered(&t->ticks.span, 0);
 	bool more;
 
@@ -236,8 +236,8 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 	/* record_rename_all may have skipped the thread while it slept. */
 	record_rename(th, covered.tick, covered.time_ns);
 	/*
-	 * The other ticks are those for which capture came too late. Perhaps this thread kept the
-	 * tracer from the processor: so its priority is read.
+	 * If the look covers fewer ticks than have passed, capture came too late for the others.
+	 * Perhaps this thread kept the tracer from the processor: so its priority is read.
 	 */
 	if (th->life != THREAD_SEEN || ticks > covered.before + covered.ticks)
 		priority_read(th);

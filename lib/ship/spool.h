@@ -46,9 +46,9 @@
 
 struct spool_entry {
 	/*
-	 * Unix time at which the envelope was added. If the newest envelope then had a later time,
-	 * because the clock was set back, it is that time, so that entries stay in order.
-	 * spool_new() replaces a time in the future, because a clock was wrong, by its now_ms.
+	 * Unix time of spool_add(), or the time of the newest envelope if that is later, because
+	 * the clock was set back: so entries stay in order. If a file's time is in the future,
+	 * spool_new() renames the file, so that its time is now_ms.
 	 */
 	uint64_t time_ms;
 	uint64_t dsn;  /* dsn_hash() */

@@ -94,7 +94,7 @@ def test_ordinary_work(box):
     line says so, and the third handler runs traced."""
     program = start(box, survive=3, end='on', threads=5)
     profd = box.profd([program]).wait_attached()
-    line = f'process {program.pid} (crash) goes on after SIGSEGV: '
+    line = f'process {program.pid} (crash) has survived SIGSEGV again and again: '
     for n in (1, 2):
         profd.wait_looks(LOOKS)
         go(program)

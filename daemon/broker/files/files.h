@@ -47,9 +47,10 @@ void files_free(struct files *f);
 /*
  * Queues the opening of a file of a process. request says which file. owner is the owner of the
  * process, which the caller has read just now. pidfd refers to the process; it is duplicated. If
- * the process does not have that owner and program any more when the file is opened, the answer is
- * -EACCES. no_memory: no memory of the process is copied (struct open_order). The request waits
- * while descriptors or processes are short.
+ * the process has another owner when the file is opened, or has executed another program
+ * (owner.program), the answer is -EACCES. no_memory: FILE_KIND_IMAGE fails if the mapped file
+ * cannot be opened, in place of a copy of the mapped bytes; FILE_KIND_PROGRAM has no environment.
+ * The request waits while descriptors or processes are short.
  *
  * fn is called later, by files_check() or by the loop, with a copy of request. ctx identifies the
  * request: it can have one at a time. Returns 0, or

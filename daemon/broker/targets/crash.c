@@ -89,10 +89,10 @@ static void note_survival(struct run *run)
 		return;
 	c->ignored |= UINT32_C(1) << (run->crash.signal - 1);
 	process_name(run->pid, name);
-	log_warning("process %d (%s) goes on after SIG%s: the signal no longer counts as a crash "
-		    "until the process executes another program; run sentry-profctl detach before "
-		    "a crash reporter has to trace it",
-		    run->pid, name, signal_name(run->crash.signal));
+	log_warning("process %d (%s) has survived SIG%s again and again: until it executes another "
+		    "program, sentry-profd stays attached at this signal, so that no crash "
+		    "reporter can trace it; if one must, run sentry-profctl detach %d",
+		    run->pid, name, signal_name(run->crash.signal), run->pid);
 }
 
 bool crash_is_over(struct targets *ts, struct run *run, uint64_t now_ns)
