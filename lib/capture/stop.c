@@ -242,14 +242,17 @@ static int take_sample(struct thread *th, const struct arch_regs *raw, struct re
 	bool kept;
 	int r;
 
-	/* Outside a call, a thread with a processor to itself has run: no mark is needed. */
+	/*
+	 * A thread with a processor to itself that stops in time, outside a call, has run: no mark
+	 * is needed.
+	 */
 	th->stop.in_call = arch_in_call(raw);
 	th->stop.woken = th->stop.waited = false;
 	if (arch_interrupted_call(raw, &nr, &result)) {
 		th->stop.waited = syscall_was_waiting(result);
 		th->stop.woken = !th->stop.waited && syscall_waits(nr, raw);
 	}
-	if (th->stop.in_call || !th->look.own_processor) {
+	if (th->stop.in_call || !th->look.own_processor || th->pending.later_ns != 0) {
 		th->stop.known = activity_mark(&th->activity, &th->stop.mark);
 		th->target->counters->without_schedstat += !th->stop.known;
 	} else {

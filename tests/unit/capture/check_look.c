@@ -461,6 +461,25 @@ TEST(a_late_stop_with_the_processor_kept_means_running)
 	ck_assert(!th->reader.ready);
 }
 
+/* Its times are read only where they decide: a virtual machine's processor may stand still. */
+TEST(a_late_stop_of_a_thread_with_a_processor_to_itself_means_running)
+{
+	const pid_t tid = (pid_t)live_ask(&l, "busy 1", "ok");
+
+	live_ticks(&l, 2);
+	th = live_known(&l, tid);
+	begin_saying();
+	tick_alone();
+	for (unsigned int i = 0; i < 5; i++)
+		live_tick(&l);
+	th->look.own_processor = true;
+	stop_after(NS_PER_MS);
+	end_saying();
+	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
+	ck_assert(live_thread(&l, tid)->flags & SAMPLE_RUNNING);
+	live_check_sum(&l);
+}
+
 /* Gives a tick at which the thread is runnable. Returns the number of stops. */
 static uint64_t stops_at_a_tick(void)
 {
