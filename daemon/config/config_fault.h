@@ -32,8 +32,9 @@ struct config_faults {
 	size_t n;
 	size_t n_errors; /* all errors, also those whose text is not kept; without warnings */
 	/*
-	 * Set by the caller, for --check-config. Then a fault is also an error if a daemon would
-	 * only warn and start without a part of the configuration.
+	 * Set by the caller, for --check-config; this module does not read it. A fault for which a
+	 * daemon would only warn, and start without a part of the configuration, is then added as
+	 * an error (is_warning = !is_check).
 	 */
 	bool is_check;
 };

@@ -202,7 +202,7 @@ static void print_lines(int *fd)
 
 	while (file != NULL && !log_goes_to_journal() && fgets(line, sizeof(line), file) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
-		log_error("%s", line);
+		log_list_entry(false, "%s", line);
 	}
 	if (file != NULL) {
 		(void)fclose(file);

@@ -403,8 +403,9 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 	int r = dir_fd < 0 ? 0 : spooler_open(&outbox.spooler, init->spool_dsn, &limits, dir_fd);
 
 	if (r < 0)
-		log_error("the spool cannot be read: %s; chunks wait in memory, and those that "
-			  "wait at the end are lost (are its owner and rights as before?)",
+		log_error("the spool cannot be read: %s; chunks wait in memory, and are lost if "
+			  "they cannot be sent before the end (has the directory's owner or mode "
+			  "changed?)",
 			  strerror(-r));
 }
 

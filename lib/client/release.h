@@ -9,8 +9,9 @@
 
 /*
  * Sends the request on fd, a connection of connection_dial() on which nothing was sent yet, and
- * waits up to 30 s for the answer. The caller closes fd. The caller must not have entered the state
- * (state.h), so that other threads can use the library meanwhile. seconds: how long the daemon
+ * waits up to 30 s for the answer. The caller closes fd. Call it outside of
+ * state_enter() and state_leave() (state.h): other threads could not use the library during the
+ * wait. seconds: how long the daemon
  * stays away. Returns 0 or a negative errno, as sentry_profd_release() in sentry_profd.h lists
  * them.
  */

@@ -139,9 +139,9 @@ void times_log(const struct times *t, const struct capture_counters *c, uint32_t
 	       bool is_quiet)
 {
 	if (times_differ(c, rate_hz))
-		log_warning("running times are not right: where no sample is missing, the profile "
-			    "has %.1f s and the kernel has counted %.1f s; please report this, "
-			    "with the file of --stats",
+		log_warning("running times are not right: in the seconds without a missed sample "
+			    "the samples add up to %.1f s, and the kernel counted %.1f s of CPU "
+			    "time; please report this, with the file of --stats",
 			    seconds(c->compared_running_ns), seconds(c->compared_cpu_ns));
 	if (!is_quiet)
 		log_ready(t, c);

@@ -34,8 +34,8 @@ void crash_on_left(struct targets *ts, struct run *run, const struct msg_target_
 	}
 	process_name(run->pid, name);
 	log_warning("process %d (%s) has crashed by SIG%s, for which it has a handler: "
-		    "sentry-profd has "
-		    "detached, so that a crash reporter can trace it",
+		    "sentry-profd has detached, so that a crash reporter can trace it; if the "
+		    "process survives, profiling goes on",
 		    run->pid, name, signal_name(m->signal));
 	totals_left_in_crash(ts, run, now_ns);
 	run->crash = (struct run_crash){

@@ -119,11 +119,11 @@ struct instance {
 	/*
 	 * For --children, in clock ticks since the boot, as start_ticks: when capture attaches, the
 	 * broker adds the children of this process that were born at this time or later
-	 * (instance_add_missed_children). It is one of these:
-	 * - for a child that was born while capture did not trace its parent: start_ticks;
-	 * - for a child that capture has reported: 0 until the first attachment, which adds no
-	 *   children, since capture traces this child from its birth; then start_ticks;
-	 * - for every other process: the tick after the one in which it became an instance.
+	 * (instance_add_missed_children). 0 is no time: the next attachment adds no children, and
+	 * sets start_ticks here. At first it is
+	 * - 0 for a child that capture has reported and traces from its birth;
+	 * - start_ticks for a child that was born while capture did not trace its parent;
+	 * - for every other process the tick after the one in which it became an instance.
 	 */
 	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
@@ -238,8 +238,8 @@ static inline bool instance_is_gone(const struct instance *i)
 /*
  * Call it when an exec of the process was reported. If i was left out because its former program
  * has LeakSanitizer, i gets a run again, after the delay of instance_delay_run(). leaks.h then asks
- * about the new program. Does nothing if the process still runs the program with LeakSanitizer: the
- * report can be of the exec of that program, and come later than the answer of leaks.h.
+ * about the new program. Does nothing if the process still runs i->leak_program: then the report is
+ * of the exec that started this program, and leaks.h had found LeakSanitizer in it before.
  */
 void instance_has_executed(struct instance *i);
 

@@ -31,7 +31,8 @@ void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t no
 /*
  * Call it when the unwind process u has ended: adds the counts of u to those of its runs, counts
  * the unfinished chunks as lost, and sets the runs' sessions to SESSION_NONE. Sets RUN_CLOSED for
- * the runs that waited for their last chunk, and for all its runs from PHASE_STOPPING on.
+ * the runs of u that are RUN_CLOSING; for all runs of u if the broker is in PHASE_STOPPING or a
+ * later phase (state/state.h).
  */
 void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
