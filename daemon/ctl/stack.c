@@ -48,7 +48,7 @@ const char stack_help[] =
 	"stack PID        print the stack of each thread, as profiles have it; if no\n"
 	"                 daemon runs, start a sentry-profd for PID\n"
 	"\n"
-	"  --names full     C++ and Rust names with template arguments and parameters\n"
+	"  --names full     C++ and Rust names with template arguments\n"
 	"  --oracle[=NAME]  compare each stack with that of another unwinder at the\n"
 	"                   same stop: libunwind (default), dwfl or all; if one\n"
 	"                   differs, the exit status is 3\n";

@@ -101,8 +101,8 @@ def test_names_for_people(box):
 
 def test_names_of_stack(box):
     target = box.target('threads')
-    for options, wanted in ((), r'demo::\w+Job::run\(\.\.\.\)'), \
-            (('--names', 'full'), r'demo::\w+Job::run\(unsigned long\)'):
+    for options, wanted in ((), r' demo::Queue<\.\.\.>::(put|take) '), \
+            (('--names', 'full'), r' demo::Queue<std::unique_ptr<.*>::(put|take) '):
         check(re.search(wanted, profctl('stack', target.pid, *options)), f'{wanted}')
 
 
