@@ -50,7 +50,7 @@ static unsigned int said(void (*fn)(void), int with_error, const char *line)
 
 TEST(a_first_message_that_cannot_be_received_is_logged)
 {
-	ck_assert_uint_eq(said(start, ENOMEM, "first message of the parent process: Cannot"), 1);
+	ck_assert_uint_eq(said(start, ENOMEM, "first message of sentry-profd: Cannot"), 1);
 	/* The broker has ended. */
 	ck_assert_uint_eq(said(start, ECONNRESET, "message"), 0);
 }

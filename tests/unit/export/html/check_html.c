@@ -125,6 +125,15 @@ static void check_processes(const struct merge *m)
 	ck_assert_uint_eq(at, end);
 }
 
+static void check_main_programs(const struct merge *m)
+{
+	const size_t end = block('M');
+
+	for (size_t i = 0; i < m->n_processes; i++)
+		ck_assert_str_eq(text(), "/opt/app");
+	ck_assert_uint_eq(at, end);
+}
+
 static const char *known(const char *s)
 {
 	return s != NULL ? s : "";
@@ -253,6 +262,7 @@ TEST(the_data_have_all_of_a_profile)
 	write_page(&m, 0);
 	unpack();
 	check_processes(&m);
+	check_main_programs(&m);
 	check_frames(&m);
 	check_nodes(&m);
 	check_threads(&m);
@@ -280,6 +290,7 @@ TEST(the_data_have_short_names)
 	write_page(&m, 0);
 	unpack();
 	check_processes(&m);
+	check_main_programs(&m);
 	check_frames(&m);
 	end = block('L');
 	ck_assert_str_eq(text(), "Pool<long>::take(unsigned)");
@@ -404,6 +415,7 @@ TEST(a_page_without_chunks_is_complete)
 	write_page(&m, 0);
 	unpack();
 	check_processes(&m);
+	check_main_programs(&m);
 	check_frames(&m);
 	check_nodes(&m);
 	check_threads(&m);
