@@ -17,9 +17,10 @@ CROSS = MACHINE=aarch64 B=$(CROSS_B) MACHINE_DIR=$(MACHINE_DIR) LACKING='$(LACKE
 	LD=aarch64-linux-gnu-ld NM=aarch64-linux-gnu-nm OBJCOPY=aarch64-linux-gnu-objcopy
 
 # In the sub-make all of CHECKS are built for aarch64. Those in PURE start no other program.
+# Those that take minutes of an emulator's time ($(SLOW)) say nothing about the processor.
 STARTS_TARGETS = $(patsubst tests/unit/%.c,$(B)/tests/%, \
 	$(shell grep -lE 'record\.h|suite_target' $(UNIT_SOURCES)))
-PURE = $(filter-out $(STARTS_TARGETS) %/check_ipc, \
+PURE = $(filter-out $(STARTS_TARGETS) $(SLOW) %/check_ipc, \
 	$(filter $(addprefix $(B)/tests/,base/% aggregate/% proto/% import/% export/% unwind/%),$(CHECKS)))
 IN_MACHINE = $(filter $(addprefix $(B)/tests/,base/% capture/% daemon/% unwind/%), \
 	$(filter-out $(PURE),$(CHECKS)))

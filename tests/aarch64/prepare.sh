@@ -120,7 +120,8 @@ tar -c --exclude='./usr/lib/modules' --exclude='./usr/share/doc' --exclude='./us
 	--exclude='./usr/share/locale' --exclude='./usr/include' --exclude='*.a' \
 	--exclude='./boot' --exclude='./var' . | tar -x -C ../disk
 mkdir -p ../disk/var/tmp
-mkfs.ext4 -q -F -O ^has_journal -d ../disk ../disk.img 2G
+chmod 1777 ../disk/tmp ../disk/var/tmp
+mkfs.ext4 -q -F -O ^has_journal -d ../disk ../disk.img 4G
 rm -r ../disk usr/lib/modules
 [ "$pages" != 16k ] || make_16k
 cp "$script" ../prepared

@@ -12,7 +12,7 @@ MACHINE is the directory that prepare.sh has made, BUILD that of the cross build
 --command: a shell command, in a machine as of --fast. --cpu: the processor, as QEMU calls it.
 --absent: sources of tests and targets that are not built for aarch64.
 
-A test in a machine has LIMIT_S seconds of the machine's clock. The last lines name the tests that did not
+Each test of a program or script in a machine has LIMIT_S seconds of the machine's clock. The last lines name the tests that did not
 end, and those that are absent.
 """
 

@@ -182,10 +182,13 @@ TEST(a_child_is_reported_when_its_parent_stops_in_fork)
 }
 
 /*
+ * Where a call is entered again (ARCH_RESULT_RESTARTS is 0), its first argument has to be known, as
+ * of a look: here there is none (docs/SAFETY.md, aarch64).
+ *
  * Of a child that is attached, and that the caller has not added. Without a tracer the signals,
  * which are ignored, end no call.
  */
-TEST(signals_end_no_wait_of_a_child_that_is_followed)
+TEST_IF(signals_end_no_wait_of_a_child_that_is_followed, ARCH_RESULT_RESTARTS)
 {
 	pid_t pid;
 	char state;
@@ -209,7 +212,7 @@ TEST(signals_end_no_wait_of_a_child_that_is_followed)
  * Of a thread of a target that is not in the table: capture could not adopt it for a lack of
  * descriptors, and no scan has found it yet.
  */
-TEST(signals_end_no_wait_of_a_thread_that_was_not_adopted)
+TEST_IF(signals_end_no_wait_of_a_thread_that_was_not_adopted, ARCH_RESULT_RESTARTS)
 {
 	enum { SIGNALS = 20 };
 

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
@@ -151,7 +152,7 @@ static void stop_and_go_on(bool traced)
 }
 
 /* SIGSTOP and SIGCONT end an epoll_wait(2) with EINTR (signal(7)), with and without capture. */
-TEST(a_group_stop_ends_a_wait_as_without_capture)
+TEST_IF(a_group_stop_ends_a_wait_as_without_capture, ARCH_RESULT_RESTARTS)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_waits", "epoll_wait", NULL);
@@ -168,7 +169,7 @@ TEST(a_group_stop_ends_a_wait_as_without_capture)
 }
 
 /* The effect of the group-stop ends with the next wait. */
-TEST(waits_after_a_group_stop_are_repaired_again)
+TEST_IF(waits_after_a_group_stop_are_repaired_again, ARCH_RESULT_RESTARTS)
 {
 	live_begin(&l, "cap_waits", "epoll_wait", NULL);
 	stop_and_go_on(true);
@@ -192,7 +193,7 @@ TEST(waits_after_a_group_stop_are_repaired_again)
  * A signal right after the stop is repaired even without a tick in between. Example: a shell
  * continues a job after the window's size has changed.
  */
-TEST(a_signal_right_after_a_group_stop_is_repaired_without_a_tick)
+TEST_IF(a_signal_right_after_a_group_stop_is_repaired_without_a_tick, ARCH_RESULT_RESTARTS)
 {
 	live_begin(&l, "cap_waits", "epoll_wait", NULL);
 	for (int i = 1; i <= 5; i++) {
