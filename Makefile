@@ -60,7 +60,7 @@ HARDENED_LINK = -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
 MSG_HEADERS = $(wildcard daemon/msg/*.h) proto/client_report.h lib/unwind/unwind.h \
 	$(addprefix lib/,base/ipc.h base/ring.h base/watch_part.h capture/counters.h capture/sample.h)
 # Where the broker finds the other executables if they are not beside it.
-DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' \
+DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' -DSBINDIR='"$(SBINDIR)"' \
 	-DMSG_NUMBER=0x$(shell cat $(MSG_HEADERS) | sha256sum | cut -c -16)
 ALL_LDFLAGS = -pie $(HARDENED_LINK) $(LDFLAGS)
 

@@ -19,6 +19,9 @@
 #ifndef BINDIR
 #define BINDIR "/usr/local/bin"
 #endif
+#ifndef SBINDIR
+#define SBINDIR "/usr/local/sbin"
+#endif
 
 #define ENVIRONMENT_MAX 16
 
@@ -30,7 +33,7 @@ const char *const spawn_ship_environment[] = {
 
 int spawn_find(const char *name, char ret[PATH_MAX])
 {
-	static const char *const others[] = {LIBEXECDIR, BINDIR};
+	static const char *const others[] = {LIBEXECDIR, BINDIR, SBINDIR};
 	char self[PATH_MAX];
 	int r = procfs_link("/proc/self/exe", self, sizeof(self));
 	char *slash;

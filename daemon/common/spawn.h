@@ -15,8 +15,9 @@
 
 /*
  * Finds an executable of the project: in the directory of this process's own executable, else in
- * LIBEXECDIR, else in BINDIR. Returns 0, -ENOENT if the name is in none of them, -errno of
- * access(2) if a file of this name cannot be executed, or -errno of reading /proc/self/exe.
+ * LIBEXECDIR, BINDIR or SBINDIR, in that order. Returns 0, -ENOENT if the name is in none of them,
+ * -errno of access(2) if a file of this name cannot be executed, or -errno of reading
+ * /proc/self/exe.
  */
 must_check int spawn_find(const char *name, char ret[PATH_MAX]);
 

@@ -78,6 +78,8 @@ wait $profd
 profd=
 # sentry-profctl is in another directory than the helpers.
 "$dir/prefix/sbin/sentry-profd" --quiet --output "$dir/p.html" -- sleep 0.3
+# sentry-profd is in another directory than sentry-profctl, which starts it where no daemon runs.
+"$dir/prefix/bin/sentry-profctl" stack $target | grep '^thread '
 [ -s "$dir/p.html" ]
 
 for unit in sentry-profd sentry-profd-metrics; do

@@ -68,7 +68,7 @@ class Test:
 
     def source(self):
         """The source file, which says whether the test runs alone."""
-        found = re.fullmatch(r'.*tests/(\w+/check_\w+)', self.path)
+        found = re.fullmatch(r'.*tests/((?:\w+/)+check_\w+)', self.path)
         return ROOT / (f'tests/unit/{found[1]}.c' if found else self.path)
 
     def runs_alone(self):
