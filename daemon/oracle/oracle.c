@@ -20,17 +20,23 @@ const char *oracle_name(enum oracle_kind kind)
 }
 
 /*
- * Removes the signature that an aarch64 processor has put into the upper bits of a return address
- * (pointer authentication), which libunwind 1.6 and libdwfl 0.188 leave there. Both get each word
- * of memory by this function, since they do not say which one is a return address.
+ * Removes the signature that an aarch64 processor has put into the upper 16 bits of a return
+ * address (pointer authentication), which libunwind 1.6 and libdwfl 0.188 leave there. Both get
+ * each word of memory by this function, and do not say which one is a return address; libunwind
+ * reads CFI by it, too. So only a word changes that is signed, and an address of a program or a
+ * library without that. Bit 55 of a signed address of user space is 0.
  */
 static uint64_t without_signature(uint64_t word)
 {
 #if defined(__aarch64__)
-	return word & ((UINT64_C(1) << 48) - 1);
-#else
-	return word;
+	const uint64_t address = word & ((UINT64_C(1) << 48) - 1);
+	const uint64_t region = address >> 32;
+
+	if (word != address && (word >> 55 & 1) == 0 &&
+	    (region == 0 || region >> 4 == 0xaaa || region >> 4 == 0xfff))
+		return address;
 #endif
+	return word;
 }
 
 static int read_word(unw_addr_space_t space, unw_word_t addr, unw_word_t *word, int write,

@@ -91,4 +91,8 @@ class Layout:
         if m is None:
             return None
         before = m.elf.read(address - CALL_BYTES_MAX - m.bias, CALL_BYTES_MAX)
+        if os.uname().machine == 'aarch64':
+            # bl; blr, and its forms that check a signature.
+            word = int.from_bytes(before[-4:], 'little')
+            return word >> 26 == 0x25 or word & 0xfefff000 == 0xd63f0000
         return any(CALL.fullmatch(before, i) for i in range(len(before)))
