@@ -22,9 +22,9 @@ const char *oracle_name(enum oracle_kind kind)
 /*
  * Removes the signature that an aarch64 processor has put into the upper 16 bits of a return
  * address (pointer authentication), which libunwind 1.6 and libdwfl 0.188 leave there. Both get
- * each word of memory by this function, and do not say which one is a return address; libunwind
- * reads CFI by it, too. So only a word changes that is signed, and an address of a program or a
- * library without that. Bit 55 of a signed address of user space is 0.
+ * each register and each word of memory by this function, and do not say which one is a return
+ * address; libunwind reads CFI by it, too. So only a word changes that is signed, and an address of
+ * a program or a library without that. Bit 55 of a signed address of user space is 0.
  */
 static uint64_t without_signature(uint64_t word)
 {
@@ -49,11 +49,22 @@ static int read_word(unw_addr_space_t space, unw_word_t addr, unw_word_t *word, 
 	return r;
 }
 
+static int read_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t *word, int write,
+			 void *accessor)
+{
+	int r = _UPT_access_reg(space, number, word, write, accessor);
+
+	if (r == 0 && !write)
+		*word = without_signature(*word);
+	return r;
+}
+
 static unw_addr_space_t make_space(void)
 {
 	unw_accessors_t accessors = _UPT_accessors;
 
 	accessors.access_mem = read_word;
+	accessors.access_reg = read_register;
 	return unw_create_addr_space(&accessors, 0);
 }
 

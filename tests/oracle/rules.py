@@ -31,6 +31,9 @@ THREAD_EXIT = re.compile(rb'(\xb8\x3c\0\0\0|\xb0\x3c)\x0f\x05', re.S)
 # xor %rdi,%rdi; call; hlt
 NEVER_BACK = re.compile(rb'[\x48]?\x31\xff\xe8.{4}\xf4', re.S)
 
+# aarch64
+PACIASP = bytes.fromhex('3f2303d5')
+
 PT_LOAD, PT_GNU_EH_FRAME = 1, 0x6474e550
 
 
@@ -290,8 +293,20 @@ def realigned(ours, theirs):
     return bool(REALIGNED.search(file_bytes(ours.frames[0], 12, before=16)))
 
 
+def signed(ours, theirs):
+    """libunwind 1.6 ends at a function that signs its return address, after a second frame of
+    it: the CFI has DW_CFA_AARCH64_negate_ra_state."""
+    if os.uname().machine != 'aarch64' or theirs.first == 0:
+        return False
+    frame = ours.frames[theirs.first - 1]
+    # The register of the return address is wrong for the next function, too.
+    return any(PACIASP in file_bytes(f, 0, before=f.offset)
+               for f in ours.frames[max(theirs.first - 2, 0):theirs.first]) and \
+        all(f.name == frame.name for f in theirs.frames[theirs.first:])
+
+
 RULES = {
-    'libunwind': (installing_handler, new_thread, vdso, no_search_table,
+    'libunwind': (signed, installing_handler, new_thread, vdso, no_search_table,
                   shifted_segments, only_debug_frame, in_longjmp, trampoline,
                   uncalled_address, not_executable, code_without_cfi,
                   generated_code, go_stack_switch, realigned, coroutine, gopclntab,
