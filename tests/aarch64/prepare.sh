@@ -15,6 +15,7 @@ set -eu
 
 script=$(realpath "$0")
 dir=$(realpath -m "$1")
+root=$dir/root
 pages=${2-}
 is_prepared=false
 ! cmp -s "$script" "$dir/prepared" || is_prepared=true
@@ -62,7 +63,7 @@ make_boot()
 	mkdir -p "$initial/bin" "$initial/mod" "$initial/proc" "$initial/sys" "$initial/dev" \
 		"$initial/new"
 	mv "$1"/boot/vmlinuz-* "$dir/linux$2"
-	cp "$dir/root/usr/bin/busybox" "$initial/bin"
+	cp "$root/usr/bin/busybox" "$initial/bin"
 	for name in $names; do
 		find "$1"/usr/lib/modules/*/kernel -name "$name.ko*" -exec cp {} "$initial/mod" \;
 	done
@@ -87,10 +88,10 @@ END
 make_16k()
 {
 	(echo "$sources"; echo "$sources" | sed -n 's/ bookworm / bookworm-backports /p') |
-		unpack linux-image-arm64-16k "$dir/root-16k" \
+		unpack linux-image-arm64-16k "$dir/16k" \
 			'--aptopt=APT::Default-Release "bookworm-backports"'
-	make_boot "$dir/root-16k" -16k
-	rm -r "$dir/root-16k"
+	make_boot "$dir/16k" -16k
+	rm -r "$dir/16k"
 }
 
 if $is_prepared; then
@@ -99,7 +100,6 @@ if $is_prepared; then
 fi
 rm -rf "$dir"
 mkdir -p "$dir"
-root=$dir/root
 echo "$sources" | unpack "$machine $libraries linux-image-arm64" "$root"
 cd "$root"
 # A linker on the host would follow an absolute link on the host.

@@ -25,8 +25,8 @@ const char convert_help[] =
 	"  --threads             folded: the thread is the root of each stack\n"
 	"  --thread NAME         self-profiling: only this thread\n"
 	"  --pretty              json: write an element a line\n"
-	"  --names short|full    summary, svg: C++ and Rust names without or with template\n"
-	"                        arguments and parameters (default: short)\n"
+	"  --names short|full    summary, svg: C++ and Rust names without or with\n"
+	"                        template arguments and parameters (default: short)\n"
 	"  --symbolize           add names, source lines and inlined functions from\n"
 	"                        program files and debug files of this machine, and\n"
 	"                        from the servers in $DEBUGINFOD_URLS\n";
