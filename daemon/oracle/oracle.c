@@ -127,8 +127,9 @@ static void walk_libunwind(struct oracle *o, int32_t tid, struct oracle_stack *r
 		/* True of the interrupted frame; before it is the trampoline */
 		ret->addrs[ret->n] = pc;
 		if (ret->n > 0 && unw_is_signal_frame(&cursor) > 0) {
-			ret->addrs[ret->n]++;
-			ret->addrs[ret->n - 1] += ret->n > 1;
+			ret->addrs[ret->n] = unwind_after_call(pc);
+			if (ret->n > 1)
+				ret->addrs[ret->n - 1] = unwind_after_call(ret->addrs[ret->n - 1]);
 		}
 		ret->n++;
 		r = unw_step(&cursor);
@@ -149,7 +150,7 @@ static int add_dwfl_frame(Dwfl_Frame *frame, void *arg)
 	/* libdwfl continues beyond a frame whose pc is 0. */
 	if (s->n == UNWIND_FRAMES_MAX || (s->n > 0 && pc == 0))
 		return DWARF_CB_ABORT;
-	s->addrs[s->n] = pc + (s->n > 0 && is_activation);
+	s->addrs[s->n] = s->n > 0 && is_activation ? unwind_after_call(pc) : pc;
 	s->n++;
 	return DWARF_CB_OK;
 }
@@ -207,8 +208,9 @@ static bool set_registers(Dwfl_Thread *thread, void *process)
 	for (size_t i = 0; i < ARCH_REGS; i++)
 		words[i] = without_signature(regs[i]);
 	dwfl_thread_state_register_pc(thread, words[ARCH_PC]);
-	/* The last register is the pc, which on aarch64 has no number. */
-	return dwfl_thread_state_registers(thread, 0, ARCH_PC, words);
+	/* The pc is the last register. On aarch64 it has no number of DWARF. */
+	return dwfl_thread_state_registers(thread, 0, ARCH_LINK_REGISTER ? ARCH_PC : ARCH_REGS,
+					   words);
 }
 
 static void walk_libdwfl(struct oracle *o, int32_t tid, struct oracle_stack *ret)

@@ -176,6 +176,11 @@ def vdso(ours, theirs):
     return any(f.module == '[vdso]' for f in equal_frames(ours, theirs))
 
 
+def vdso_of_aarch64(ours, theirs):
+    """libdwfl does not leave the trampoline of a signal, which is in the vDSO there."""
+    return os.uname().machine == 'aarch64' and vdso(ours, theirs)
+
+
 def lost_rbx(ours, theirs):
     """libdwfl loses rbx, on which the CFA of the dynamic linker's lazy binding
     depends."""
@@ -311,7 +316,7 @@ RULES = {
                   uncalled_address, not_executable, code_without_cfi,
                   generated_code, go_stack_switch, realigned, coroutine, gopclntab,
                   cached_rule),
-    'libdwfl': (installing_handler, new_thread, trampoline, uncalled_address,
+    'libdwfl': (vdso_of_aarch64, installing_handler, new_thread, trampoline, uncalled_address,
                 not_executable, lost_rbx, code_without_cfi, generated_code,
                 go_stack_switch, realigned, coroutine, gopclntab),
 }
