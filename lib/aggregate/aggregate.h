@@ -42,8 +42,9 @@
  * a thread in the order of time. A time that is too early is moved: to the time of the thread's
  * last record, or to the beginning of the open chunk.
  *
- * Example: writes the chunk of a thread that runs for a second, as a file has it. For brevity it
- * sets no ids, and does not call profile_check().
+ * The example below sets no ids, and does not call profile_check().
+ *
+ * Example: writes the chunk of a thread that runs for a second, as a file has it.
  *
  *	#include "lib/aggregate/aggregate.h"
  *	#include "proto/chunk_v2.h"
