@@ -79,8 +79,8 @@ static const struct import_image *image_at(const struct import_chunk *c, uint64_
 }
 
 /*
- * Prints "name (module+0x12) at file:line"; 0x12 is the address in the file of the module. name may
- * be NULL.
+ * Prints "name (module+0x12) at file:line"; 0x12 is the address in the file of the module. name: ""
+ * if it is unknown.
  */
 static void print_frame(const struct import_chunk *c, size_t n, const struct import_frame *f,
 			const char *name)
@@ -89,7 +89,7 @@ static void print_frame(const struct import_chunk *c, size_t n, const struct imp
 	const char *base;
 
 	printf("  #%-3zu 0x%016" PRIx64, n, f->addr);
-	if (name != NULL) {
+	if (name[0] != '\0') {
 		(void)putchar(' ');
 		escape_write(name, stdout);
 	}
@@ -109,32 +109,26 @@ static void print_frame(const struct import_chunk *c, size_t n, const struct imp
 	(void)putchar('\n');
 }
 
-/* Sets names to the n frames' functions as they are shown; NULL: unknown. */
+/* Sets shown to the n frames' functions as they are shown; "": unknown. */
 static int make_names(const struct stacks *s, const struct import_chunk *c, const uint32_t *frames,
-		      size_t n, struct text *text, const char **names)
+		      size_t n, struct text *text, const char **shown)
 {
-	const char **known = calloc(2 * n + 1, sizeof(*known)), **shown = known + n;
+	const char **names = calloc(n + 1, sizeof(*names));
 	char demangled[NAME_SHOWN_MAX];
-	size_t n_known = 0;
-	int r = known == NULL ? -ENOMEM : 0;
+	int r = names == NULL ? -ENOMEM : 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const char *name = c->frames[frames[i]].function;
 
 		if (name == NULL)
-			continue;
-		if (unwind_demangle(name, false, demangled, sizeof(demangled)))
+			name = "";
+		else if (unwind_demangle(name, false, demangled, sizeof(demangled)))
 			name = demangled;
-		r = text_intern(text, name, &known[n_known++]);
+		r = text_intern(text, name, &names[i]);
 	}
-	if (r == 0 && s->full_names)
-		shown = known;
-	else if (r == 0)
-		r = short_names_make(known, n_known, text, shown);
-	n_known = 0;
-	for (size_t i = 0; i < n && r == 0; i++)
-		names[i] = c->frames[frames[i]].function == NULL ? NULL : shown[n_known++];
-	free(known);
+	if (r == 0)
+		r = short_names_or_full(names, n, s->full_names, text, shown);
+	free(names);
 	return r;
 }
 

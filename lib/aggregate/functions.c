@@ -349,10 +349,10 @@ int functions_label(const char *const *names, size_t n, bool is_full, struct tex
 	const char **shown = calloc(n + 1, sizeof(*shown));
 	int r = shown == NULL ? -ENOMEM : 0;
 
-	if (r == 0 && !is_full)
-		r = short_names_make(names, n, text, shown);
+	if (r == 0)
+		r = short_names_or_full(names, n, is_full, text, shown);
 	for (size_t i = 0; i < n && r == 0; i++)
-		ret[i] = (struct functions_label){is_full ? names[i] : shown[i], SIZE_MAX};
+		ret[i] = (struct functions_label){shown[i], SIZE_MAX};
 	if (r == 0 && !is_full)
 		limit_columns(ret, n);
 	free(shown);

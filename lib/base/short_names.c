@@ -524,3 +524,12 @@ int short_names_make(const char *const *names, size_t n, struct text *text, cons
 	free(w);
 	return r;
 }
+
+int short_names_or_full(const char *const *names, size_t n, bool is_full, struct text *text,
+			const char **ret)
+{
+	if (!is_full)
+		return short_names_make(names, n, text, ret);
+	memcpy(ret, names, n * sizeof(*ret));
+	return 0;
+}

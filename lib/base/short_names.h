@@ -12,6 +12,7 @@
 #ifndef LIB_BASE_SHORT_NAMES_H
 #define LIB_BASE_SHORT_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/text.h"
@@ -26,5 +27,9 @@
  */
 must_check int short_names_make(const char *const *names, size_t n, struct text *text,
 				const char **ret);
+
+/* The same; with is_full the elements of ret are those of names, for the option --names full. */
+must_check int short_names_or_full(const char *const *names, size_t n, bool is_full,
+				   struct text *text, const char **ret);
 
 #endif

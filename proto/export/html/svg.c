@@ -235,12 +235,8 @@ static int make_labels(struct graph *g, bool full_names, struct text *text)
 
 	for (size_t i = 0; i < g->m->n_frames && names != NULL; i++)
 		names[i] = g->m->frames[i].name;
-	if (names != NULL && full_names) {
-		memcpy(g->labels, names, g->m->n_frames * sizeof(*names));
-		r = 0;
-	} else if (names != NULL) {
-		r = short_names_make(names, g->m->n_frames, text, g->labels);
-	}
+	if (names != NULL)
+		r = short_names_or_full(names, g->m->n_frames, full_names, text, g->labels);
 	free(names);
 	return r;
 }
