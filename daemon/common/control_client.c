@@ -66,8 +66,7 @@ static void log_failed_request(const struct control_client *c, int error)
 			  c->path, c->answer_s);
 	else if (error == EPIPE)
 		log_error("sentry-profd at %s has closed the connection: it is ending or has died "
-			  "(its "
-			  "log says why), or this user has too many connections",
+			  "(its log says why), or this user has too many connections",
 			  c->path);
 	else
 		log_error("the connection to sentry-profd at %s failed: %s", c->path,

@@ -84,12 +84,11 @@ void child_fail(struct child *child, const char *why)
 	child_close(child);
 }
 
-/* Logs that a message to or of the child waits. message: "a message to" or "a message of". */
-static void note_shortage(const struct child *child, const char *message, int error)
+void child_note_shortage(const struct child *child, const char *what, int error)
 {
 	char delayed[64];
 
-	(void)snprintf(delayed, sizeof(delayed), "%s %s", message, child->type->name);
+	(void)snprintf(delayed, sizeof(delayed), "%s %s", what, child->type->name);
 	resource_shortage_note(error, delayed);
 }
 
@@ -105,7 +104,7 @@ static int send_patiently(const struct child *child, const void *message, size_t
 
 	for (useconds_t ms = 1; r != -EAGAIN && resource_shortage_is(-r) && ms <= SHORTAGE_MS_MAX;
 	     ms *= 2) {
-		note_shortage(child, "a message to", -r);
+		child_note_shortage(child, "a message to", -r);
 		(void)usleep(ms * 1000);
 		r = ipc_send(child->fd, message, size, fds, n_fds);
 	}
@@ -213,7 +212,7 @@ static void read_message(struct child *child)
 	int r = child->type->kind == CHILD_SHIP ? 0 : resource_shortage_check_descriptors();
 
 	if (r < 0) {
-		note_shortage(child, "a message of", -r);
+		child_note_shortage(child, "a message of", -r);
 		loop_pause(child->children->state->loop, child->source);
 		return;
 	}
@@ -221,7 +220,7 @@ static void read_message(struct child *child)
 	if (r == -EAGAIN)
 		return;
 	if (r < 0 && resource_shortage_is(-r)) {
-		note_shortage(child, "a message of", -r);
+		child_note_shortage(child, "a message of", -r);
 		return;
 	}
 	if (r == 0) {

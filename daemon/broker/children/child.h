@@ -90,8 +90,8 @@ struct child {
 	/* The process was told to end; when it has, children_sweep() frees the child. */
 	bool is_leaving;
 	/*
-	 * How many checks of deadlines.c in a row have awaited MSG_READY, or the end of a process
-	 * that is_leaving or whose socket is closed.
+	 * How many checks of deadlines.c in a row have found that the process still owes MSG_READY,
+	 * or its end: it was told to end, or its socket is closed.
 	 */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (reap_child_failed) */
@@ -289,6 +289,12 @@ bool child_is_wanted(const struct child *child);
  * not run or was killed before.
  */
 void child_fail(struct child *child, const char *why);
+
+/*
+ * Notes that a shortage (resource_shortage.h) delays something of the child. what comes before the
+ * child's name in the line of the log: "the start of". error: a positive errno.
+ */
+void child_note_shortage(const struct child *child, const char *what, int error);
 /*
  * Kills a child without a log line. The socket stays open until the process has ended. Returns
  * false if the child does not run or was killed before.

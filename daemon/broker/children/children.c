@@ -284,13 +284,10 @@ static int start_child(struct child *child)
 /* Starts the child. If that fails, plans a restart. */
 static void start_or_retry(struct child *child)
 {
-	char delayed[64];
 	int r = start_child(child);
 
-	if (r < 0 && resource_shortage_is(-r)) {
-		(void)snprintf(delayed, sizeof(delayed), "the start of %s", child->type->name);
-		resource_shortage_note(-r, delayed);
-	}
+	if (r < 0 && resource_shortage_is(-r))
+		child_note_shortage(child, "the start of", -r);
 	if (r < 0 && child->pid == 0)
 		reap_child_failed(child, "cannot be started");
 }
