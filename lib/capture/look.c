@@ -32,6 +32,12 @@
  */
 #define PENDING_LOOK_TICKS 16
 
+/*
+ * The kernel begins a core dump within this time of the stop by its signal. A thread that lives
+ * longer was not ended by the signal: the first process of a PID namespace is not.
+ */
+#define DUMP_BEGINS_NS NS_PER_SEC
+
 static bool same_place(const struct activity_place *a, const struct activity_place *b)
 {
 	/*
@@ -117,10 +123,20 @@ static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
  * do_coredump() takes that for the end (fs/coredump.c). An interrupt from before the dump is
  * dropped when the dump begins (zap_process()). Capture has seen the signal that causes a core,
  * unless it is that of SECCOMP_RET_KILL_PROCESS, which is not reported to tracers.
+ *
+ * A dump may begin between a reading of /proc and the interrupt. So a thread whose signal has its
+ * default action counts as dumping from the stop on.
  */
 static enum proc_answer dumps_core(const struct thread *th)
 {
-	return th->may_dump ? status_dumps_core(th->tid) : PROC_NO;
+	const uint64_t now_ns = th->target->capture->options.now_ns();
+
+	if (!th->dump.possible)
+		return PROC_NO;
+	if (th->dump.signal != 0 && now_ns - th->stop.ns < DUMP_BEGINS_NS &&
+	    status_has_default_action(th->tid, th->dump.signal))
+		return PROC_YES;
+	return status_dumps_core(th->tid);
 }
 
 /* Counts the covered ticks as missed. No sample is taken; the next look tries again. */

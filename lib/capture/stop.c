@@ -317,7 +317,7 @@ void stop_note_seized(struct thread *th)
 {
 	if (th->group_stop == GROUP_STOP_IN)
 		th->group_stop = GROUP_STOP_AFTER;
-	th->may_dump = true;
+	th->dump = (struct thread_dump){.possible = true};
 }
 
 void stop_note_left_call(struct thread *th)
@@ -358,7 +358,7 @@ static void count_stop(struct capture_counters *counters, enum stop_kind kind, u
 static void note_kind(struct thread *th, enum stop_kind kind, int signal)
 {
 	/* A thread that stops is not writing a core. */
-	th->may_dump = false;
+	th->dump = (struct thread_dump){0};
 	switch (kind) {
 	case STOP_GROUP:
 		th->group_stop = GROUP_STOP_IN;
@@ -369,7 +369,8 @@ static void note_kind(struct thread *th, enum stop_kind kind, int signal)
 			th->group_stop = GROUP_STOP_AFTER;
 		return;
 	case STOP_SIGNAL:
-		th->may_dump = tracee_signal_dumps(signal);
+		if (tracee_signal_dumps(signal))
+			th->dump = (struct thread_dump){.possible = true, .signal = signal};
 		th->group_stop = GROUP_STOP_NONE;
 		return;
 	case STOP_CALL:

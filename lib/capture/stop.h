@@ -25,7 +25,7 @@ void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
 void stop_hold(struct thread *th, enum tracee_status status, int signal);
 
 /*
- * Call this when capture has seized the thread, for the first time or again. Sets th->may_dump: the
+ * Call this when capture has seized the thread, for the first time or again. Sets th->dump: the
  * thread may be writing a core dump, because capture has not seen the signals before. If the thread
  * was in a group-stop, sets GROUP_STOP_AFTER (thread.h): it may still be in the call that the
  * group-stop interrupted.

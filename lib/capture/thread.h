@@ -105,6 +105,12 @@ struct thread_look {
 };
 
 /* stop.h: the last stop, and the last sample that a stop gave; each field says which. */
+/* If the thread may be writing a core dump, an interrupt would harm the dump. */
+struct thread_dump {
+	bool possible; /* just seized, or the last stop delivered the signal */
+	int signal;    /* one whose default action dumps core (signal(7)); 0: just seized */
+};
+
 struct thread_stop {
 	/* Of the last sample: while the mark is unchanged, the thread has not run since. */
 	struct activity_mark mark;
@@ -211,7 +217,7 @@ struct thread {
 	 * has interrupted the thread again, so it stops before it runs code of its own.
 	 */
 	bool ended_resumed;
-	bool may_dump;	  /* may be writing a core dump: just seized, or got a signal for a dump */
+	struct thread_dump dump;
 	bool options_due; /* its ptrace options must be set at its next stop */
 	uint8_t realtime; /* priority.h: real-time priority; 0: none */
 

@@ -125,6 +125,14 @@ bool status_blocks(uint32_t tid, int signal)
 	return field_holds(tid, "\nSigBlk:", signal);
 }
 
+bool status_has_default_action(uint32_t tid, int signal)
+{
+	char text[END_BYTES + 1];
+
+	return read_end(tid, text) == PROC_READ &&
+	       !holds(number_in(text, "\nSigIgn:", 16) | number_in(text, "\nSigCgt:", 16), signal);
+}
+
 bool status_goes_unnoticed(uint32_t tid, int signal)
 {
 	const bool does_nothing =

@@ -46,6 +46,11 @@ bool status_catches(uint32_t tid, int signal);
 bool status_blocks(uint32_t tid, int signal);
 
 /*
+ * Returns true if the process neither catches nor ignores the signal; false if that cannot be read.
+ */
+bool status_has_default_action(uint32_t tid, int signal);
+
+/*
  * Returns true if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). False if
  * that cannot be read.
  */

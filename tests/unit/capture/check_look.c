@@ -83,7 +83,7 @@ TEST(a_thread_that_writes_a_core_is_not_interrupted)
 		return;
 	}
 	say(fd, "Name:\tx\nCoreDumping:\t1\n");
-	th->may_dump = true;
+	th->dump.possible = true;
 	for (uint64_t i = 1; i <= 20; i++) {
 		tick_running();
 		ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], i);
@@ -103,6 +103,41 @@ TEST(a_thread_that_writes_a_core_is_not_interrupted)
 	ck_assert_uint_eq(l.counters.stops, stops + 2);
 	live_check_sum(&l);
 	close_fd(&fd);
+}
+
+/*
+ * A dump may begin between a reading of /proc and the interrupt. So a thread whose signal has its
+ * default action is not interrupted, until a second later it has survived.
+ */
+TEST(a_thread_whose_signal_ends_it_is_not_interrupted)
+{
+	uint64_t stops;
+
+	live_end(&l);
+	/* The program inherits the ignored signal. */
+	ck_assert(signal(SIGQUIT, SIG_IGN) != SIG_ERR);
+	set_up();
+	tick_running();
+	live_settle(&l);
+	live_until_blocked(&l, l.pid);
+	stops = l.counters.stops;
+	th->dump = (struct thread_dump){.possible = true, .signal = SIGXCPU};
+	for (uint64_t i = 1; i <= 20; i++) {
+		tick_running();
+		ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], i);
+	}
+	ck_assert_uint_eq(l.counters.stops, stops);
+	live_later(NS_PER_SEC);
+	tick_running();
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.stops, stops + 1);
+	live_until_blocked(&l, l.pid);
+	th->dump = (struct thread_dump){.possible = true, .signal = SIGQUIT};
+	tick_running();
+	live_settle(&l);
+	ck_assert_uint_eq(l.counters.stops, stops + 2);
+	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 20);
+	live_check_sum(&l);
 }
 
 /* Makes the thread look like a dying one, which has no sp and pc. */
@@ -179,7 +214,7 @@ TEST(a_core_check_that_fails_is_repeated_at_the_next_look)
 {
 	const uint64_t stops = l.counters.stops;
 
-	th->may_dump = true;
+	th->dump.possible = true;
 	sleepers_wake(th);
 	live_script(&th->activity.syscall_fd, "running\n");
 	live_take_descriptors();
@@ -215,14 +250,15 @@ TEST(new_threads_and_fatal_signals_may_mean_a_core_dump)
 	ck_assert(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
 	live_begin(&l, "cap_threads", NULL, NULL);
 	th = tracees_find(l.capture, (uint32_t)l.pid);
-	ck_assert(th->may_dump);
+	ck_assert(th->dump.possible);
 	tick_running();
 	live_settle(&l);
-	ck_assert(!th->may_dump);
+	ck_assert(!th->dump.possible);
 	stop_by(SIGQUIT);
-	ck_assert(th->may_dump);
+	ck_assert(th->dump.possible);
+	ck_assert_int_eq(th->dump.signal, SIGQUIT);
 	stop_by(SIGUSR1);
-	ck_assert(!th->may_dump);
+	ck_assert(!th->dump.possible);
 }
 
 /*

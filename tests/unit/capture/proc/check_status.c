@@ -39,6 +39,7 @@ static void check_signal(int number, void (*handler)(int), bool goes_unnoticed, 
 	ck_assert(signal(number, handler) != SIG_ERR);
 	ck_assert_int_eq(status_goes_unnoticed(self(), number), goes_unnoticed);
 	ck_assert_int_eq(status_ignores(self(), number), is_ignored);
+	ck_assert_int_eq(status_has_default_action(self(), number), handler == SIG_DFL);
 }
 
 /* Signals whose default action is to ignore them (signal(7)). */
