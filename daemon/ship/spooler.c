@@ -182,6 +182,9 @@ bool spooler_put(struct spooler *s, const struct queue_item *item)
 {
 	int r;
 
+	/* Not an error of the disk: an unwind that was taken over can use an id twice. */
+	if (spooler_has(s, item->chunk_id))
+		return true;
 	if (s->spool == NULL || clock_boot_ns() < s->disk_retry_ns)
 		return false;
 	r = put(s, item);

@@ -81,8 +81,9 @@ bool spooler_has(const struct spooler *s, const char *chunk_id);
 
 /*
  * Writes the envelope to the spool; the item stays the caller's. If the spool is full, its oldest
- * envelopes are removed first. Returns false if there is no spool, or if writing fails. Within 10 s
- * after a failure, of any kind, the function returns false without a try.
+ * envelopes are removed first. If the spool has an envelope with this chunk id, returns true
+ * without writing. Returns false if there is no spool, or if writing fails. Within 10 s after a
+ * failure, of any kind, the function returns false without a try.
  */
 bool spooler_put(struct spooler *s, const struct queue_item *item);
 /* Makes the next spooler_put() try to write, even within 10 s after a failure. */

@@ -238,6 +238,16 @@ TEST(a_disk_that_fails_is_tried_until_it_works)
 	ck_assert(put());
 }
 
+/* Otherwise no other chunk could be spooled as long as this one is the first of the queue. */
+TEST(a_chunk_id_that_comes_twice_is_no_error_of_the_disk)
+{
+	open_spool();
+	ck_assert(put());
+	ck_assert(put());
+	ck_assert_int_eq(spooler.disk_error, 0);
+	ck_assert_uint_eq(spooler.counts.count, 1);
+}
+
 TEST(a_chunk_is_larger_than_the_spool)
 {
 	const struct spool_limits limits = {.bytes = 1};
