@@ -91,7 +91,9 @@ void service_check(struct notify *n, struct modules *modules)
 
 void service_reloads(struct notify *n)
 {
-	notify_state(n, NOTIFY_RELOADING, clock_mono_ns());
+	/* The READY=1 that ends a reload would end the start, too. */
+	if (n->state == NOTIFY_READY)
+		notify_state(n, NOTIFY_RELOADING, clock_mono_ns());
 }
 
 void service_reloaded(struct notify *n)

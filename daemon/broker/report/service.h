@@ -25,7 +25,10 @@ void service_init(struct notify *n);
  */
 void service_check(struct notify *n, struct modules *modules);
 
-/* To be called when a reload begins (sends RELOADING=1), and when it has ended (READY=1). */
+/*
+ * To be called when a reload begins (sends RELOADING=1), and when it has ended (READY=1). Nothing
+ * is sent before the first READY=1, which service_check() sends.
+ */
 void service_reloads(struct notify *n);
 void service_reloaded(struct notify *n);
 
