@@ -115,18 +115,23 @@ static void end_broker(const struct child *child, const char *what)
 	s->end_at_once = true;
 }
 
-/* pid: that of the process that has ended. */
-static void restart_or_end(struct child *child, int32_t pid, int status)
-{
-	char what[96];
+/* Room for what has happened to a child: a text for a line that begins with the child's name. */
+#define WHAT_MAX 96
 
+/* pid: that of the process that has ended. */
+static void describe_end(int32_t pid, int status, char ret[WHAT_MAX])
+{
 	if (WIFSIGNALED(status))
-		(void)snprintf(what, sizeof(what), "(pid %d) was ended by signal %d (%s)", pid,
+		(void)snprintf(ret, WHAT_MAX, "(pid %d) was ended by signal %d (%s)", pid,
 			       WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status) == SPAWN_FAILED)
-		(void)snprintf(what, sizeof(what), "cannot be executed");
+		(void)snprintf(ret, WHAT_MAX, "cannot be executed");
 	else
-		(void)snprintf(what, sizeof(what), "ended with status %d", WEXITSTATUS(status));
+		(void)snprintf(ret, WHAT_MAX, "ended with status %d", WEXITSTATUS(status));
+}
+
+static void restart_or_end(struct child *child, int status, const char *what)
+{
 	if (is_hopeless(child, status)) {
 		end_broker(child, what);
 		return;
@@ -141,11 +146,14 @@ static void restart_or_end(struct child *child, int32_t pid, int status)
 		       "%s is not of the version of sentry-profd", child->type->name);
 }
 
-/* Handles the end of a child's process: status and usage are those of wait4(2). */
-static void child_died(struct child *child, int status, const struct rusage *usage)
+/*
+ * Handles the end of a child's process: status and usage are those of wait4(2), what is for the
+ * log.
+ */
+static void child_died(struct child *child, int status, const struct rusage *usage,
+		       const char *what)
 {
 	const struct child_events *events = &child->children->events;
-	const int32_t pid = child->pid;
 
 	add_usage(child, usage);
 	child_log_close(child);
@@ -157,7 +165,7 @@ static void child_died(struct child *child, int status, const struct rusage *usa
 	if (events->died != NULL)
 		events->died(events->ctx, child, status);
 	if (child_is_wanted(child))
-		restart_or_end(child, pid, status);
+		restart_or_end(child, status, what);
 }
 
 static struct child *child_of(struct children *c, int32_t pid)
@@ -172,6 +180,7 @@ static struct child *child_of(struct children *c, int32_t pid)
 
 void children_reap(struct children *c)
 {
+	char what[WHAT_MAX];
 	struct rusage usage;
 	siginfo_t ended;
 	int status;
@@ -188,8 +197,9 @@ void children_reap(struct children *c)
 			child_read_last(child);
 		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)
 			return;
+		describe_end(ended.si_pid, status, what);
 		if (child != NULL)
-			child_died(child, status, &usage);
+			child_died(child, status, &usage, what);
 		else
 			c->events.other_ended(c->events.ctx, ended.si_pid, status, &usage);
 	}
@@ -199,6 +209,7 @@ void children_reap(struct children *c)
 static void handle_undead(struct child *child)
 {
 	static const struct rusage unknown;
+	char what[WHAT_MAX];
 
 	log_error("%s (pid %d) cannot be killed: it hangs in the kernel%s", child->type->name,
 		  child->pid,
@@ -207,7 +218,8 @@ static void handle_undead(struct child *child)
 			    "traces"
 			  : "");
 	child_read_last(child);
-	child_died(child, SIGKILL, &unknown);
+	(void)snprintf(what, sizeof(what), "(pid %d) hung in the kernel", child->pid);
+	child_died(child, SIGKILL, &unknown, what);
 }
 
 static void check_killed(struct child *child)

@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -117,4 +118,21 @@ TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
 	while (unwind.child.pid != 0)
 		children_reap(&b.modules.children);
 	ck_assert(b.modules.state.start_failed);
+}
+
+/* The process has not ended, so no line says that signal 9 has ended it. */
+TEST(a_child_that_cannot_be_killed_is_replaced)
+{
+	const pid_t pid = make_sleeper();
+
+	log_capture_begin();
+	unwind.child.pid = pid;
+	unwind.child.state = CHILD_KILLED;
+	unwind.child.killed_ns = 0;
+	children_check_killed(&b.modules.children);
+	ck_assert_uint_eq(log_capture_end("hung in the kernel: starting it again"), 1);
+	ck_assert_int_eq(unwind.child.pid, 0);
+	ck_assert_uint_eq(unwind.child.failures, 1);
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
