@@ -39,7 +39,6 @@ bool log_limit_take(struct log_limit *l, const char *level, const char *format, 
 		return true;
 	if (k->format == NULL || (is_over(k, now_ns) && k->lines <= k->lines_max)) {
 		k->format = format;
-		k->level = level;
 		k->since_ns = now_ns;
 		k->lines_max = lines_max;
 		k->lines = 0;
@@ -47,7 +46,11 @@ bool log_limit_take(struct log_limit *l, const char *level, const char *format, 
 	k->lines++;
 	if (k->lines <= k->lines_max)
 		return true;
-	(void)snprintf(k->last, sizeof(k->last), "%s", text);
+	/* A smaller digit is a graver level. */
+	if (k->lines == k->lines_max + 1 || level[0] <= k->level[0]) {
+		k->level = level;
+		(void)snprintf(k->last, sizeof(k->last), "%s", text);
+	}
 	return false;
 }
 

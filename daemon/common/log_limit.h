@@ -1,7 +1,8 @@
 /*
  * Limits how often a line of one kind is logged: a service that runs for months beside a
  * target that does the same wrong thing each second must not fill the journal. Suppressed
- * lines are counted, and reported with the text of the last one. Used by daemon/common/log.c.
+ * lines are counted, and reported with the level and the text of one of them: the last one of the
+ * gravest level. Used by daemon/common/log.c.
  *
  * A kind is a format string, compared by its address: lines that differ in a pid are of one
  * kind. The module reads no clock and writes nothing. now_ns: CLOCK_MONOTONIC.
@@ -28,7 +29,7 @@
  */
 #define LOG_LIMIT_KINDS 64
 
-/* The size of the copy of the last suppressed line, with the NUL; a longer line is cut off. */
+/* The size of the copy of a suppressed line, with the NUL; a longer line is cut off. */
 #define LOG_LIMIT_TEXT 256
 
 struct log_limit_kind {
@@ -36,7 +37,8 @@ struct log_limit_kind {
 	uint64_t since_ns;  /* start of the window */
 	uint64_t lines;	    /* in the window, logged and suppressed */
 	uint64_t lines_max; /* the most lines that are logged in the window */
-	const char *level;  /* as given to log_limit_take() */
+	/* Of the last suppressed line of the gravest level; set if a line is suppressed. */
+	const char *level; /* as given to log_limit_take() */
 	char last[LOG_LIMIT_TEXT];
 };
 
@@ -47,10 +49,10 @@ struct log_limit {
 
 /*
  * Counts a line of the kind format. text: the line. In a window lines_max lines of the kind are
- * logged; the first call of the window sets lines_max and level for the whole window. Returns true
- * if the caller must log the line. Returns false if the line is suppressed, and keeps a copy of
- * text. level and format are string literals, which are not copied; log_limit_next_suppressed()
- * returns level.
+ * logged; the first call of the window sets lines_max for the whole window. Returns true if the
+ * caller must log the line. Returns false if the line is suppressed, and keeps a copy of text
+ * unless the line that is kept is graver. level and format are string literals, which are not
+ * copied. level begins with a digit, the priority of syslog(3).
  *
  * Call log_limit_next_suppressed() first, until it returns false. Otherwise a kind with suppressed
  * lines gets no new window.
@@ -67,8 +69,8 @@ struct log_limit_suppressed {
 
 /*
  * Finds a kind that has suppressed lines and whose window is over. Writes their number and the last
- * one to *ret, frees the slot of the kind, and returns true: the caller reports the lines and calls
- * again. Returns false if there is no such kind.
+ * one of the gravest level to *ret, frees the slot of the kind, and returns true: the caller
+ * reports the lines and calls again. Returns false if there is no such kind.
  */
 bool log_limit_next_suppressed(struct log_limit *l, uint64_t now_ns,
 			       struct log_limit_suppressed *ret);

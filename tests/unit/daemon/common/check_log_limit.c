@@ -51,6 +51,30 @@ TEST(lines_above_the_limit_are_counted)
 	ck_assert_uint_eq(log_lines(one, 1, LATER), 1);
 }
 
+static void pass(const char *level, const char *text)
+{
+	(void)log_limit_take(&l, level, one, 1, text, NOW);
+}
+
+/* The lines of a child are of one kind, and of several levels. */
+TEST(suppressed_lines_have_the_gravest_of_their_levels)
+{
+	pass("6", "logged");
+	pass("4", "a warning");
+	pass("3", "an error");
+	pass("3", "another error");
+	pass("4", "another warning");
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(suppressed.lines, 4);
+	ck_assert_str_eq(suppressed.level, "3");
+	ck_assert_str_eq(suppressed.last, "another error");
+	/* The level of the lines that are logged does not matter. */
+	pass("3", "logged");
+	pass("4", "a warning");
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_str_eq(suppressed.level, "4");
+}
+
 /* The window is over, and the suppressed lines were not reported yet. */
 TEST(lines_are_counted_until_they_are_reported)
 {
