@@ -92,6 +92,16 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
 	return span;
 }
 
+static uint64_t tick_before(const struct tick_span *span, uint64_t back)
+{
+	return span->last - (span->last - span->previous) * back / span->due;
+}
+
+static uint64_t time_before(const struct tick_span *span, uint64_t back)
+{
+	return span->last_ns - span->length_ns * back;
+}
+
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns)
 {
 	uint64_t back = 0;
@@ -101,10 +111,18 @@ struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awa
 		       min_u64(span->left_out, awake_ns / max_u64(span->length_ns, 1));
 	return (struct covered_ticks){
 		.ticks = 1 + back,
-		.tick = span->last - (span->last - span->previous) * back / span->due,
-		.time_ns = span->last_ns - span->length_ns * back,
+		.tick = tick_before(span, back),
+		.time_ns = time_before(span, back),
 		.before = span->left_out - back,
 	};
+}
+
+struct covered_ticks schedule_first(const struct tick_span *span)
+{
+	const uint64_t back = span->due - 1 - span->left_out;
+
+	return (struct covered_ticks){
+		.ticks = 1, .tick = tick_before(span, back), .time_ns = time_before(span, back)};
 }
 
 /*

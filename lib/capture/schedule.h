@@ -80,6 +80,12 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
  */
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 
+/*
+ * Returns the first tick of a span that was not left out; .ticks is 1. It is the span's last tick,
+ * unless capture has come too late for some.
+ */
+struct covered_ticks schedule_first(const struct tick_span *span);
+
 /* Call this at the end of a tick: decides how many looks are left out if all threads sleep. */
 void schedule_after_tick(struct traced_process *t, uint64_t tick);
 

@@ -115,9 +115,11 @@ static void check_threads(struct traced_process *t, uint64_t previous, uint64_t 
 static void begin_records(struct traced_process *t)
 {
 	const struct tick_span *span = &t->ticks.span;
+	const struct covered_ticks first = schedule_first(span);
 
+	/* If capture comes late, no one knows for how long a thread that ended still ran. */
 	if (!t->reader.needs_reset)
-		record_exits(t, span->last, span->last_ns);
+		record_exits(t, first.tick, first.time_ns);
 	/* record_exits() sets it if the ring has no room. */
 	if (t->reader.needs_reset)
 		record_reset(t, span->last, span->last_ns);

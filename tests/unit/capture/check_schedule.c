@@ -70,19 +70,22 @@ static const struct {
 	bool slept;
 	uint64_t awake_ns;
 	uint64_t first, ticks, before; /* first: of the covered ticks */
+	uint64_t first_due;	       /* the first tick that was not left out */
 } covered[] = {
 	/* The example of schedule.h, and its limits. */
-	{8, 7, true, 25 * NS_PER_MS, 83, 6, 2},
-	{8, 7, true, 0, 81, 8, 0},
-	{8, 7, true, TICK_NS - 1, 81, 8, 0},
-	{8, 7, true, TICK_NS, 82, 7, 1},
-	{8, 7, true, 7 * TICK_NS, 88, 1, 7},
-	{8, 7, true, UINT64_MAX, 88, 1, 7},
+	{8, 7, true, 25 * NS_PER_MS, 83, 6, 2, 88},
+	{8, 7, true, 0, 81, 8, 0, 88},
+	{8, 7, true, TICK_NS - 1, 81, 8, 0, 88},
+	{8, 7, true, TICK_NS, 82, 7, 1, 88},
+	{8, 7, true, 7 * TICK_NS, 88, 1, 7, 88},
+	{8, 7, true, UINT64_MAX, 88, 1, 7, 88},
+	/* A planned look that comes two ticks late. */
+	{10, 7, true, UINT64_MAX, 88, 1, 7, 86},
 	/* An event has brought the look forward. */
-	{8, 7, false, 0, 88, 1, 7},
+	{8, 7, false, 0, 88, 1, 7, 88},
 	/* No tick was left out; the tracer was late. */
-	{8, 0, false, 0, 88, 1, 0},
-	{1, 0, true, 0, 88, 1, 0},
+	{8, 0, false, 0, 88, 1, 0, 81},
+	{1, 0, true, 0, 88, 1, 0, 88},
 };
 
 TESTS(the_ticks_that_a_look_covers, array_size(covered))
@@ -97,6 +100,11 @@ TESTS(the_ticks_that_a_look_covers, array_size(covered))
 		.slept = covered[_i].slept,
 	};
 	const struct covered_ticks c = schedule_covered(&span, covered[_i].awake_ns);
+	const struct covered_ticks first = schedule_first(&span);
+
+	ck_assert_uint_eq(first.ticks, 1);
+	ck_assert_uint_eq(first.tick, covered[_i].first_due);
+	ck_assert_uint_eq(first.time_ns, covered[_i].first_due * TICK_NS);
 
 	ck_assert_uint_eq(c.tick, covered[_i].first);
 	ck_assert_uint_eq(c.time_ns, covered[_i].first * TICK_NS);
