@@ -53,6 +53,11 @@ static enum proc_answer runs_another_program(struct traced_process *t)
 		       : PROC_YES;
 }
 
+bool exec_program_is_known(struct traced_process *t)
+{
+	return runs_another_program(t) == PROC_NO;
+}
+
 /*
  * Returns PROC_YES if the leader in the table is not the current leader. A traced thread stays
  * capture's tracee until capture reaps it or detaches from it; only an exec replaces it by another
@@ -144,22 +149,36 @@ int exec_read_first(struct traced_process *t)
 	return is_32_bit(&t->exec.auxv) ? -ENOEXEC : 0;
 }
 
+static bool belongs_to_user(const struct traced_process *t, const char *file)
+{
+	struct stat st;
+
+	return fstatat(t->proc_fd, file, &st, 0) == 0 && st.st_uid == t->exec.files_uid;
+}
+
+static bool any_belongs_to_user(const struct traced_process *t, const struct thread *th)
+{
+	char path[32];
+
+	for (; th != NULL; th = th->next) {
+		(void)snprintf(path, sizeof(path), "task/%u/stat", th->tid);
+		if (belongs_to_user(t, path))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Returns true if the program has other rights than the process had when it became a target. The
- * owner of the file is the process's effective user, or root while a program with other rights than
- * its caller's runs (proc(5), /proc/PID).
+ * owner of a thread's files is the process's effective user, or root while a program with other
+ * rights than its caller's runs (proc(5), /proc/PID). The files of a leader that has exited, and of
+ * a thread that exits, belong to root. So one thread whose files are the user's is enough.
  */
 static bool has_other_rights(const struct traced_process *t)
 {
-	const struct thread *th = t->threads.awake != NULL ? t->threads.awake : t->threads.asleep;
-	char path[32] = "stat";
-	struct stat st;
-
-	/* The files of a leader that has exited belong to root. */
-	if (th != NULL)
-		(void)snprintf(path, sizeof(path), "task/%u/stat", th->tid);
-	return t->exec.user_known &&
-	       (fstatat(t->proc_fd, path, &st, 0) < 0 || st.st_uid != t->exec.files_uid);
+	return t->exec.user_known && !belongs_to_user(t, "stat") &&
+	       !any_belongs_to_user(t, t->threads.awake) &&
+	       !any_belongs_to_user(t, t->threads.asleep);
 }
 
 bool exec_compare_rights(struct traced_process *t)

@@ -29,6 +29,12 @@ must_check int exec_read_first(struct traced_process *t);
 void exec_check(struct traced_process *t);
 
 /*
+ * Returns true if the leader runs the program that capture knows, or is dead; false after an exec
+ * that capture has not handled yet, or if that cannot be read. Opens a file.
+ */
+bool exec_program_is_known(struct traced_process *t);
+
+/*
  * Call this at each tick of the process. Calls exec_check() if t->exec.doubt is set, otherwise
  * every 512 ticks. previous: the number of the process's previous tick.
  */

@@ -69,9 +69,9 @@ int look_sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	else
 		unchanged = activity_look(&th->activity, &place_after) == ACTIVITY_BLOCKED &&
 			    same_place(&place_after, place);
-	/* No stop has reported an exec by which the process got other rights. */
+	/* The stack may be that of a program that the process has executed since the last tick. */
 	if (th->target->capture->options.perf != NULL)
-		unchanged = unchanged && exec_compare_rights(th->target);
+		unchanged = unchanged && exec_program_is_known(th->target);
 	if (!unchanged) {
 		record_drop_sample(th);
 		return -EAGAIN;

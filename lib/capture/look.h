@@ -28,7 +28,7 @@ void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_tick
  * reading of schedstat from before that; NULL: it could not be read. Returns 0 if the copy is
  * valid: the thread has not run since mark, or, without a mark, is still blocked at *place. With a
  * mark the thread is then in the list of sleeping threads. Otherwise drops the sample, and returns
- * - -EAGAIN: the thread has run; or, with capture_options.perf, exec_compare_rights() was false;
+ * - -EAGAIN: the thread has run; or, with capture_options.perf, exec_program_is_known() was false;
  * - an error of record_begin_sample().
  */
 must_check int look_sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,

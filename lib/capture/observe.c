@@ -174,7 +174,7 @@ static void take_sample(struct traced_process *t, const struct perf_record *from
 	size_t size;
 
 	if (t->phase != TRACED_SAMPLED || t->is_withheld ||
-	    t->observed.drops_tick == c->tick.number || tick == 0 ||
+	    t->observed.drops_tick == c->tick.number || t->exec.doubt || tick == 0 ||
 	    (t->ticks.first_ns == 0 && tick <= t->ticks.span.last))
 		return;
 	th = thread_of(t, from->tid);
@@ -245,7 +245,10 @@ static void note_exit(struct thread *th)
 	th->observed.exits = true;
 }
 
-/* Births, execs and ends may be among the lost records: everything is read anew. */
+/*
+ * Births, execs and ends may be among the lost records: everything is read anew. No sample is used
+ * until it is known which program runs.
+ */
 static void note_lost(struct capture *c)
 {
 	c->observing.lost_tick = c->tick.number;
@@ -254,8 +257,6 @@ static void note_lost(struct capture *c)
 			continue;
 		drop_this_tick(t);
 		t->exec.doubt = true;
-		if (!exec_compare_rights(t))
-			c->options.event(c->options.ctx, t->id, CAPTURE_OTHER_RIGHTS);
 	}
 }
 

@@ -1,8 +1,10 @@
 #include "lib/capture/observe.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/capture/look.h"
 #include "lib/capture/perf/perf.h"
 #include "lib/capture/schedule.h"
 #include "lib/capture/state.h"
@@ -183,6 +185,25 @@ TEST_IF(a_program_with_other_rights_has_no_sample, is_permitted())
 	for (int i = 0; i < 100; i++)
 		tick_now();
 	ck_assert_uint_eq(l.counters.captured, captured);
+}
+
+/* Until the exec is reported, its stack would be taken for one of the program before. */
+TEST_IF(no_look_samples_a_program_that_is_not_known_yet, is_permitted())
+{
+	struct activity_place place;
+	struct thread *th;
+
+	set_up();
+	ticks(3);
+	ck_assert_uint_gt(l.counters.captured, 0);
+	live_until_blocked(&l, l.pid);
+	th = live_known(&l, l.pid);
+	ck_assert_int_eq(activity_look(&th->activity, &place), ACTIVITY_BLOCKED);
+	/* As if the process had executed another program. */
+	th->target->exec.auxv.words[1]++;
+	ck_assert_int_eq(look_sample_blocked(th, l.capture->tick.number, l.capture->tick.begin_ns,
+					     &place, NULL),
+			 -EAGAIN);
 }
 
 TEST_IF(the_end_of_the_process_is_seen, is_permitted())

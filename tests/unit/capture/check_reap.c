@@ -123,6 +123,22 @@ TEST(no_sample_is_taken_of_a_program_with_other_rights)
 	ck_assert_uint_gt(l.records[RECORD_SAMPLE], samples);
 }
 
+/* The files of a thread that exits belong to root, or are gone: they say nothing of the process. */
+TEST(a_thread_that_exits_does_not_change_the_rights)
+{
+	struct thread *th;
+	uint32_t tid;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	live_ticks(&l, 5);
+	th = live_known(&l, l.pid);
+	tid = th->tid;
+	th->tid = INT32_MAX;
+	capture_set_user(l.capture, LIVE_TARGET, geteuid(), geteuid());
+	th->tid = tid;
+	ck_assert_uint_eq(l.other_rights, 0);
+}
+
 /* One that is not dumpable: root's files do not show that it executes a set-user-ID program. */
 TEST(no_sample_is_taken_after_an_exec_of_a_process_whose_files_are_roots)
 {
