@@ -228,16 +228,16 @@ static int drop_suffixes(struct merge *m, struct merge_frame *f)
 /* Gives the frame the name and the package that are the same on both sides. */
 static int match_frame(struct modules *l, struct merge *m, struct merge_frame *f)
 {
+	const bool has_name = f->function != NULL && f->function[0] != '\0';
 	uint32_t module;
 	int r;
 
 	if (f->package == NULL)
-		return 0;
+		return has_name ? drop_suffixes(m, f) : 0;
 	r = find_module(l, m, f->package, NULL, &module);
 	if (r < 0)
 		return r;
-	if (f->function == NULL || f->function[0] == '\0' ||
-	    is_offset_name(f->function, f->package))
+	if (!has_name || is_offset_name(f->function, f->package))
 		r = name_unnamed(m, &l->v[module], f);
 	else
 		r = drop_suffixes(m, f);

@@ -233,6 +233,27 @@ TESTS(parts_and_copies_of_a_function_are_the_same, array_size(copies))
 	check_function(copies[_i].same, 1, 4);
 }
 
+/* A profile of another program may have functions without a package. */
+TESTS(parts_of_a_function_without_a_package_are_the_same, array_size(copies))
+{
+	for (m.side = 0; m.side < COMPARE_SIDES; m.side++) {
+		char text[MADE_SIZE];
+
+		(void)snprintf(text, sizeof(text),
+			       "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"c\","
+			       "\"platform\":\"native\",\"profile\":{\"frames\":["
+			       "{\"function\":\"%s\"}],\"stacks\":[[0]],\"samples\":[" MADE_RUNS(
+				       "100", "1", "0")
+				       MADE_END("103", "1", "0") "],"
+								 "\"thread_metadata\":{}}}",
+			       m.side == 0 ? copies[_i].a : copies[_i].b);
+		made_read(&m, text);
+	}
+	compare();
+	ck_assert_uint_eq(c.n_functions, 1);
+	check_function(copies[_i].same, 3, 3);
+}
+
 /* Names in which a dot and digits are no suffix of the compiler. */
 static const char *const whole[] = {"f.0",	 ".part.0",	 "part.0",
 				    "f.partial", "main.func1.2", "v.12"};
