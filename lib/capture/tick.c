@@ -192,6 +192,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 		return false;
 	if (t->phase == TRACED_AWAITS_EXEC) {
 		t->ticks.span.last = tick;
+		t->ticks.span.last_ns = time_ns;
 		check_threads(t, previous, time_ns);
 		return false;
 	}
