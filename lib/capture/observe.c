@@ -392,8 +392,10 @@ static void look(struct thread *th, const struct covered_ticks *covered)
 		was_ready(th, covered);
 		return;
 	case ACTIVITY_DEAD:
+		/* It has ended since: a later tick may have a sample of it. */
+		th->observed.exits = true;
 		t->counters->expected -= covered->ticks;
-		tracees_remove(th, MISSED_EXITED);
+		record_missed(th, MISSED_EXITED, 0, covered->tick, covered->time_ns);
 		return;
 	case ACTIVITY_BLOCKED:
 		break;

@@ -190,7 +190,7 @@ struct thread_observed {
 	/* Of the look after the last sample: unchanged while the thread has not run since. */
 	struct activity_mark mark;
 	bool mark_known;
-	bool exits; /* the kernel has reported the thread's end: the next look removes the thread */
+	bool exits; /* the thread has ended: the next look removes it */
 	/* The tick of the last sample that could not be written, and why. */
 	uint64_t failed_tick;
 	enum missed_reason reason;

@@ -100,6 +100,9 @@ def told_and_ran(box, target, seconds, rate_hz=202):
     profd.interrupt()
     check_sums(profd.stats, arrived='written')
     told = sum(b.seconds for b in bars(profd) if b.names)
+    # Each sample of a running thread lasts for one tick, but for those of the last tick.
+    ran = profd.stats['times']['running_s']
+    check(abs(told - ran) < 2.5 / rate_hz, f'{told:.3f} s told, {ran} s sampled')
     lost = profd.stats['missed'].get('thread_exited', 0) / rate_hz
     return told + lost, least, cpu_seconds(target.pid) - before
 

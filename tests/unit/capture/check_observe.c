@@ -7,6 +7,7 @@
 #include "lib/capture/look.h"
 #include "lib/capture/perf/perf.h"
 #include "lib/capture/schedule.h"
+#include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
@@ -204,6 +205,27 @@ TEST_IF(no_look_samples_a_program_that_is_not_known_yet, is_permitted())
 	ck_assert_int_eq(look_sample_blocked(th, l.capture->tick.number, l.capture->tick.begin_ns,
 					     &place, NULL),
 			 -EAGAIN);
+}
+
+/* A look comes after the end of its tick: a thread that is dead by then may have run meanwhile. */
+TEST_IF(a_thread_found_dead_ends_after_its_next_samples, is_permitted())
+{
+	struct thread *th;
+
+	set_up();
+	ticks(3);
+	live_until_blocked(&l, l.pid);
+	th = live_known(&l, l.pid);
+	/* As if it were dead. */
+	close_fd(&th->activity.syscall_fd);
+	sleepers_wake(th);
+	ticks(1);
+	live_read(&l);
+	ck_assert_ptr_eq(live_known(&l, l.pid), th);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
+	ticks(1);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_EXIT], 1);
 }
 
 TEST_IF(the_end_of_the_process_is_seen, is_permitted())
