@@ -1,8 +1,9 @@
 /*
- * The state of the whole broker, which is the process sentry-profd. There is one struct broker.
- * Only the files directly in daemon/broker (main.c, turn.c, ...) use it. Comments call these files
- * the broker's root. The broker has one thread, which never waits for capture, unwind or ship
- * without a timeout.
+ * The state of the whole broker, which is the process sentry-profd. main.c defines the only struct
+ * broker, wiring.h sets the pointers between its members, and turn.h calls the members' functions.
+ * Only the files directly in daemon/broker (main.c, turn.c, ...) use the struct. Comments call
+ * these files the broker's root. The broker has one thread, which never waits for capture, unwind
+ * or ship without a timeout.
  */
 #ifndef DAEMON_BROKER_BROKER_H
 #define DAEMON_BROKER_BROKER_H
@@ -28,7 +29,7 @@ struct broker {
 	struct notify notify;
 	int stats_fd;		 /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	bool table_awaited;	 /* MSG_TABLE was sent to an unwind process and has no answer */
+	bool table_awaited;	 /* MSG_TABLE, which asks for a table of functions, has no answer */
 };
 
 #endif

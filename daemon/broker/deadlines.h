@@ -6,11 +6,11 @@
  *
  * All deadlines, and what follows when one has passed:
  *
- *     awaited of the process           for at most                  then the process
+ *     the broker waits for             for at most                  then the process
  *     MSG_READY after its start        OVERDUE_CHECKS               is killed and restarted
  *     an answer, listed below          OVERDUE_CHECKS               is killed and restarted
  *     its end, after the order to end  OVERDUE_CHECKS               is killed
- *     use, of an unused process        IDLE_NS (see below)          is ordered to end
+ *     a target that uses the process   IDLE_NS (see below)          is ordered to end
  *     a heartbeat, of capture          1 s or 10 s (watch.h)        is killed and restarted
  *     its end, when the broker ends    3 s without progress, 30 s   is killed
  *     or is suspended                  in all (idle_timeout)
@@ -23,8 +23,9 @@
  *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. If capture
  *   does not answer a request to detach, it may wait for room in a ring. So the target's unwind
  *   process, which empties that ring, is killed first, and capture only after as many checks again.
- * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING.
- *   The broker sends it OVERDUE_PING_CHECKS checks after MSG_READY, and after each answer.
+ * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING
+ *   with MSG_PONG. The broker sends MSG_PING OVERDUE_PING_CHECKS checks after MSG_READY, and as
+ *   many after each MSG_PONG.
  *
  * Unused processes are ended. A target that needs such a process later gets a new one:
  * - An unwind process ends IDLE_NS after the end of the last target of its key

@@ -1,11 +1,12 @@
 /*
- * The broker's child processes: the state of each, messages to and from it, and its log lines.
+ * The broker's child processes: their state, messages to and from them, and their log lines.
  * There is one capture process, which takes samples. There is one unwind process for each owner key
  * (daemon/process/owner.h), which makes chunks of the samples, and one ship process for each DSN,
  * which sends the chunks. children.h starts the processes, reap.h handles their ends.
  *
- * A struct child stands for one of these roles. Its process may die and be restarted; the struct
- * stays until no process is needed in the role any more.
+ * A struct child outlives its process: if the process dies, a new one is started for the same
+ * struct child. children_sweep() frees an unwind or a ship that the broker no longer needs. The
+ * struct of capture exists as long as the broker.
  *
  * Other parts of the broker decide about targets, chunks and files. This module calls these parts
  * by the callbacks in struct child_events.
@@ -61,7 +62,10 @@ struct child_type {
 	enum account account; /* the user and group of the process */
 	/* Names of the environment variables that the process inherits; NULL ends the list. */
 	const char *const *environment;
-	/* Starts the process and sets pid, fd and source. Returns 0 or -errno. */
+	/*
+	 * Starts the process: sets pid, fd, source, log and state, and sends MSG_INIT. Returns 0 or
+	 * -errno. After an error pid is 0, or the process was killed.
+	 */
 	int (*start)(struct child *child);
 };
 extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
@@ -90,8 +94,8 @@ struct child {
 	/* The process was told to end; when it has, children_sweep() frees the child. */
 	bool is_leaving;
 	/*
-	 * How many checks of deadlines.c in a row have found that the process still owes MSG_READY,
-	 * or its end: it was told to end, or its socket is closed.
+	 * How many checks of deadlines.c in a row have found that the process has not sent
+	 * MSG_READY, or that it still runs although it was told to end or its socket is closed.
 	 */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (reap_child_failed) */
@@ -103,12 +107,12 @@ struct child {
 	uint64_t messages_full_ns;
 	bool is_slowed;
 	/*
-	 * The process whose processor time the governor has last read (targets/governor.h), and
-	 * that time.
+	 * What the governor (targets/governor.h) has last read: the pid of the process, and the
+	 * processor time of that process since its start.
 	 */
 	int32_t governed_pid;
 	uint64_t governed_cpu_ns;
-	uint64_t governed_used_ns; /* of that, in the governor's last interval */
+	uint64_t governed_used_ns; /* processor time in the governor's last interval */
 };
 
 /*
@@ -117,14 +121,15 @@ struct child {
  * is the number of the ring.
  */
 struct unwind {
-	struct child child; /* the first member, so that a struct child leads here */
+	struct child child; /* the first member: its address is that of the struct unwind */
 	uint32_t id;
 	struct owner_key key;
 	uint32_t newest_run; /* the largest id of a run that was given to this unwind */
 	bool has_died;	     /* an earlier process of this key has died */
 	/*
-	 * One end of a socket pair: capture has the other. The process gets this end with the ring,
-	 * when capture has made the ring. -1: no ring is awaited.
+	 * One end of a socket pair, whose other end capture has (children_make_ring). When capture
+	 * has made the ring, the broker sends both, the ring and link_fd, to the unwind process.
+	 * -1: no ring is awaited.
 	 */
 	int link_fd;
 	/*
@@ -144,7 +149,7 @@ struct unwind {
 
 /* The rate limit of a DSN (server_limit.h). */
 struct server_limit {
-	/* The server takes no profiles until then, by clock_boot_ns(); 0: no limit. */
+	/* The server takes no profiles until this time, by clock_boot_ns(); 0: no limit. */
 	uint64_t until_ns;
 	bool stops_sampling; /* a hold (server_limit.h): nothing is sampled for this DSN */
 	uint64_t since_ns;   /* the start of that hold, by state_now_ns() */
@@ -159,11 +164,11 @@ struct server_limit {
 /*
  * The ship of one DSN. Each DSN has a ship of its own. So a server that does not answer delays no
  * chunks of other DSNs, and no ship knows the key of another DSN. Each ship also writes the files
- * of --output for its chunks. The first ship is that of the options. If the options have no DSN, it
- * only writes files.
+ * of --output for its chunks. The first ship is for the DSN of the options (children.dsn). If the
+ * options have no DSN, the first ship only writes files.
  */
 struct ship {
-	struct child child;	    /* the first member, so that a struct child leads here */
+	struct child child;	    /* the first member: its address is that of the struct ship */
 	char dsn[MSG_DSN_MAX];	    /* "": nothing is sent */
 	char label[DSN_LABEL_SIZE]; /* names the DSN's server in the log; "": no DSN */
 	uint64_t spool_dsn;	    /* the number of the DSN in the spool; 0: no DSN */
@@ -210,7 +215,7 @@ struct watch {
 	uint64_t checked_ns;   /* the time of the last check */
 };
 
-/* Callbacks of the broker's root; started and died may be NULL. ctx is passed to each. */
+/* Callbacks into inbox.c and wiring.c; started and died may be NULL. ctx is passed to each. */
 struct child_events {
 	void *ctx;
 	/*
@@ -238,13 +243,14 @@ struct children {
 	bool has_dsn;			     /* a DSN is configured: chunks are sent */
 	char dsn[MSG_DSN_MAX];		     /* the DSN of the options; "": none */
 	char spotlight_url[CONFIG_TEXT_MAX]; /* constant; "": Spotlight is off */
-	int ship_fds[INIT_FILE_N];	     /* files for ships (ship.h); -1: none */
+	int ship_fds[INIT_FILE_N];	     /* by enum init_file (ship.h); -1: no file */
 
 	struct child capture;
 	const struct heartbeat *heartbeat; /* of the newest capture; NULL before the first */
 	struct watch watch;
 	bool capture_done; /* the broker ends, and capture has sent MSG_CAPTURE_DONE */
 
+	/* One place for each target that there can be, since each can need its own process. */
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
 	struct usage unwinds_gone; /* usage of the unwind processes that were freed */
@@ -291,8 +297,9 @@ bool child_is_wanted(const struct child *child);
 void child_fail(struct child *child, const char *why);
 
 /*
- * Notes that a shortage (resource_shortage.h) delays something of the child. what comes before the
- * child's name in the line of the log: "the start of". error: a positive errno.
+ * Counts and logs (resource_shortage_note) that a lack of descriptors, processes or memory delays
+ * an operation on the child. what: the operation, such as "the start of"; the child's name follows
+ * it in the log line. error: a positive errno.
  */
 void child_note_shortage(const struct child *child, const char *what, int error);
 /*
@@ -302,9 +309,9 @@ void child_note_shortage(const struct child *child, const char *what, int error)
 bool child_kill(struct child *child);
 /*
  * Sends a message of size bytes with n_fds descriptors, which stay the caller's. If the kernel is
- * short of memory or has too many descriptors in flight, tries again for 31 ms. Calls child_fail()
- * if that does not help, if the child's socket has no room, or after any other error. Has no effect
- * if the socket is closed or the child has ended.
+ * short of memory or has too many descriptors in flight, tries again for at most 31 ms, in which
+ * the broker sleeps. Calls child_fail() if all tries fail, if the child's socket has no room, or
+ * after any other error. Has no effect if the socket is closed or the child has ended.
  */
 void child_send(struct child *child, const void *message, size_t size, const int *fds,
 		size_t n_fds);
@@ -351,7 +358,7 @@ void child_close(struct child *child);
  *
  * child_log_open() makes the pipe for a process that is about to be started, and reads its lines
  * from now on. *ret_fd is the end of the pipe for the process's stderr; the caller closes it after
- * the start. Returns 0 or -errno.
+ * the start. Returns 0; or -errno, and nothing is open.
  */
 must_check int child_log_open(struct child *child, int *ret_fd);
 /*

@@ -25,14 +25,15 @@ must_check int children_start(struct children *c);
 /*
  * Finds the unwind process of an owner's key, or makes and starts one. A process that cannot be
  * started now is no error: a restart is scheduled. *ret stays valid until children_sweep() frees
- * it. Returns 0; -ENOMEM; or -EAGAIN if all HEARTBEAT_SLOTS places are taken. After -EAGAIN places
- * become free within about a second, because unused unwind processes are ended (deadlines.h).
+ * it. Returns 0; -ENOMEM; or -EAGAIN if c->unwinds is full. After -EAGAIN places become free within
+ * about a second, because unused unwind processes are ended (deadlines.h).
  */
 must_check int children_get_unwind(struct children *c, const struct owner *owner,
 				   struct unwind **ret);
 /*
  * Finds the ship of a DSN, or makes and starts one. Two spellings of the same DSN have one ship. A
- * process that cannot be started now is no error: a restart is scheduled. Returns 0, -ENOMEM, or
+ * process that cannot be started now is no error: a restart is scheduled. *ret stays valid until
+ * children_sweep() frees it. Returns 0, -ENOMEM, or
  * - -EAGAIN: the ship of this DSN was told to end and still exists; or there are SHIPS_MAX ships,
  *   and at least one of them was told to end. A later call can succeed.
  * - -ENOSPC: there are SHIPS_MAX ships, and none was told to end.

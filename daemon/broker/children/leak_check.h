@@ -20,8 +20,8 @@
  * targets/held_execs.h, for example, asks about a process that capture holds at the stop of an
  * exec, when only the program and the dynamic linker are mapped. Its calls, in this order:
  * - leak_check_process() with is_new_program and the timeout HELD_EXEC_ANSWER_NS;
- * - leak_question_answer() at every turn, until that is not LEAK_ANSWER_AWAITED. An answer arrives
- *   as an event of the loop, so a turn follows at once;
+ * - leak_question_answer() at every turn, until it returns another value than LEAK_ANSWER_AWAITED.
+ *   An answer arrives as an event of the loop, so a turn follows at once;
  * - leak_question_free().
  */
 #ifndef DAEMON_BROKER_CHILDREN_LEAK_CHECK_H
@@ -93,8 +93,8 @@ void leak_check_init(struct leak_check *lc, struct files *files, struct quaranti
  * leak_question_free(). is_new_program: the process has just executed its program, and has not
  * mapped the libraries of LD_PRELOAD yet. Then the names of these libraries show whether one of
  * them is LeakSanitizer. A file that cannot be opened, is no ELF file or is quarantined counts as a
- * file without LeakSanitizer. After timeout_ns the answer is LEAK_ANSWER_UNKNOWN. Returns 0 or
- * -ENOMEM.
+ * file without LeakSanitizer. After timeout_ns the answer is LEAK_ANSWER_UNKNOWN. The caller frees
+ * *ret with leak_question_free(). Returns 0 or -ENOMEM.
  */
 must_check int leak_check_process(struct leak_check *lc, struct unwind *u,
 				  const struct owner *owner, int pidfd, bool is_new_program,
@@ -102,8 +102,8 @@ must_check int leak_check_process(struct leak_check *lc, struct unwind *u,
 /*
  * Asks about a program before it is executed. fd is the file of the program, which is duplicated.
  * If fd is -1, the file is unknown and counts as one without LeakSanitizer. options: what the
- * environment of the program says, the libraries of LD_PRELOAD included. u and timeout_ns are as
- * for leak_check_process(). Returns 0, -ENOMEM or an error of fcntl(2).
+ * environment of the program says, the libraries of LD_PRELOAD included. u, timeout_ns and ret are
+ * as for leak_check_process(). Returns 0, -ENOMEM or an error of fcntl(2).
  */
 must_check int leak_check_file(struct leak_check *lc, struct unwind *u, int fd,
 			       const struct leak_options *options, uint64_t timeout_ns,
@@ -123,7 +123,8 @@ void leak_question_free(struct leak_question **q);
 void leak_check_turn(struct leak_check *lc);
 
 /*
- * Handles MSG_FILE_SEEN of unwind process u. Returns 0, or -EPROTO if the message breaks a rule.
+ * Handles MSG_FILE_SEEN, the answer of unwind process u to MSG_FILE_LOOK. Ignores the answer if its
+ * question was freed. Returns 0, or -EPROTO if the message breaks a rule.
  */
 must_check int leak_check_seen(struct leak_check *lc, const struct unwind *u,
 			       const struct msg_file_seen *m);

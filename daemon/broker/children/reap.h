@@ -1,7 +1,8 @@
 /*
  * Handles the ends of child processes. If the broker still needs a child that has ended, this
- * module counts a restart, by kind of child and reason (struct restarts), and schedules it. The
- * delay of the restart grows with each failure in a row.
+ * module counts a restart, by kind of child and reason (struct restarts), and schedules the
+ * restart. Its delay grows with each failure in a row. A child whose executable is of another
+ * version than sentry-profd is counted, but not restarted (DEGRADED_VERSION).
  *
  * The broker logs an error and ends (PHASE_STOPPING) if no child of this kind has ever sent
  * MSG_READY, so that a restart is likely to fail as well, and
@@ -37,7 +38,10 @@ void children_check_killed(struct children *c);
 
 /* Returns the name of a reason in metrics and JSON, a string literal; "" for RESTART_REASON_N. */
 const char *reap_reason_name(enum restart_reason reason);
-/* Counts one restart of a child that has ended with this status of wait4(2). */
+/*
+ * Counts one restart of a child that has ended with this status of wait4(2). The reason follows
+ * from child->state, which says whether the broker has killed the child, and from status.
+ */
 void reap_count_restarts(struct restarts *r, const struct child *child, int status);
 
 /*

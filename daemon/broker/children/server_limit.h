@@ -39,9 +39,10 @@ must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, boo
 void server_limit_add_gone(struct children *c, const struct ship *s);
 
 /*
- * Begins and ends the holds. Called at every turn. Each ship may have six holds in a row and one
- * more every 10 s, because capture detaches from all targets of the DSN for a hold. A hold
- * beyond this rate goes on, even if the server takes profiles again, until the rate allows it.
+ * Begins and ends the holds. Called at every turn. The rate of holds is limited, because capture
+ * detaches from all targets of the DSN for each hold: a ship may have six holds in a row and one
+ * more every 10 s. A hold beyond this rate goes on after the server takes profiles again. If
+ * the server limits the DSN seven times within a moment, the seventh hold lasts about 10 s.
  */
 void server_limit_check(struct children *c, bool has_files);
 

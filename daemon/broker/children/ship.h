@@ -40,7 +40,10 @@ bool ship_has_file(const struct ship *s, size_t file);
  * the chunks that the server has not taken into the spool, or drops them if it has no spool.
  */
 void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
-/* If the ship's process runs: sends it s->unreported, losses that it does not know; clears it. */
+/*
+ * Sends s->unreported, the losses that the ship's process does not know, and sets it to zeros. Does
+ * nothing while the socket to the process is closed: the losses stay for the next call.
+ */
 void ship_report_lost(struct ship *s);
 
 /*
@@ -48,7 +51,10 @@ void ship_report_lost(struct ship *s);
  * and what the spools hold now.
  */
 void ship_sum_spool(const struct children *c, struct spool_counts *ret);
-/* At the end of the ship's process: adds to s->spool_past what became of its spooled chunks. */
+/*
+ * Call it when the ship's process has ended: adds the spool statistics of this process to
+ * s->spool_past, and resets probe_awaited and spool_error.
+ */
 void ship_died(struct ship *s);
 /* Call it before s is freed: adds what became of its spooled chunks to c->spool_gone. */
 void ship_add_gone(struct children *c, const struct ship *s);

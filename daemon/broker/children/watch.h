@@ -25,8 +25,9 @@
  * - 1 s old, and a signal or a debugger has stopped capture;
  * - or 10 s old, for whatever reason.
  *
- * An old heartbeat counts only if it has not changed in several calls of this function: when the
- * whole machine stood still, so did capture. Call it in every turn of the event loop.
+ * An old heartbeat counts only if eight checks, at least 50 ms apart, found it unchanged. Reason:
+ * if the whole machine stood still, so did capture. Call this function in every turn of the event
+ * loop.
  *
  * With true it sets *ret_target to the id of the target that capture is accessing; 0 if there is
  * none, or if a signal or a debugger has stopped capture. The caller passes an id other than 0 to
@@ -34,10 +35,14 @@
  * watch_kill_capture().
  *
  * If the heartbeat is 1 s or more in the future, kills capture and returns false: an honest capture
- * writes no such time. Returns false if capture does not run.
+ * writes no such time. Returns false if capture does not run, was killed, or has sent
+ * MSG_CAPTURE_DONE at the end of the broker.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
-/* Kills capture and logs why. A new capture is started when the killed one has ended. */
+/*
+ * Kills capture for its old heartbeat (CHILD_HUNG) and logs that. A new capture is started when the
+ * killed one has ended.
+ */
 void watch_kill_capture(struct children *c);
 
 /*

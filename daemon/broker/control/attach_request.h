@@ -32,10 +32,10 @@ struct targets;
 
 /*
  * The maximum number of processes that are attached or recorded at the request of one user
- * (peer->user), and the maximum for all users together. Both leave out operators. Both count the
- * processes that users have added, and the processes of a section that are profiled only because of
- * a user's request. ATTACH_REQUEST_USERS_MAX is a quarter of HEARTBEAT_SLOTS: the other three
- * quarters are for sections and operators.
+ * (peer->user), and the maximum for all users together. Operators have neither limit. Both limits
+ * count the processes that users have added, and the processes of a section that are profiled only
+ * because of a user's request. ATTACH_REQUEST_USERS_MAX is a quarter of HEARTBEAT_SLOTS, the
+ * maximum number of targets: the other three quarters are for sections and operators.
  */
 #define ATTACH_REQUEST_USER_MAX	 8
 #define ATTACH_REQUEST_USERS_MAX 64

@@ -7,11 +7,11 @@
  * A process may connect before discovery has made an instance of it (targets/instance.h), and the
  * connection may outlive the instance. So a client can be without an instance. When there is an
  * instance with the client's pid and start time, clients_check() assigns it to the client, a second
- * later at most. An instance that exists for recordings only (INSTANCE_RECORDED) does not count.
- * START and STOP requests wait until then.
+ * later at most. An instance that exists for recordings only (INSTANCE_RECORDED) is not assigned.
+ * START and STOP requests wait until the client has an instance.
  *
- * The broker reads two words of a client's page. They are as untrusted as a message: each is taken
- * as yes or no, and concerns the client's own process only.
+ * The broker reads two words of a client's page, spans_open and is_traced. They are as untrusted as
+ * a message: each counts as yes or no, and concerns the client's own process only.
  *
  * After the process has executed a program with more rights, for example, the connection does not
  * speak for the process any more (peer_speaks()). Then the broker denies the client's requests,
@@ -74,9 +74,9 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 /*
  * To be called at every turn, before instances_check(), which starts the runs that clients want:
  * assigns instances to clients, reads from the pages whether root spans are open, and updates the
- * pages. Once a second it also increments the beat in each page, by which the client sees that the
- * daemon runs. It then asks whether each connection speaks for its process, and calls
- * lifecycle_check() for each instance.
+ * pages. Once a second this function also increments the beat in each page, by which the client
+ * sees that the daemon runs; checks whether each connection still speaks for its process
+ * (peer_speaks()); and calls lifecycle_check() for each instance.
  */
 void clients_check(struct clients *cs);
 

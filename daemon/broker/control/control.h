@@ -50,8 +50,8 @@ void control_refuse(struct control_answer *ret, enum protocol_result result, con
 /* The functions that carry out requests. ctx is that of control_new(). */
 struct control_handler {
 	/*
-	 * Carries out a request that control_message_check() has accepted. *ret is all zeros
-	 * (PROTOCOL_OK), with fd -1 and work 1.
+	 * Carries out a request that control_message_check() has accepted, and sets *ret.
+	 * Before the call *ret has PROTOCOL_OK, fd -1, work 1 and zeros in the other members.
 	 */
 	void (*request)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 			struct control_answer *ret);

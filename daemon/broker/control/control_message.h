@@ -29,8 +29,9 @@ union control_message {
  * and no other may be one.
  *
  * A request is CONTROL_BAD if it has a pid or a name that its type does not take, or lacks one that
- * its type needs. In the copy of a request the bytes of name after its end are 0; in a
- * PROTOCOL_RELEASE those after seconds, which share the memory of name.
+ * its type needs. In the copy of a request the bytes of name after its NUL are 0. A
+ * PROTOCOL_RELEASE has seconds in place of name: the bytes after seconds, up to the end of the
+ * message, are 0.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);

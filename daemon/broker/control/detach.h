@@ -23,9 +23,10 @@
 struct targets;
 
 /*
- * How long a request waits. Capture detaches sooner, unless it gets no processor time: it waits up
- * to 20 s for system calls of the process (capture_prepare_detach() in lib/capture/detach.h), and
- * up to DETACH_MAX_NS (daemon/capture/main.c).
+ * How long a request waits for its answer. Capture detaches sooner, unless it gets no processor
+ * time: capture waits at most 20 s for the ends of system calls that the detachment could disturb
+ * (capture_prepare_detach() in lib/capture/detach.h), and at most 2 s because it has detached from
+ * another target just before (DETACH_MAX_NS in daemon/capture/main.c).
  */
 #define DETACH_WAIT_NS (25 * NS_PER_SEC)
 

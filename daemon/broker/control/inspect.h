@@ -8,9 +8,9 @@
  *
  * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing else
  * (--check-config --servers). There is one inspection at a time. The inspection writes its findings
- * (daemon/common/finding.h) when all servers have answered, or after 90 s. A server that has not
- * answered by then is a fault in the findings. The process is the one that doctor names, or that
- * of the first --pid; without one, the findings say nothing of sections.
+ * (daemon/common/finding.h) when all servers have answered and the process was read, or after 90 s.
+ * A server that has not answered by then is a fault in the findings. The process is the one that
+ * doctor names, or that of the first --pid. If none is named, the findings say nothing of sections.
  */
 #ifndef DAEMON_BROKER_CONTROL_INSPECT_H
 #define DAEMON_BROKER_CONTROL_INSPECT_H

@@ -35,10 +35,11 @@ struct recordings {
 
 /*
  * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
- * peer's end of the recording's socket, or with the reason of a refusal. PROTOCOL_BUSY: the process
- * has MSG_RECORDINGS_MAX recordings; a limit of processes is reached (attach_request.h,
- * targets/instance.h); or 8 ended recordings of the user, or 256 of all users but operators, have
- * unread messages. peer must stay valid until recordings_gone().
+ * peer's end of the recording's socket, or with the reason of a refusal. PROTOCOL_BAD_VERSION:
+ * peer->version is below PROTOCOL_RECORD_VERSION. PROTOCOL_BUSY: the process has MSG_RECORDINGS_MAX
+ * recordings; a limit of processes is reached (attach_request.h, targets/instance.h); or 8 ended
+ * recordings of the user, or 256 of all users but operators, have unread messages. peer must stay
+ * valid until recordings_gone().
  */
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret);
@@ -65,8 +66,8 @@ void recordings_closed(const struct recordings *rs, const struct run *run, uint3
 /*
  * To be called at every turn, after attach_check(), which opens sessions. Asks the unwind processes
  * to start recordings that have not begun. Ends a recording if its process has ended, was detached
- * by a user or cannot be profiled, if its peer has closed the socket, called for the end or lost
- * its right, and if the daemon stops.
+ * by a user or cannot be profiled; if its peer has closed the socket, sent RECORD_END or lost its
+ * right; or if the daemon stops.
  */
 void recordings_check(struct recordings *rs);
 

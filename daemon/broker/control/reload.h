@@ -1,6 +1,6 @@
 /*
- * Reload (SIGHUP, sentry-profctl reload): reads the files of the configuration again. The new
- * configuration replaces the old one. If it has an error, nothing changes.
+ * Reload (SIGHUP, sentry-profctl reload): reads the files of the configuration again. If they have
+ * no error, the new configuration replaces the old one; otherwise nothing changes.
  *
  * Processes of unchanged sections are profiled without interruption. The runs on processes of
  * changed sections are stopped, and new ones are started with the new section. The runs of removed
@@ -15,9 +15,9 @@ struct modules;
 /*
  * Reads the configuration again, and reports the reload to the service manager by n. Logs the
  * faults of the files, and the keys whose change needs a restart of the daemon. If lines_fd is not
- * -1, also writes these lines to lines_fd. Returns 0; or a negative errno, and the configuration
- * stays as it was: -ENOTSUP if the daemon has no discovery (report/modules.h) or is ending, or an
- * error of options_reload().
+ * -1, also writes these lines to lines_fd, which stays the caller's. Returns 0; or a negative
+ * errno, and the configuration stays as it was: -ENOTSUP if the daemon has no discovery
+ * (report/modules.h) or is ending, or an error of options_reload().
  */
 int reload(struct modules *modules, struct notify *n, int lines_fd);
 

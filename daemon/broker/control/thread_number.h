@@ -13,8 +13,8 @@
 #include "lib/base/util.h"
 
 /*
- * Returns true if process pid is in another pid namespace, so that its ids differ from the
- * broker's. Returns false also if the process has ended.
+ * Returns true if process pid is in another pid namespace than the broker, so that its threads have
+ * other ids there. Returns false also if the process has ended.
  */
 bool thread_number_differs(int32_t pid);
 

@@ -5,9 +5,9 @@
  * uid, that of the user who owns the range (daemon/config/subuid.h). All operators (rights.h)
  * together count as one user, with the uid USER_QUOTA_OPERATORS.
  *
- * A new connection costs as much as a small message: the caller takes that after user_quota_open()
- * by user_quota_use(). When a user has used up the quota of work, requests of the user are not
- * refused: control.h leaves them in the queue of the connection until the quota has grown.
+ * A new connection costs as much work as a small message: after user_quota_open() the caller calls
+ * user_quota_use() with work 1. When a user has used up the quota of work, requests of the user are
+ * not refused: control.h leaves them in the queue of the connection until the quota has grown.
  *
  * The functions make no system calls; now_ns is the time by CLOCK_MONOTONIC.
  */
@@ -22,8 +22,9 @@
 #include "lib/base/util.h"
 
 /*
- * The maximum number of connections, and how many of these are reserved for operators: half of the
- * limit (user_quota_init) if that is less.
+ * The maximum number of connections, and how many of these are reserved for operators. If the
+ * broker may have few descriptors, the maximum is lower (user_quota_init), and at most half of the
+ * lower maximum is reserved.
  */
 #define USER_QUOTA_CONNECTIONS_MAX 4096
 #define USER_QUOTA_RESERVED	   64

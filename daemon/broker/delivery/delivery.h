@@ -49,7 +49,7 @@
 #define CHUNK_BUDGET_RATE   30u
 #define CHUNK_BUDGET_HELD   2u
 #define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
-/* Bytes a second: about those that a capture at its limit, half a processor, can lead to. */
+/* Bytes a second: about as many as capture can cause with all that it may use, half a processor. */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
@@ -79,7 +79,7 @@ struct delivery {
 	struct state *state;
 	struct children *children;
 	struct output output;	       /* dir_fd is -1 if no files are written */
-	struct envelope *envelopes;    /* oldest first, until delivery_sweep() */
+	struct envelope *envelopes;    /* oldest first; ended ones stay until delivery_sweep() */
 	size_t n_in_flight;	       /* the number of envelopes in flight, copies included */
 	struct chunk_counts spotlight; /* the outcomes of all copies for Spotlight */
 	uint64_t last_seq;	       /* the number of the newest envelope */
@@ -107,8 +107,8 @@ must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, s
 			      const int fds[IPC_FDS_MAX]);
 /*
  * Counts a chunk of source that was lost before a ship had it. reason: enum discard. s: the ship
- * for which the chunk was made, even if source has another ship by now. That ship reports the loss
- * to its server.
+ * for which the chunk was made, even if source has another ship by now. s reports the loss to its
+ * server.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
 /*

@@ -2,11 +2,11 @@
  * The command that sentry-profd starts and profiles: "sentry-profd [option]... -- COMMAND
  * [ARG]...".
  *
- * The broker forks a child, which later executes the command. It does so before it changes its
- * credentials, limits, signals, descriptors or environment, so that the command inherits those of
- * sentry-profd's caller. Before execve(2) the child waits for an order, which the broker sends when
- * capture has attached to the child. If the broker ends before that, for whatever reason, the child
- * reads the end of its socket and exits without having run the command.
+ * The broker forks a child, which later executes the command. The broker forks before it changes
+ * its own credentials, limits, signals, descriptors or environment, so that the command inherits
+ * those of sentry-profd's caller. Before execve(2) the child waits for an order, which the broker
+ * sends when capture has attached to the child. If the broker ends before that, for whatever
+ * reason, the child reads the end of its socket and exits without having run the command.
  *
  * The command stays in the process group of sentry-profd, so that signals of the terminal reach the
  * command without the broker's help. When the terminal stops or continues the command, the broker
@@ -89,6 +89,7 @@ static inline bool command_is_held(const struct command *c)
  *   capture does not attach now, and the command is profiled later;
  * - if the command cannot be profiled (INSTANCE_LEFT_OUT), makes the child exit with
  *   COMMAND_NOT_STARTED.
+ * When the child no longer waits, closes c->file and sets ts->held_pid to 0.
  */
 void command_check(struct command *c, struct targets *ts);
 

@@ -58,9 +58,9 @@ void discovery_config_changed(struct discovery *d);
 void discovery_recheck(struct discovery *d, int32_t pid);
 
 /*
- * To be called at every turn. Reads the events of the kernel and checks the processes that are due,
- * but only DISCOVERY_MS after the last time, or sooner if that call left work. In most turns
- * nothing is to be done.
+ * To be called at every turn. Once in DISCOVERY_MS, or sooner if work was left, reads the events of
+ * the kernel and checks the processes that are due. Each call also calls files_check() for
+ * discovery's helper.
  */
 #define DISCOVERY_MS 100
 void discovery_check(struct discovery *d);

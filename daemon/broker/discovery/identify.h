@@ -31,7 +31,7 @@ struct identify;
 #define IDENTIFY_NONE SIZE_MAX
 /* No section matches, but one could after a change that no event reports (match_could_change). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
-/* Not known, because memory or descriptors are short, or the process is ending: ask again later. */
+/* No answer, because memory or descriptors are short, or the process is ending: ask again later. */
 #define IDENTIFY_LATER (SIZE_MAX - 2)
 
 /*

@@ -22,8 +22,8 @@
 struct pid_files;
 
 /*
- * Called after each reading that has not hung. pid: the process that the file names now; 0: it
- * names none, or cannot be read. before: the pid of the reading before; 0: none.
+ * Called after each reading that has not hung. pid: the process that the file names now; 0: the
+ * file names none, or cannot be read. before: the pid that the previous reading found; 0: none.
  */
 typedef void (*pid_files_fn)(void *ctx, int32_t pid, int32_t before);
 

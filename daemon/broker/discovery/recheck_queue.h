@@ -21,7 +21,7 @@
 
 enum recheck_cause {
 	RECHECK_FORK,  /* the pid belongs to a new process */
-	RECHECK_EXEC,  /* the program may be another one: what was known may be wrong */
+	RECHECK_EXEC,  /* the program may be another one: the section has to be found anew */
 	RECHECK_OTHER, /* something else may have changed */
 };
 
@@ -40,7 +40,7 @@ struct recheck_queue {
 	struct recheck *v; /* in no order */
 	size_t n, size;
 	struct table places; /* the index in v of each pid */
-	size_t at, left;     /* the next index in v for the pass, and how many it still visits */
+	size_t at, left;     /* of the pass: the next index in v, and how many entries are left */
 };
 
 /* Makes an empty queue. Does not allocate. */

@@ -48,12 +48,12 @@ void files_free(struct files *f);
  * Queues the opening of a file of a process. request says which file. owner is the owner of the
  * process, which the caller has read just now. pidfd refers to the process; it is duplicated. If
  * the process has another owner when the file is opened, or has executed another program
- * (owner.program), the answer is -EACCES. no_memory: FILE_KIND_IMAGE fails if the mapped file
- * cannot be opened, in place of a copy of the mapped bytes; FILE_KIND_PROGRAM has no environment.
- * The request waits while descriptors or processes are short.
+ * (owner.program), the answer is -EACCES. no_memory: the helper copies no memory of the process. So
+ * FILE_KIND_IMAGE fails if the mapped file cannot be opened, and the answer to FILE_KIND_PROGRAM
+ * has no environment. The request waits while descriptors or processes are short.
  *
- * fn is called later, by files_check() or by the loop, with a copy of request. ctx identifies the
- * request: it can have one at a time. Returns 0, or
+ * fn is called later, by files_check() or by the loop, with a copy of request. ctx is passed to fn
+ * and identifies the request: a ctx can have one request at a time. Returns 0, or
  * - -EINVAL: file_request_check() does not return FILE_REQUEST_VALID, pidfd is negative, or an
  *   earlier request with this ctx has no answer yet;
  * - -ENOMEM, or a negative errno of fcntl(2).

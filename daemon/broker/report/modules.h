@@ -1,7 +1,7 @@
 /*
  * The modules of the broker in one struct, for report/ and control/, which use all of them. Each of
- * the other modules uses only those below it, by pointers of its own (wiring.h). From the lowest to
- * the highest: state, files, children, delivery, targets, discovery.
+ * the other modules uses only those below it, by pointers of its own (wiring.h). The folders of the
+ * modules, from the lowest to the highest: state, files, children, delivery, targets, discovery.
  */
 #ifndef DAEMON_BROKER_REPORT_MODULES_H
 #define DAEMON_BROKER_REPORT_MODULES_H

@@ -1,6 +1,7 @@
 /*
- * Decides of which processes a reader gets the statistics. A reader is a peer of the daemon's
- * socket that asks for the status or the metrics (control/rights.h).
+ * Decides of which processes a reader gets the statistics. A reader here is a peer of the daemon's
+ * socket that asks for the status or the metrics (control/rights.h). control/reader.h is about
+ * another reader, that of a recording.
  */
 #ifndef DAEMON_BROKER_REPORT_READER_H
 #define DAEMON_BROKER_REPORT_READER_H

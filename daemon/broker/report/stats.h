@@ -1,4 +1,7 @@
-/* Writes the statistics of --stats as JSON, when the broker ends, and a part of status.h's JSON. */
+/*
+ * Writes the statistics of sentry-profd as JSON into the file of --stats, when the broker ends.
+ * Also writes the part about capture, which the status has, too (status.h).
+ */
 #ifndef DAEMON_BROKER_REPORT_STATS_H
 #define DAEMON_BROKER_REPORT_STATS_H
 
@@ -11,9 +14,9 @@ struct modules;
 /* Writes the statistics to fd and closes it. Returns 0 or -errno. */
 must_check int stats_write(const struct modules *modules, int fd);
 /*
- * Writes what the newest capture process says of itself in its heartbeat, as members of a JSON
- * object; before the first capture process, zeros and the scheduler "normal". The string `space`
- * comes before each member, and a comma after each.
+ * Writes three members of a JSON object that the newest capture process reports in its heartbeat:
+ * "scheduler", "cpu_quota_percent" and "polls". Before the first capture process they are "normal"
+ * and zeros. The string `space` comes before each member, and a comma after each.
  */
 void stats_put_capture(FILE *out, const struct modules *modules, const char *space);
 
