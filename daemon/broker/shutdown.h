@@ -2,11 +2,12 @@
  * Ends the sampling: for good when the broker ends, or until SIGCONT when SIGTSTP suspends the
  * broker.
  *
- * At the end of the broker main.c calls, as far as the options ask for them and in this order:
+ * At the end of the broker main.c calls these functions in this order, except for those that the
+ * options make needless:
  * shutdown_sampling(), shutdown_delivery(), shutdown_print_tables(), shutdown_log_figures(),
  * shutdown_children(), shutdown_conversion(), shutdown_print_outcome(), shutdown_print_viewer(),
- * shutdown_lost_all(), shutdown_log_lost(), shutdown_command(). Most of them run the event loop
- * while they wait. Each wait has a timeout or is ended by a signal, except for shutdown_command().
+ * shutdown_lost_all(), shutdown_log_lost(), shutdown_command(). Functions that wait run the event
+ * loop meanwhile. Each wait has a timeout or is ended by a signal, except for shutdown_command().
  *
  * SIGTSTP: capture detaches from all targets and ends, and the broker stops itself. After SIGCONT
  * the broker starts capture again, which attaches again. Sessions in unwind stay open meanwhile.
@@ -28,12 +29,15 @@
  */
 void shutdown_check_suspend(struct broker *b);
 
-/* Ends the sampling: capture detaches from the targets and ends; unwind makes the last chunks. */
+/*
+ * Ends the sampling, and waits until capture has detached from all targets and ended, and unwind
+ * has made the last chunks.
+ */
 void shutdown_sampling(struct broker *b);
 /*
- * Waits until no envelope is in flight. The ships have shutdown_timeout to send the chunks, and
- * then 13 s to write the others to files or the spool and to report the outcomes. Another signal
- * ends the wait.
+ * Waits until no envelope is in flight. The ships have the configured shutdown_timeout to send
+ * chunks, and then 13 s to write the others to files or the spool and to report the outcomes. A
+ * second signal to end sentry-profd ends the wait.
  */
 void shutdown_delivery(struct broker *b);
 /*
@@ -42,12 +46,12 @@ void shutdown_delivery(struct broker *b);
  */
 void shutdown_log_figures(const struct broker *b);
 /*
- * Prints the table of functions of each target: orders unwind processes to write it to stdout, and
- * waits for them.
+ * Prints tables of programs and functions: orders each unwind process to write one table for all
+ * its targets to stdout, and waits for it.
  */
 void shutdown_print_tables(struct broker *b);
 /*
- * Prints how many chunks were sent, written, spooled and discarded. Call it after
+ * Prints to stdout how many chunks were sent, written, spooled and discarded. Call it after
  * shutdown_children().
  */
 void shutdown_print_outcome(const struct broker *b);
@@ -64,11 +68,15 @@ bool shutdown_lost_all(const struct broker *b);
 void shutdown_log_lost(const struct broker *b);
 
 /*
- * --output FILE: converts the envelopes to the file (output_conversion.h). Runs the event loop
- * meanwhile. A signal that would end sentry-profd kills the conversion.
+ * Call it if --output names a file: converts the envelopes to the file (output_conversion.h), and
+ * waits for the end of the conversion. Sets b->conversion.is_made on success; otherwise logs a
+ * line. A signal that would end sentry-profd kills the conversion.
  */
 void shutdown_conversion(struct broker *b);
-/* Prints on standard error the command that shows the profile that was written. */
+/*
+ * Prints to stderr the command that shows the profile. Prints nothing in a service, with --quiet or
+ * --transaction, or if no profile was written.
+ */
 void shutdown_print_viewer(const struct broker *b);
 /*
  * Waits, without a timeout, for the end of the command of `-- COMMAND`. If the broker has not let

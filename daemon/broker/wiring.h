@@ -8,8 +8,8 @@
 struct broker;
 
 /*
- * Call it before any other function of a module of b. It sets no descriptor. The caller must have
- * set each descriptor in b to -1 before, unless it is open (main.c has the list).
+ * Call it before any other function of a module of b. The function sets no descriptor: the caller
+ * first sets each descriptor in b that is not open to -1 (main.c has the list).
  */
 void wiring_connect(struct broker *b);
 

@@ -4,8 +4,9 @@
  * A stop is due while a thread has been interrupted and has not stopped yet (capture_pending). The
  * tracer (the thread that traces, tracer.h) uses this module while stops are due after nearly every
  * tick. Events of descriptors do not end the wait, so the time has to be near. A timer's signal,
- * AWAIT_SIGNAL, ends the wait. If the signal comes just before the call of waitid, it is lost, so
- * the timer sends it again and again. The signal may interrupt other calls of the thread as well.
+ * AWAIT_SIGNAL, ends the wait. A signal that comes just before the call of waitid does not end the
+ * wait, so the timer sends the signal again and again. The signal may also interrupt other system
+ * calls of the thread (EINTR).
  *
  * A process has at most one struct await. Only the thread that called await_enter() waits; all
  * other threads must block AWAIT_SIGNAL.
@@ -30,7 +31,7 @@ struct await {
 	bool is_set; /* the timer is set: await_next() can be called */
 };
 
-/* Initialises a and makes the timer. If the kernel refuses the timer, is_set stays false. */
+/* Initialises *a and makes the timer. If the kernel refuses the timer, is_set stays false. */
 void await_init(struct await *a);
 
 /* Unblocks AWAIT_SIGNAL for the calling thread, which may then call await_next(). */
@@ -46,9 +47,9 @@ void await_clear_timer(struct await *a);
 
 /*
  * Waits for the next wait status of a tracee (tracee_wait() in lib/capture/ptrace/tracee.h).
- * Returns true with the thread's id and the status, or false after until_ns or if there are no
- * tracees. until_ns: the first_ns of await_set_timer(). The function may notice this time up to
- * again_ns late. is_set must be true.
+ * Returns true with the thread's id and the status. Returns false after until_ns, or if there are
+ * no tracees. until_ns: the first_ns of await_set_timer(). The function may notice this time up to
+ * again_ns late. a->is_set must be true.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

@@ -12,7 +12,7 @@
 
 /*
  * Send MSG_TARGET_STATE, MSG_RING_MADE, MSG_RING_BROKEN and MSG_CAPTURE_DONE
- * (daemon/msg/msg_capture.h). They wait while the socket is full.
+ * (daemon/msg/msg_capture.h). These functions wait while the socket is full.
  */
 void broker_link_state(const struct msg_target_state *m);
 void broker_link_ring_made(uint32_t ring, int fd); /* the caller keeps fd */

@@ -6,8 +6,9 @@
  * stopped until then. On a virtual machine the hypervisor wakes the processor, which takes longer
  * than the stop itself. If the thread needs the tracer's own processor, or stays in a system call,
  * a poll is useless and keeps that processor from the thread. Nothing tells the two cases apart in
- * advance. So after useless polls in a row the tracer leaves out the polls of 1, 3, 7, 15 ticks,
- * and so on, up to POLLING_PAUSE_MAX. After a useful poll it polls at the next tick again.
+ * advance. So after a useless poll the tracer leaves out polls: that of 1 tick after the first
+ * useless poll in a row, those of 3 ticks after the second, then 7, 15 and so on, up to
+ * POLLING_PAUSE_MAX. After a useful poll the tracer polls at the next tick again.
  */
 #ifndef DAEMON_CAPTURE_POLLING_H
 #define DAEMON_CAPTURE_POLLING_H

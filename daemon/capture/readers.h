@@ -26,7 +26,7 @@ struct readers_options {
 	void (*broken)(uint32_t ring);
 };
 
-/* Makes *ret, without rings. Copies the options. Returns 0 or -ENOMEM. */
+/* Makes *ret, without rings. Copies *options. Returns 0 or -ENOMEM. */
 must_check int readers_new(const struct readers_options *options, struct readers **ret);
 
 /*
@@ -40,16 +40,16 @@ must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *
 
 /*
  * Returns the sink of a ring, for capture_add() of a new target. The sink is valid until this
- * process ends. Returns NULL if there is no such ring. Call it once for each new target, because it
- * also prepares readers_send_first_heads() for the target.
+ * process ends. Returns NULL if there is no such ring. Call this function once for each new target,
+ * because it also makes readers_send_first_heads() announce the target's first samples.
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
 /*
  * Sends the heads that are due:
  * - of each ring with 256 KiB of records that its reader does not know of yet;
- * - of all rings every 500 ms, or every 100 ms for 2 s after a new target, a new program or a
- *   message of a reader that is no credit.
+ * - of all rings every 500 ms; every 100 ms for 2 s after a new target, a new program of a target,
+ *   or a reader's message other than a credit.
  *
  * Call it before a tick, when no thread is stopped yet. now_ns, here and below: CLOCK_MONOTONIC.
  */
@@ -58,9 +58,9 @@ void readers_tick(struct readers *r, uint64_t now_ns);
 /*
  * Call it after each tick. If a ring has a new target, or a target that runs a new program, sends
  * the head of the ring after each of the first three ticks. From then until 100 ms after the first
- * tick, it sends the head again after each tick that is at least 5 ms later than the last head. So
- * unwind can open the program's files before the program ends. Also sends the head, every 50 ms at
- * most, if watched memory of a target has changed (lib/capture/watch.h).
+ * tick, it sends the head after each tick that is at least 5 ms later than the last head. So unwind
+ * can open the program's files before the program ends. Also sends the head, every 50 ms at most,
+ * if watched memory of a target has changed (lib/capture/watch.h).
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 

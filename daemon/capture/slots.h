@@ -16,8 +16,8 @@ struct slots {
 	struct slot {
 		uint32_t target; /* 0: free */
 		/*
-		 * The noted events. Each line has the event of lib/capture, and after the colon the
-		 * state, with its error, that slots_report() reports for it.
+		 * The noted events. Each comment names the event of lib/capture and, after the
+		 * colon, the state that slots_report() reports for the event, with its error.
 		 */
 		bool gone;	   /* CAPTURE_GONE: TARGET_GONE */
 		bool exec;	   /* CAPTURE_EXEC: TARGET_EXEC */
@@ -25,8 +25,8 @@ struct slots {
 		bool foreign;	   /* CAPTURE_FOREIGN: TARGET_REFUSED, ENOEXEC */
 		bool other_tracer; /* CAPTURE_OTHER_TRACER: TARGET_REFUSED, EBUSY */
 		/*
-		 * A crash: TARGET_CRASHED if capture has detached from the process (crash.left),
-		 * else TARGET_CRASHES_TRACED. tid 0: no crash.
+		 * slots_note_crash(): TARGET_CRASHED if capture has detached from the process
+		 * (crash.left), else TARGET_CRASHES_TRACED. crash.tid is 0: no crash.
 		 */
 		struct capture_crash crash;
 	} list[HEARTBEAT_SLOTS];
@@ -47,12 +47,12 @@ bool slots_are_free(const struct slots *s);
  */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
-/* Notes a crash in the same way. A callback for capture_options.crashed. */
+/* Notes a crash, as slots_note_event() an event. A callback for capture_options.crashed. */
 void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
 
 /*
- * Calls report at once, without a slot. For a child of a target that has crashed before capture was
- * told to add it as a target (capture_child_has_crashed).
+ * Calls report at once, without a slot: for a child of a target, if the child had crashed before
+ * MSG_TARGET_ADD made it a target (capture_child_has_crashed).
  */
 void slots_report_crash(uint32_t target, const struct capture_crash *crash,
 			void (*report)(const struct msg_target_state *m));

@@ -52,9 +52,10 @@ void stops_tick(struct stops *s, const struct ticker *t);
  * Returns true if it has handled stops; the caller then calls the function again. Returns false if
  * the caller must call stops_spare_loop():
  * - the way is 1;
- * - next_ns has come, or in way 2 no thread has stopped for HEARTBEAT_EVERY_MS;
+ * - next_ns has come;
+ * - in way 2 no thread has stopped for HEARTBEAT_EVERY_MS;
  * - way 3 has ended, because the tracer has no tracees;
- * - an earlier call has left wait statuses, so stops_take_more() has to be called.
+ * - an earlier call has left wait statuses, which stops_take_more() handles.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 
@@ -67,12 +68,16 @@ must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 
 /*
- * Ends way 3 and handles the stops that have come; in ways 1 and 2 has no effect. stops_tick() may
- * begin way 3 again. Call it before the tracer ends, since no ticks follow then.
+ * Ends way 3, so that the tracer waits for SIGCHLD again, and handles the stops that have come. In
+ * ways 1 and 2 it has no effect. stops_tick() may begin way 3 again. Call it before the tracer
+ * ends, since no ticks follow then.
  */
 void stops_by_signal(struct stops *s);
 
-/* Handles wait statuses that an earlier call has left. Call it after the event loop has run. */
+/*
+ * Handles the wait statuses that an earlier call has left, if any. Call it after each round of the
+ * event loop.
+ */
 void stops_take_more(struct stops *s);
 
 #endif

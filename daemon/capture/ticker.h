@@ -3,8 +3,8 @@
  * the event loop that expires at the next tick at which capture has work.
  *
  * Call ticker_start() first. When the timer expires, the loop calls fn, a function of the caller,
- * which calls ticker_take() and does the work of the tick. The timer expires only once each time
- * that it is set, so call ticker_plan() after calls into lib/capture to set the timer again.
+ * which calls ticker_take() and does the work of the tick. The timer is not periodic, so call
+ * ticker_plan() after calls into lib/capture to set the timer again.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -20,9 +20,9 @@
  * Tick n comes at a random time in the first 15/16 of period n, so that two ticks are at least 1/16
  * of a period apart. Equally spaced ticks would fall into step with timers of the target, and with
  * the effect of a tick on the scheduler: a stopped thread may lose its processor to another thread
- * for some milliseconds. The profile would show too much or too little processor time. Periods
- * longer than TICKER_RANDOM_MAX_NS are longer than these effects: there tick n comes at the begin
- * of period n.
+ * for some milliseconds. The profile would show too much or too little processor time. If the
+ * period is longer than TICKER_RANDOM_MAX_NS, it is longer than these effects, and tick n comes at
+ * the begin of period n.
  */
 #define TICKER_RANDOM_MAX_NS (100 * NS_PER_MS)
 
@@ -33,7 +33,7 @@ struct ticker {
 	uint64_t epoch_ns, period_ns; /* as given to ticker_start() */
 	uint64_t tick;		      /* the last tick that was taken */
 	uint64_t timer_tick;	      /* the tick to which the timer was last set */
-	bool expired_unread; /* the timer has expired, and ticker_take() has not read it since */
+	bool expired_unread; /* timer_tick has come, and ticker_take() has not read the timer */
 };
 
 /*
@@ -53,17 +53,16 @@ uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
  * If the timer has expired, reads it, and advances t->tick to the last tick at or before now_ns.
- * Returns false if the timer has not expired, or if t->tick was that tick already. The new t->tick
- * can be later than the tick to which the timer was set: the ticks in between are skipped.
+ * Returns true if t->tick has changed; the caller then does the work of this one tick. The new
+ * t->tick can be later than the tick to which the timer was set: the ticks in between are skipped.
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
- * Advances t->tick to the last tick at or before now_ns, whether the timer has expired or not.
- * Returns false if t->tick was that tick already. Does not read the timer, which saves a system
- * call. Used while another timer wakes the caller at each tick (await.h). If the ticker's own timer
- * has expired, then until the next ticker_take() the loop calls fn in each round, and ticker_plan()
- * does nothing.
+ * As ticker_take(), but advances t->tick whether the timer has expired or not, and does not read
+ * the timer, which saves a system call. Used while another timer wakes the caller at each tick
+ * (await.h). If the ticker's own timer has expired, then until the next ticker_take() the loop
+ * calls fn in each round, and ticker_plan() does nothing.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 

@@ -34,10 +34,11 @@ const char *control_client_path(const char *given);
 /*
  * Connects, and sends PROTOCOL_HELLO. path must outlive the connection. Returns 0 or -errno. After
  * 0 the caller calls control_client_close() at the end. This function and later requests on the
- * connection return -EAGAIN if the daemon does not answer within a minute.
+ * connection return -EAGAIN if the daemon does not answer within a minute, and -EPIPE if the daemon
+ * has closed the connection.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
-/* The same, with a timeout of this number of seconds for each answer. */
+/* As control_client_open(), with a timeout of this number of seconds for each answer. */
 must_check int control_client_open_briefly(const char *path, unsigned int seconds, bool is_quiet,
 					   struct control_client *ret);
 void control_client_close(struct control_client *c);
@@ -51,18 +52,18 @@ int32_t control_client_pid(const struct control_client *c);
 /*
  * Sends one request and waits for the answer. The request is about process pid (0: none) or the
  * section of this name (NULL: none). Returns 0 with the answer, which can be a refusal. *ret_fd is
- * then the descriptor that came with the answer, which the caller owns, or -1. Returns -EINVAL,
- * without a log line, if name has PROTOCOL_NAME_SIZE bytes or more. After any other -errno the
- * caller must close the connection.
+ * then the descriptor that came with the answer, which the caller owns; -1: none came. Returns
+ * -EINVAL, without a log line, if name has PROTOCOL_NAME_SIZE bytes or more. After any other -errno
+ * the caller must close the connection.
  */
 must_check int control_client_request(struct control_client *c, enum protocol_type type,
 				      int32_t pid, const char *name, struct protocol_answer *ret,
 				      int *ret_fd);
 
 /*
- * The same, for PROTOCOL_RELEASE: the daemon keeps process pid free of its tracer for a number of
- * seconds. The answer comes when the daemon traces no thread of the process any more, or when it
- * refuses.
+ * As control_client_request(), for PROTOCOL_RELEASE: the daemon does not trace process pid for a
+ * number of seconds. The answer comes when the daemon traces no thread of the process any more, or
+ * when the daemon refuses.
  */
 must_check int control_client_release(struct control_client *c, int32_t pid, uint32_t seconds,
 				      struct protocol_answer *ret, int *ret_fd);

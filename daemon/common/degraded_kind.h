@@ -2,8 +2,7 @@
  * The table of degraded states: conditions in which sentry-profd does less than it promises, each
  * with its effect and its remedy. daemon/broker/state/degraded.h has the states that are present in
  * a running daemon. degraded_kind_find() finds the states that the machine causes, such as a
- * missing capability or a system call that a seccomp filter refuses. sentry-profd(8) has the same
- * table.
+ * missing capability or a system call that a seccomp filter refuses.
  */
 #ifndef DAEMON_COMMON_DEGRADED_KIND_H
 #define DAEMON_COMMON_DEGRADED_KIND_H
@@ -13,7 +12,7 @@
 
 #include "daemon/common/privileges.h"
 
-/* The gravest first. degraded_kind_texts describes each. */
+/* The gravest first. degraded_kind_texts and sentry-profd(8) describe each. */
 enum degraded_kind {
 	DEGRADED_VERSION,
 	DEGRADED_SERVER,

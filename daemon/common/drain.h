@@ -4,13 +4,14 @@
  * wants (a TCP socket with SO_LINGER, socket(7)).
  *
  * refuses_fds is true if the kernel refuses descriptors on this socket, because the caller has set
- * the socket's option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions are recv(2) and close(2).
+ * the socket's option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions only call recv(2) and
+ * close(2).
  *
  * If refuses_fds is false:
  * - drain_recv() peeks at each message and reads it only if it has no descriptors.
  * - drain_close() forks a child if the queue of the socket has descriptors. The child still has the
- *   socket when this process closes it. Then drain_close() kills the child, which so drops the last
- *   reference: the end of a process does not block (inet_release() in net/ipv4/af_inet.c). The
+ *   socket when this process closes it. Then drain_close() kills the child, whose end drops the
+ *   last reference without blocking (PF_EXITING in inet_release() of net/ipv4/af_inet.c). The
  *   caller reaps the child (SIGCHLD). If fork(2) fails, closing the socket may block.
  */
 #ifndef DAEMON_COMMON_DRAIN_H

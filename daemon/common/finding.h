@@ -16,24 +16,24 @@ enum finding_grade {
 	FINDING_FAULT,	 /* profiling does not work */
 };
 
-/* The size of a buffer for a subject, in bytes with the NUL. */
+/* The size of a caller's buffer for a subject, in bytes with the NUL. */
 #define FINDING_SUBJECT_SIZE 64
 /* The size of the longest text, with the NUL: two paths of PATH_MAX, and some words. */
 #define FINDING_TEXT_SIZE 10240
 
 /*
  * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", with control characters escaped.
- * subject: a word or two. format and what follows give the text; a text of FINDING_TEXT_SIZE bytes
- * or more is cut off. *worst is the gravest grade so far: this function raises it if grade is
- * graver. An error of out is ignored; the caller can check ferror(out).
+ * subject: a word or two. format and its arguments give the text; a text of FINDING_TEXT_SIZE bytes
+ * or more is cut off. *worst is the gravest grade so far: set to grade if that is graver. An error
+ * of out is ignored; the caller can check ferror(out).
  */
 void finding_write(FILE *out, enum finding_grade *worst, enum finding_grade grade,
 		   const char *subject, const char *format, ...) printf_like(5, 6);
 
 /*
  * Writes to out a line that finding_write() has made in another process; line has no newline.
- * Control characters are escaped. Raises *worst to the grade with which the line begins; a line
- * that begins with no grade is written all the same.
+ * Control characters are escaped. Sets *worst to the grade with which the line begins, if that is
+ * graver. A line that begins without a grade is written, too.
  */
 void finding_repeat(FILE *out, enum finding_grade *worst, const char *line);
 

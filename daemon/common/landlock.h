@@ -1,8 +1,8 @@
 /*
  * Restricts where this process can write, by landlock(7), independent of its user and of the
- * names that it opens. The restriction cannot be removed. Three processes call it at their start:
- * unwind and ship (sandbox.h), and the `sentry-profctl convert` that the broker starts at the end
- * of a run with --output FILE.
+ * names that it opens. The restriction cannot be removed. Three processes restrict themselves at
+ * their start: unwind and ship (sandbox.h), and the `sentry-profctl convert` that the broker starts
+ * at the end of a run with --output FILE.
  */
 #ifndef DAEMON_COMMON_LANDLOCK_H
 #define DAEMON_COMMON_LANDLOCK_H

@@ -39,35 +39,37 @@ void log_set_subject(const char *subject);
  */
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
-/* For what an administrator may want to look up later, and need not act on. */
+/* For events that an administrator may want to look up later, and that need no action. */
 void log_info(const char *format, ...) printf_like(1, 2);
-/* Logs a line if log_init() got debug. Never suppressed. */
+/* Logs a line if log_init() got debug = true. Such lines are never suppressed. */
 void log_debug(const char *format, ...) printf_like(1, 2);
 
 /*
- * Logs an entry of a finite list, such as the faults of a file, as a warning or as an error. Never
- * suppressed.
+ * Logs an entry of a finite list, such as the faults of a file, as a warning or as an error. Such
+ * entries are never suppressed.
  */
 void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
- * Logs a line that another process has written. The process is not trusted, so the line can be any
- * text. name: the name of the other program, a string literal. line: as this module writes it to
- * the journal, "<4>NAME: warning: text"; children write so because of LOG_JOURNAL_VARIABLE, which
- * daemon/common/spawn.h sets. The logged line begins with name once. A line without a priority
- * ("<4>") is logged as an error. A line at debug level is dropped if log_init() did not get debug.
+ * Logs a line that another process has written. name: the name of that process's program, a string
+ * literal. line: normally as this module writes lines to the journal, "<4>NAME: warning: text":
+ * children write so because daemon/common/spawn.h sets their LOG_JOURNAL_VARIABLE. The process is
+ * not trusted, so line can be any text. The logged line begins with name once, whether line has it
+ * or not. A line without a priority ("<4>") is logged as an error. A line at debug level is dropped
+ * if log_init() got debug = false.
  *
  * Rate limit: of all lines with the same name, LOG_RELAY_LINES are logged in a window
- * (daemon/common/log_limit.h), or all if log_init() got debug. Returns false if the limit has
- * suppressed this line, otherwise true.
+ * (daemon/common/log_limit.h), or all if log_init() got debug = true. Returns false if the limit
+ * has suppressed this line, otherwise true.
  */
 #define LOG_RELAY_LINES 100
 bool log_relay(const char *name, const char *line);
 
 /*
  * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over, and the
- * number of lost lines. The functions above do the same before they log a line, and exit(3) reports
- * the rest. So only a loop that may log nothing for a long time has to call this, in every turn.
+ * number of lost lines. The functions above do the same before they log a line, and at exit(3) the
+ * numbers not logged so far are logged. So only a loop that may log nothing for a long time has to
+ * call this, in every turn.
  */
 void log_report_suppressed(void);
 

@@ -1,8 +1,8 @@
 /*
  * Limits how often a line of one kind is logged: a service that runs for months beside a
  * target that does the same wrong thing each second must not fill the journal. Suppressed
- * lines are counted, and reported with the level and the text of one of them: the last one of the
- * gravest level. Used by daemon/common/log.c.
+ * lines are counted. The report of their number has the level and the text of one of them: the last
+ * line of the gravest level among them. Used by daemon/common/log.c.
  *
  * A kind is a format string, compared by its address: lines that differ in a pid are of one
  * kind. The module reads no clock and writes nothing. now_ns: CLOCK_MONOTONIC.
@@ -16,8 +16,8 @@
 #include "lib/base/util.h"
 
 /*
- * The usual maximum of lines of one kind that are logged in a window (lines_max). A window lasts
- * LOG_LIMIT_WINDOW_NS, and begins with the first line of the kind after the last window.
+ * The usual lines_max: the most lines of one kind that are logged in a window. A window of a kind
+ * lasts LOG_LIMIT_WINDOW_NS, and begins with the first line of the kind after the former window.
  */
 #define LOG_LIMIT_LINES	    10
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
@@ -25,7 +25,7 @@
 /*
  * The number of slots, one for each kind: more kinds than any process logs at a time. When the
  * window of a kind is over and its suppressed lines, if any, have been reported, another kind may
- * get its slot. A kind for which no slot is free is not limited.
+ * get its slot. If no slot is free for a kind, all its lines are logged.
  */
 #define LOG_LIMIT_KINDS 64
 
@@ -50,9 +50,9 @@ struct log_limit {
 /*
  * Counts a line of the kind format. text: the line. In a window lines_max lines of the kind are
  * logged; the first call of the window sets lines_max for the whole window. Returns true if the
- * caller must log the line. Returns false if the line is suppressed, and keeps a copy of text
- * unless the line that is kept is graver. level and format are string literals, which are not
- * copied. level begins with a digit, the priority of syslog(3).
+ * caller must log the line. Returns false if the line is suppressed. Then text replaces the copy
+ * of the last suppressed line, unless that line is of a graver level. level and format are string
+ * literals, which are not copied. level begins with a digit, the priority of syslog(3).
  *
  * Call log_limit_next_suppressed() first, until it returns false. Otherwise a kind with suppressed
  * lines gets no new window.

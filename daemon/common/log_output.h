@@ -17,8 +17,9 @@
  * O_NONBLOCK is a flag of the open file description, which other processes may share. So this
  * function opens a pipe or a terminal again, and descriptor 2 gets the new description. A process
  * that got descriptor 2 before, such as the command of `sentry-profd -- COMMAND`, keeps the old
- * description. If the pipe cannot be opened again, splice(2) writes to it. Nothing changes for a
- * regular file, which has no reader to wait for.
+ * description. If a pipe cannot be opened again, log_output_write() uses splice(2), which has a
+ * flag not to wait, as send(2) has for a socket. Nothing changes for a regular file, which has no
+ * reader to wait for.
  */
 void log_output_never_waits(void);
 

@@ -23,7 +23,7 @@
 
 /* Describes a refused option. The longest option has 18 characters; a longer word is cut off. */
 struct option_fault {
-	char option[32];  /* "--durration"; without a value, which can be a DSN */
+	char option[32];  /* "--durration"; without its value, which may be secret, as a DSN is */
 	char problem[64]; /* "not known: did you mean --duration?" */
 };
 
@@ -51,9 +51,9 @@ bool option_full_names(const char *command, const char *value, bool *ret_full);
 
 /*
  * Returns the one of n names that the user probably meant by word: the name with the smallest edit
- * distance, if that is at most a third of the word's length. Otherwise returns NULL. An inserted, a
- * removed or a replaced character, or two exchanged neighbours, count 1 each. Words and names of
- * more than 32 bytes have no match.
+ * distance, if that is at most a third of the word's length. Otherwise returns NULL. Each character
+ * that is inserted, removed or replaced adds 1 to the distance, and so do two neighbours that are
+ * exchanged. Words and names of more than 32 bytes have no match.
  */
 const char *option_nearest(const char *word, const char *const *names, size_t n);
 

@@ -26,10 +26,9 @@ struct output_format {
 	const char *name;   /* the argument of --to */
 	const char *suffix; /* with its dot */
 	/*
-	 * The command or instruction that shows a file consists of view_before, the path of the
-	 * file, and view_after: "load " PATH " at https://...". view_before is NULL if
-	 * `sentry-profctl view` shows the file, and "" if no single program does. In both cases
-	 * view_after is not used.
+	 * The texts before and after the path of a file in the command or instruction that shows
+	 * the file: "load " PATH " at https://...". view_before is NULL if `sentry-profctl view`
+	 * shows the file, and "" if no single program does. In both cases view_after is not used.
 	 */
 	const char *view_before, *view_after;
 };

@@ -1,6 +1,6 @@
 /*
- * Finds out whether this process may sample all processors by perf events, which `sampler = perf`
- * needs: opens one such event and closes it again. Used by the broker at its start, and by doctor.
+ * Finds out whether this process may sample all processors by perf events, as `sampler = perf`
+ * does: opens one perf event and closes it again. Used by the broker at its start, and by doctor.
  */
 #ifndef DAEMON_COMMON_PERF_EVENTS_H
 #define DAEMON_COMMON_PERF_EVENTS_H

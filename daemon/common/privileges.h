@@ -35,9 +35,9 @@ must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, 
  * process has is then:
  *
  *     in keep            permitted and effective
- *     in hand_on only    permitted, for children only: with no_new_privs a child of root gets by
- *                        execve(2) no more than its parent was permitted (capabilities(7);
- *                        handle_privileged_root() in security/commoncap.c)
+ *     in hand_on only    permitted, for the children: with no_new_privs a child of root gets by
+ *                        execve(2) only capabilities that its parent was permitted
+ *                        (capabilities(7); handle_privileged_root() in security/commoncap.c)
  *     in neither         dropped
  *
  * The bounding set becomes the union of keep and hand_on; without CAP_SETPCAP it stays as it is.
@@ -65,9 +65,9 @@ must_check int privileges_permitted_of(int32_t pid, capability_set *ret);
 must_check int privileges_make_effective(capability_set effective);
 
 /*
- * Returns the one capability in have that permits reading every file: CAP_DAC_READ_SEARCH, or, if
- * that is missing, CAP_DAC_OVERRIDE, which includes it and which containers have by default.
- * Returns an empty set if have has neither.
+ * Returns the set of the one capability in have that permits reading every file:
+ * CAP_DAC_READ_SEARCH, or, if that is missing, CAP_DAC_OVERRIDE, which permits it as well and which
+ * containers have by default. Returns an empty set if have has neither.
  */
 capability_set privileges_for_reading(capability_set have);
 

@@ -3,8 +3,8 @@
  * retries, and the ids that Sentry wants.
  *
  * No function returns an error. getrandom(2) waits only until the kernel has gathered
- * entropy after boot, and returns up to 256 bytes in one piece. It fails only if a seccomp
- * filter refuses the call: then random_bytes() sets all bits, and random_id() aborts.
+ * entropy after boot, and returns up to 256 bytes in one piece. The call fails only if a seccomp
+ * filter refuses it: then random_bytes() sets all bits, and random_id() aborts.
  */
 #ifndef DAEMON_COMMON_RANDOM_H
 #define DAEMON_COMMON_RANDOM_H
@@ -15,7 +15,7 @@
 
 #include "daemon/msg/msg.h"
 
-/* Fills n bytes, at most 256. If getrandom(2) fails, all bits are set. */
+/* Writes n random bytes to ret, at most 256. If getrandom(2) fails, all bits are set. */
 void random_bytes(void *ret, size_t n);
 
 /* Returns 64 random bits. */
@@ -34,7 +34,10 @@ uint64_t random_below(uint64_t n);
  */
 void random_id(char ret[MSG_ID_SIZE]);
 
-/* Returns true if text is 32 lower-case hex digits and a NUL. Reads no further. */
+/*
+ * Returns true if text is 32 lower-case hex digits and a NUL. Reads MSG_ID_SIZE bytes at most, so
+ * text can be foreign bytes without a NUL.
+ */
 bool random_id_is_valid(const char text[MSG_ID_SIZE]);
 
 #endif

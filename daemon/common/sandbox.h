@@ -10,8 +10,8 @@
  * A system call that the filter does not allow fails with ENOSYS. Some calls that libraries try
  * and can do without fail with another error:
  *
- *     unwind  opening a file, or reading its       ENOENT, so that libdw takes it as missing
- *             attributes or link, by path
+ *     unwind  opening a file, or reading its       ENOENT, so that libdw takes the file as
+ *             attributes or link, by path          missing
  *     ship    Unix and netlink sockets             EAFNOSUPPORT
  *             mapping memory as executable         EPERM, so that a library cannot be loaded
  *
@@ -60,8 +60,8 @@ enum sandbox {
  * write_dir: a descriptor of the only directory in which the process may create files; -1: none.
  * The caller keeps the descriptor open, because the filter allows openat(2) to create files only
  * with this number as its dirfd. The filter cannot see whether the name that openat(2) gets is
- * absolute. So landlock (Linux 5.13) confines the process to the directory; on older kernels only
- * the permissions of its user do.
+ * absolute. So landlock (Linux 5.13) confines the process to the directory. On older kernels only
+ * the permissions of the process's user do that.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 

@@ -11,10 +11,11 @@
 struct modules;
 
 /*
- * Writes the status for reader, a peer of the daemon's socket. The status lists all instances. A
- * reader without sees_all (daemon/process/peer.h) gets null for members about the daemon itself,
- * such as "degraded", and for the statistics of other users' processes (reader.h). *ret_fd: a
- * sealed memfd of *ret_size bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.
+ * Writes the status for reader, a peer of the daemon's socket. modules: all parts of the broker
+ * (report/modules.h). The status lists all instances. If reader->sees_all is false, members about
+ * the daemon itself, such as "degraded", and the statistics of other users' processes are null
+ * (report/reader.h). *ret_fd: a sealed memfd of *ret_size bytes, with its offset at 0; the caller
+ * closes it. Returns 0 or -errno.
  */
 must_check int status_make(struct modules *modules, const struct peer *reader, int *ret_fd,
 			   uint32_t *ret_size);

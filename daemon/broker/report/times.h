@@ -29,23 +29,25 @@ struct times {
 };
 
 /*
- * Reads the times of the processors and, of process pid: how many processors it may use, its
- * control groups, and how long these have been throttled. What cannot be read stays 0.
+ * Sets *t: reads the times of the processors, how many processors process pid may use, its control
+ * groups, and how long these have been throttled. A member that cannot be read is 0.
  */
 void times_begin(struct times *t, int32_t pid);
 
 /*
- * Logs a line if times_differ(). Unless is_quiet is set, also logs a line if threads waited for a
- * processor for more than 1 s and a tenth of the time in which they could run. c: the counters of
- * all targets. rate_hz: the lowest sampling rate of the run.
+ * Logs a line if times_differ(). Unless is_quiet is set, logs another line, with the cause, if
+ * threads waited for a processor for at least 1 s and at least a tenth of the time in which they
+ * could run. The second line needs an earlier times_begin(t). c: the sums of the counters of all
+ * targets. rate_hz: the lowest sampling rate of the run.
  */
 void times_log(const struct times *t, const struct capture_counters *c, uint32_t rate_hz,
 	       bool is_quiet);
 
 /*
- * Returns true if compared_running_ns and compared_cpu_ns of c differ by more than a tenth and by
- * more than chance explains: three standard deviations. If both are below 5 s, returns false.
- * rate_hz: the lowest sampling rate of the run.
+ * Returns true if c->compared_running_ns, the running time in the profiles, and
+ * c->compared_cpu_ns, the kernel's CPU time, differ by more than a tenth of the latter and by more
+ * than three standard deviations, which chance does not explain. If both are below 5 s, returns
+ * false. rate_hz: the lowest sampling rate of the run.
  */
 bool times_differ(const struct capture_counters *c, uint32_t rate_hz);
 
@@ -54,8 +56,8 @@ bool times_parse(const char *text, struct processor_times *ret);
 
 /*
  * For tests: writes into ret why threads were runnable without a processor for ready_ns: "the
- * processors were busy for 99 % of the time", for example. In t, processors and throttled_ns are
- * the differences between the begin and the end of the run.
+ * processors were busy for 99 % of the time", for example. t->processors and t->throttled_ns: by
+ * how much these times have grown from the begin to the end of the run. size: of ret, in bytes.
  */
 void times_cause(const struct times *t, uint64_t ready_ns, char *ret, size_t size);
 

@@ -24,7 +24,8 @@
 struct options {
 	/*
 	 * The processes of --pid, those that startup_match_find() has found for rules, and the
-	 * command. If n_pids or n_rules is not 0, there is no discovery.
+	 * process of the command. If n_pids or n_rules is not 0, there is no discovery.
+	 * HEARTBEAT_SLOTS: the most processes that are profiled at a time.
 	 */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
@@ -45,14 +46,15 @@ struct options {
 	bool quiet, check_only; /* --quiet, --check-config */
 	/* --servers, with check_only (daemon/broker/control/inspect.h). */
 	bool check_servers;
-	const char *config_path;	/* NULL: no file is read (--pid without --config) */
-	const char *program;		/* argv[0] */
-	const char *given[OPTIONS_MAX]; /* each option's last value, or NULL */
+	const char *config_path; /* NULL: no file is read (--pid without --config) */
+	const char *program;	 /* argv[0] */
+	/* The last value of each option, by its index in options_known; NULL: not given. */
+	const char *given[OPTIONS_MAX];
 	struct config config;
 	/*
-	 * Neither a configuration nor --symbols was given. Then config.symbols is
-	 * UNWIND_SYMBOLS_LINES, but only files, tables and recordings have source lines and inlined
-	 * functions; what is sent has neither.
+	 * true: neither a configuration nor --symbols was given. Then config.symbols is
+	 * UNWIND_SYMBOLS_LINES. Files, tables and recordings have source lines and inlined
+	 * functions; chunks for servers have neither.
 	 */
 	bool lines_for_files;
 };
@@ -111,7 +113,10 @@ void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE]);
 /* Replaces o->config by *config, frees the old one, and sets *config to zeros. */
 void options_replace(struct options *o, struct config *config);
 
-/* Returns the rate of capture's timer, in Hz: the highest sampling rate of all sections. */
+/*
+ * Returns the rate of capture's timer, in Hz: the highest of config.rate_hz and the sampling rates
+ * of all sections.
+ */
 uint32_t options_timer_hz(const struct options *o);
 
 #endif

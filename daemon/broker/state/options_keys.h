@@ -34,7 +34,7 @@ struct option_known {
 	/* The argument as --help shows it, in brackets if it is optional ("[=URL]"); NULL: none. */
 	const char *argument;
 	enum option_kind kind;
-	const char *key; /* for OPTION_KEY and OPTION_RULE */
+	const char *key; /* for OPTION_KEY and OPTION_RULE: the name of the key */
 	size_t offset;	 /* in struct options, for OPTION_TEXT and OPTION_FLAG */
 	bool is_common;	 /* also in --help, not only in --help-all */
 	const char *help;
@@ -43,7 +43,7 @@ extern const struct option_known options_known[];
 extern const size_t options_n_known;
 
 /*
- * Parses the next option. To start with the first one, set optind (getopt(3)) to 0. Returns
+ * Parses the next option. Before another argv is parsed, set optind (getopt(3)) to 0. Returns
  * - an index of options_known: *ret_value is the value given with this option, else "yes";
  * - OPTIONS_WRONG: the option is wrong, for the reason in *ret_fault;
  * - OPTIONS_ARGUMENT: *ret_value is an argument that is no option;

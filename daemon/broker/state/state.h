@@ -1,8 +1,8 @@
 /*
  * The state that all modules of the broker read: options, event loop, phase, clock and degraded
  * states. The functions here call no other part of the broker. Only main.c and shutdown.c change
- * the phase and suspended_ns, with one exception: children/reap.h ends the broker if a child cannot
- * be started.
+ * the phase and suspended_ns. Exception: if a child cannot be started, children/reap.h advances the
+ * phase, and so ends the broker.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.
  */
@@ -43,7 +43,7 @@ struct state {
 	bool end_at_once;  /* do not wait for deliveries: a second signal to end, or start_failed */
 	bool start_failed; /* the broker ends because a child cannot be started */
 	bool suspend_requested; /* the broker or its command got SIGTSTP, and no SIGCONT since */
-	bool is_suspended;	/* until SIGCONT: capture has to end, and is not restarted */
+	bool is_suspended;	/* by SIGTSTP: capture ends, and is not restarted before SIGCONT */
 
 	struct degraded degraded;
 	struct state_clocks clocks;

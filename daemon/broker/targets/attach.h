@@ -12,9 +12,10 @@
 #include "daemon/msg/msg_capture.h"
 
 /*
- * Starts a run. Also called for all runs when a new capture process was started, which is to attach
- * to them. This call or a later attach_check() sends the messages. If children_get_unwind() fails,
- * sets run->attach_error to a positive errno and closes the run. Does nothing unless run_is_open().
+ * Starts a run that targets_open_run() has made. Call it again for every run when a new capture
+ * process was started, which is to attach to the process again. This call or a later
+ * attach_check() sends the messages. If children_get_unwind() fails, sets run->attach_error to a
+ * positive errno and closes the run. Does nothing unless run_is_open().
  */
 void attach_start(struct targets *ts, struct run *run);
 
@@ -33,9 +34,9 @@ void attach_on_state(struct targets *ts, const struct msg_target_state *m);
 
 /*
  * Call it at every turn of the broker, after instances_check(). Asks unwind to open the sessions of
- * new runs. When unwind has opened a session, asks capture to attach to the process. Closes a run
- * if its process has ended while capture does not trace the process, since capture does not report
- * that end.
+ * new runs. When unwind has opened a session, asks capture to attach to the process. If a process
+ * has ended that capture does not trace, closes its run, since capture does not report that end.
+ * Does nothing unless state_is_profiling().
  */
 void attach_check(struct targets *ts);
 

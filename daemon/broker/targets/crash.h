@@ -48,10 +48,10 @@ void crash_on_left(struct targets *ts, struct run *run, const struct msg_target_
 void crash_on_traced(struct run *run, const struct msg_target_state *m);
 
 /*
- * Call it when run->retry_ns has come. Returns true if run has no crash or its crash is over. A
- * crash is over when the crashed thread has left its handler or has exited, and no process except
- * capture traces a thread of the process. Otherwise returns false, and sets run->retry_ns to the
- * time of the next check. now_ns: CLOCK_MONOTONIC.
+ * Call it when run->retry_ns has come. Returns true if run has no crash or its crash is over:
+ * capture may attach. A crash is over when the crashed thread has left its handler or has exited,
+ * and no process except capture traces a thread of the process. Otherwise returns false, and sets
+ * run->retry_ns to the time of the next check. now_ns: CLOCK_MONOTONIC.
  */
 must_check bool crash_is_over(struct targets *ts, struct run *run, uint64_t now_ns);
 
@@ -61,12 +61,15 @@ void crash_attached(struct run *run);
 /* Call it when the process has executed a program: signals that it survived count again. */
 void crash_forget(struct instance *i);
 
-/* Returns the signals that are no crash (bit n - 1: signal n); with on_crash = stay all signals. */
+/*
+ * Returns the signals that do not count as crashes of the process (bit n - 1: signal n). With
+ * on_crash = stay in the configuration these are all signals.
+ */
 uint32_t crash_ignored(const struct instance *i);
 
 /*
- * Returns true if process pid has a run whose crash is not over. A child that pid starts now may be
- * the crash reporter, so capture must not attach to the child.
+ * Returns true if process pid has a run whose crash is not over. A child that the process starts
+ * now may be the crash reporter, so capture must not attach to the child.
  */
 bool crash_is_reported(struct targets *ts, int32_t pid);
 

@@ -3,11 +3,14 @@
  * whether the new program has LeakSanitizer (children/leak_check.h), which cannot work in a traced
  * process. The answer decides:
  *
- *     no, or switched off  the process goes on, and capture still traces it
+ *     no                   the process goes on, and capture still traces it; capture no longer
+ *                          holds processes of the same user that execute this file
+ *     yes, but switched    the process goes on, and capture still traces it
+ *     off by an option
  *     yes                  capture detaches, the run (run.h) ends, and capture does not attach to
  *                          the process again while it executes that program
- *     no answer in time    capture detaches, the run ends, and the next run asks again
- *                          (targets/leaks.h)
+ *     not known, or no     capture detaches, the run ends, and the next run asks again
+ *     answer in time       (targets/leaks.h)
  */
 #ifndef DAEMON_BROKER_TARGETS_HELD_EXECS_H
 #define DAEMON_BROKER_TARGETS_HELD_EXECS_H
@@ -22,12 +25,12 @@
 
 /*
  * Call it when capture has sent MSG_EXEC_HELD about process pid. Asks the question; if asking
- * fails, tells capture to detach. The process goes on without a question if leak_check = attach is
- * configured, or if HELD_EXECS_MAX (targets.h) questions are open.
+ * fails, tells capture to detach. Without a question, tells capture to let the process go on, if
+ * leak_check = attach is configured, or if HELD_EXECS_MAX (targets.h) questions are open.
  */
 void held_execs_ask(struct targets *ts, int32_t pid);
 
-/* Call it at every turn, before leak_check_turn(). For each answer, sends capture the decision. */
+/* Call it at every turn, before leak_check_turn(). Sends capture a decision for each answer. */
 void held_execs_check(struct targets *ts);
 
 /* Call it when capture has ended, so that no process is held any more. Cancels all questions. */

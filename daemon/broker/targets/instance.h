@@ -1,10 +1,10 @@
 /*
  * An instance is a process that the broker knows, profiled or not: a configuration section matches
- * it, or --pid, a user or --children has added it (enum instance_origin). The broker frees an
- * instance after INSTANCE_REMOVED or INSTANCE_ENDED, as soon as no run, recording or chunk in
+ * the process, or --pid, a user or --children has added it (enum instance_origin). The broker frees
+ * an instance after INSTANCE_REMOVED or INSTANCE_ENDED, as soon as no run, recording or chunk in
  * flight refers to the instance. INSTANCE_GIVEN instances stay until the broker ends. An instance
- * without a run of the profiler (run.h) costs a descriptor and this struct: capture does not trace
- * it, and it has no session in unwind and no place in the table of runs.
+ * without a run of the profiler (run.h) costs only a descriptor and struct instance: capture does
+ * not trace the process, and there is no session in unwind and no place in the table of runs.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCE_H
 #define DAEMON_BROKER_TARGETS_INSTANCE_H
@@ -69,7 +69,7 @@ enum instance_obstacle {
 /* Capture reports crashes by signals below this number. */
 #define CRASH_SIGNALS 32
 
-/* The crashes of an instance (crash.h). */
+/* The crashes of an instance since it was added (crash.h). */
 struct instance_crashes {
 	uint32_t left;	 /* number of crashes in which capture detached before the handler ran */
 	uint32_t traced; /* number of crashes in which capture could not detach */
@@ -86,7 +86,7 @@ struct instance_asker {
 	bool is_set; /* false: no peer has asked */
 	bool is_operator;
 	uint32_t uid, user;   /* as in struct peer (daemon/process/peer.h) */
-	bool is_limit_logged; /* logged: this user has as many processes as permitted */
+	bool is_limit_logged; /* a line was logged: the user has as many processes as permitted */
 };
 
 /* A process that the broker knows. */
@@ -97,7 +97,7 @@ struct instance {
 	int32_t parent;	      /* pid of its parent when the broker found the process */
 	uint64_t start_ticks; /* start time as in /proc/PID/stat */
 	int pidfd;
-	struct owner owner; /* as last read */
+	struct owner owner; /* of the process, as last read */
 	/* State of owners.h: */
 	uint64_t owner_changes; /* how often the owner's key has changed */
 	bool owner_has_changed; /* the key has changed, and no run has begun since */
@@ -115,19 +115,19 @@ struct instance {
 	enum instance_life life;
 	enum instance_obstacle obstacle;
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
-	bool was_attached; /* capture has attached to the process with ptrace at least once */
+	bool was_attached; /* capture has attached to the process at least once */
 	/*
-	 * For --children, in clock ticks since the boot, as start_ticks: when capture attaches, the
-	 * broker adds the children of this process that were born at this time or later
-	 * (instance_add_missed_children). 0 is no time: the next attachment adds no children, and
-	 * sets start_ticks here. At first it is
+	 * For --children, in the unit of start_ticks: when capture attaches to this process, the
+	 * broker adds those of its children that were born at this time or later
+	 * (instance_add_missed_children). 0: the next attachment adds no children, and sets this
+	 * member to start_ticks. The first value is
 	 * - 0 for a child that capture has reported and traces from its birth;
 	 * - start_ticks for a child that was born while capture did not trace its parent;
-	 * - for every other process the tick after the one in which it became an instance.
+	 * - for every other process the clock tick after the one in which it became an instance.
 	 */
 	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
-	uint64_t leak_program; /* process_identity.program_hash of the program that has it */
+	uint64_t leak_program; /* process_identity.program_hash of the program with it */
 	bool is_delayed;       /* the process had to wait for the CPU budget (governor_admits) */
 	/*
 	 * A user, or the process itself, has released the process (instance_release): the process
@@ -152,8 +152,8 @@ struct instance {
 	uint32_t failures;     /* failures in a row (instance_delay_run) */
 	uint64_t failed_ns;    /* time of the last failure, by clock_mono_ns() */
 	uint64_t run_delay_ns; /* no run starts before failed_ns + run_delay_ns */
-	struct ship *ship;     /* of config.dsn; NULL: no run since config was set */
-	struct run *run;       /* its run, also one for recordings only; NULL: none */
+	struct ship *ship;     /* for config.dsn; NULL: no run since config was set */
+	struct run *run;       /* the current run, also for recordings only; NULL: none */
 	/* The closed run of a process of --pid, kept for its table of functions (shutdown.h). */
 	struct run *closed_run;
 	struct instance_crashes crashes;
@@ -186,8 +186,8 @@ static inline bool instance_was_added(const struct instance *i)
  * (staging, production) of its chunks. A section may match processes of any user, who could choose
  * what Sentry gets under the section's name. So for an instance of a section the function
  * returns true only if trust_environment is set, or if each uid of the process is 0 or the
- * section's uid (the daemon's, if the section names none). True for all other instances, since the
- * command line or a user has named the process.
+ * section's uid (if the section has none: the daemon's uid). For all other instances it returns
+ * true, since the command line or a user has named the process.
  */
 bool instance_trusts_environ(const struct instance *i);
 
@@ -198,8 +198,8 @@ static inline bool instance_is_left_alone(const struct instance *i)
 }
 
 /*
- * Returns true if only users who are no operators want the process to be profiled: sections and
- * operators come before it in the CPU budget (governor.h).
+ * Returns true if only users who are no operators want the process to be profiled. In the CPU
+ * budget the processes of sections and operators come before this process (governor.h).
  */
 bool instance_is_for_user(const struct instance *i);
 /*
@@ -209,14 +209,15 @@ bool instance_is_for_user(const struct instance *i);
 uint32_t instance_budget_user(const struct instance *i);
 
 /*
- * Returns true if a user who is no operator has attached the process, or records it and no section
- * or operator wants it. Such a process counts for the user's limits (control/attach_request.h).
+ * Returns true if a user who is no operator has attached the process, or records it and it was not
+ * to be profiled for a section or an operator when the user requested the recording. The process
+ * then counts for the user's limits (control/attach_request.h).
  */
 bool instance_is_asked_by_user(const struct instance *i);
 
 /*
- * If the CPU budget permits no samples of the process now, returns a constant text for users that
- * says so. Otherwise returns NULL.
+ * If the CPU budget permits no samples of the process now, returns a text for users that says so, a
+ * string literal. Otherwise returns NULL.
  */
 const char *instance_budget_text(const struct instance *i);
 
@@ -238,12 +239,12 @@ static inline bool instance_is_gone(const struct instance *i)
 /*
  * Call it when an exec of the process was reported. If i was left out because its former program
  * has LeakSanitizer, i gets a run again, after the delay of instance_delay_run(). leaks.h then asks
- * about the new program. Does nothing if the process still runs i->leak_program: then the report is
- * of the exec that started this program, and leaks.h had found LeakSanitizer in it before.
+ * about the new program. Does nothing if the process still runs i->leak_program: the report of the
+ * exec that started this program can come after leaks.h has found LeakSanitizer in the program.
  */
 void instance_has_executed(struct instance *i);
 
-/* Describes the obstacle for a user; "": there is none. Valid until the instance changes. */
+/* Returns a text for users about i->obstacle, valid until *i changes; "": there is no obstacle. */
 const char *instance_obstacle_text(const struct instance *i);
 
 /* Clears last_error. An instance that was left out can have runs again. */
@@ -273,9 +274,9 @@ void instance_release(struct instance *i, uint64_t length_ns);
 
 /*
  * Returns the total time, in ns, for which the process had no run, although one was wanted, because
- * its rights had changed. instance_unsampled_begins() begins such a time, unless one has begun
- * already, and instance_unsampled_ends() ends it. The total no longer grows after the end of all
- * sampling.
+ * its rights had changed. instance_unsampled_begins() starts the count, unless it runs already, and
+ * instance_unsampled_ends() stops it. The total does not grow after the end of all sampling
+ * (state.ended_ns).
  */
 uint64_t instance_unsampled_ns(const struct instance *i);
 void instance_unsampled_begins(struct instance *i);

@@ -31,9 +31,10 @@ must_check int instance_add_attached(struct targets *ts, struct process *p,
 
 /*
  * Adds process pid, which capture has reported as a new child of a target. The pid may belong to
- * another process by now. So the function checks that capture traces the process or, with sampler =
- * perf, that its parent is an instance. If that is not so, or instance_add_attached() fails, logs a
- * line at debug level. Does nothing if pid is an instance already or the broker is ending.
+ * another process by now. So the function first checks that capture traces the process or, with
+ * sampler = perf, that its parent is an instance. If the check or instance_add_attached() fails,
+ * logs a line at debug level and adds nothing. Does nothing if pid is an instance already or the
+ * broker is ending.
  */
 void instance_add_child(struct targets *ts, int32_t pid);
 
@@ -44,8 +45,8 @@ void instance_add_child(struct targets *ts, int32_t pid);
  */
 void instance_add_missed_children(struct targets *ts, struct run *run);
 /*
- * Calls instance_add_missed_children() for each run in which capture has attached, at a
- * MSG_CHILD_BORN with the id 0.
+ * Call it when MSG_CHILD_BORN has come with the id 0: capture had detached from all processes for a
+ * moment. Calls instance_add_missed_children() for each run in which capture has attached.
  */
 void instances_add_missed_children(struct targets *ts);
 

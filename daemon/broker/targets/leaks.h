@@ -2,7 +2,8 @@
  * Keeps capture away from processes with LeakSanitizer, which cannot work in a traced process.
  * Before capture attaches to a process, this module asks whether the process has LeakSanitizer
  * (children/leak_check.h). If so, the run (run.h) is refused, and the log and the status give the
- * reason. With leak_check = attach in the configuration, capture attaches in any case.
+ * reason. With leak_check = attach or sampler = perf in the configuration, nothing is asked, and
+ * capture attaches in any case.
  *
  * Capture attaches without an answer if the files of the process cannot be opened, or if the answer
  * takes longer than LEAKS_ANSWER_NS.
@@ -26,7 +27,8 @@ enum leaks_verdict {
  * Decides whether capture may attach to the process of run. The first call asks the question;
  * run->unwind must be set. The question is about the program that the process runs; for the process
  * of `sentry-profd -- COMMAND`, before its exec, about the file of COMMAND. If the process has
- * executed another program since the question, asks again.
+ * executed another program since the question, asks again; after four questions returns
+ * LEAKS_ATTACH.
  */
 enum leaks_verdict leaks_check(struct targets *ts, struct run *run);
 

@@ -63,8 +63,8 @@ struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
  * Call it when unwind has finished a chunk of the instance's run, delivered or lost, while the run
- * is RUN_PROFILED. Also call it when a release of the process (instance_release) is over: the run
- * ended when the release began, so no chunk is awaited for root spans that have ended.
+ * is RUN_PROFILED. Also call it when a release of the process (instance_release) is over: a root
+ * span that ended during the release needs no run, since its transaction refers to no profile.
  */
 void lifecycle_chunk_finished(struct instance *instance);
 
@@ -73,7 +73,8 @@ void lifecycle_chunk_finished(struct instance *instance);
  * length of a chunk.
  *
  * unwind makes no empty chunk, so the chunk in which the last root span ended may never be
- * reported. This function treats that chunk as finished 2 * chunk_ns after the end of the span.
+ * reported. This function treats that chunk as finished when 2 * chunk_ns have passed since its
+ * first call after the end of the span.
  *
  * Returns true if a sampled instance in trace mode has reported no root span, sampled or not, for
  * LIFECYCLE_NO_SPAN_NS: tracing may be off in the process, and the caller logs a warning. Returns

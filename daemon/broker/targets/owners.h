@@ -14,9 +14,9 @@
  * - within some 100 ms after the kernel has reported a change of ids (discovery/connector.h), at
  *   most ten times a second for a process. No protection depends on these reports.
  *
- * Until the broker sees a change, two checks protect the process. Capture compares the owner of the
- * process's files in /proc at each exec. The helper that opens the process's files (files/)
- * compares the whole key at each file.
+ * Until the broker sees a change, two checks protect the process. At each exec capture compares the
+ * owner of the process's files in /proc with the former owner. The helper that opens the process's
+ * files (files/) compares the whole key with that of the run before it opens each file.
  */
 #ifndef DAEMON_BROKER_TARGETS_OWNERS_H
 #define DAEMON_BROKER_TARGETS_OWNERS_H
@@ -26,6 +26,7 @@
 #include "daemon/broker/targets/targets.h"
 #include "lib/base/util.h"
 
+/* The least time between the begins of two runs that follow a change of the key. */
 #define OWNER_RUN_NS (10 * NS_PER_SEC)
 
 /*
@@ -42,14 +43,14 @@ must_check int owners_check(struct targets *ts, struct run *run);
 void owners_end_run(struct targets *ts, struct run *run);
 
 /*
- * Reads the owner of the process of i, which has no run. Returns 0, also after a change of the key;
- * -EACCES if i is removed, because of the change or before; -ESRCH if the process has ended; or an
- * error of a shortage.
+ * Reads the owner of the process of i; i must have no run. Returns 0, also after a change of the
+ * key; -EACCES if i is gone (instance_is_gone), because of the change or before; -ESRCH if the
+ * process has ended; or an error of a shortage.
  */
 must_check int owners_look(struct targets *ts, struct instance *i);
 
 /*
- * Call it just before a run of i begins, which may begin if the result is 0. Returns as
+ * Call it just before a run of i begins: the run may begin only if the result is 0. Returns as
  * owners_look(), or -EAGAIN if the key has changed and the last run that followed a change began
  * less than OWNER_RUN_NS ago: the caller tries again at a later turn.
  */

@@ -79,17 +79,17 @@ struct governed {
 	 * struct capture_counters, as read at the end of the last interval of the governor.
 	 */
 	uint64_t cost_ns, captured;
-	/* The process's own use of processors while the rate is above 0, averaged as cost is. */
+	/* How many processors the process uses while the rate is above 0, averaged as cost is. */
 	struct governor_cost busy;
 	struct target_usage usage; /* at the end of the last interval */
 	/*
-	 * Used while the rate is 0: what sampling would cost for each processor that the process
-	 * uses. It is cost.average / busy.average when the rate became 0. If busy.average was 0
-	 * then, the next reading above 0 stands in its place. 0: not known yet.
+	 * Used while the rate is 0: what sampling would cost, at the full rate, for each processor
+	 * that the process uses. It is cost.average / busy.average at the time when the rate became
+	 * 0. If busy.average was 0 then, the next reading above 0 replaces it. 0: not known yet.
 	 */
 	double cost_of_busy;
 	uint64_t withheld_ns; /* how long the rate has been 0 without a break */
-	bool is_for_user;     /* the last instance_is_for_user() while the run was open */
+	bool is_for_user;     /* last result of instance_is_for_user() while the run was open */
 	uint32_t lowest_hz;   /* the lowest rate above 0 */
 	uint64_t lowered_ns;  /* how long the rate was lowered */
 	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
@@ -113,31 +113,31 @@ struct run {
 	bool is_for_recordings; /* serves recordings only: makes no other chunks */
 	uint32_t slot;		/* its index in the table and in the heartbeat page */
 	struct instance *instance;
-	/* Copies from the instance; the pidfd is the instance's. */
+	/* Copies from the instance, which owns the pidfd. */
 	int32_t pid;
 	int pidfd;
-	struct owner owner;	/* as last read with the key of its unwind process */
+	struct owner owner;	/* as last read while its key was that of the unwind process */
 	bool owner_has_changed; /* its key has changed: the run ends, and files are refused */
-	char profiler_id[MSG_ID_SIZE]; /* set from the start */
+	char profiler_id[MSG_ID_SIZE]; /* set by targets_open_run() */
 	/*
-	 * Fixed when the run begins, since the wall clock may be set later: CLOCK_REALTIME
-	 * minus CLOCK_MONOTONIC, and how long the machine had slept by then, which
-	 * CLOCK_MONOTONIC does not count.
+	 * Both are fixed when the run begins, since the wall clock may be set later.
+	 * wall_offset_us: CLOCK_REALTIME minus CLOCK_MONOTONIC. slept_ns: how long the machine had
+	 * slept since its boot, which CLOCK_MONOTONIC does not count.
 	 */
 	uint64_t wall_offset_us;
 	uint64_t slept_ns;
-	uint64_t opened_ns; /* when it began, CLOCK_MONOTONIC */
+	uint64_t opened_ns; /* when the run began, CLOCK_MONOTONIC */
 
 	struct unwind *unwind; /* its unwind process; NULL: none yet */
 	enum run_phase phase;
 	enum session session;
-	/* Checks by deadlines.c, in a row, at which an answer of unwind, or of capture, was due. */
+	/* In how many checks of deadlines.c in a row an answer was due: of unwind, of capture. */
 	uint32_t overdue_checks, capture_overdue_checks;
 	uint64_t closing_ns; /* the first run_begins_to_close(), CLOCK_MONOTONIC; 0: none */
 	bool in_capture;   /* MSG_TARGET_ADD was sent; capture has not reported the target's end */
 	bool attach_due;   /* MSG_TARGET_ADD is to be sent as soon as possible */
 	bool was_attached; /* capture has attached to the process in this run */
-	bool left_out;	   /* capture hung while reading the process's memory */
+	bool left_out;	   /* the run ends: capture hung while reading the process's memory */
 	/* Logged: capture could not attach to some of its threads. */
 	bool warned_threads_refused;
 	bool warned_file_refused; /* logged: a request for a file was refused */
@@ -154,16 +154,16 @@ struct run {
 	 */
 	uint64_t retry_ns;
 	struct run_crash crash;
-	/* Reading its files made a helper hang: no file is read before this time. */
-	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never hung */
-	uint32_t file_suspensions;	   /* how often a helper hung */
+	/* State of run_suspend_files(): no file of the process is opened before this time. */
+	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never suspended */
+	uint32_t file_suspensions;	   /* how often */
 
 	/* Counters of earlier capture processes; the present one counts in the heartbeat page. */
 	struct capture_counters capture_past;
 	uint64_t missed_no_capture; /* samples missed while no capture ran, or lost when it died */
 	/*
 	 * When capture died, or detached in a crash, by CLOCK_MONOTONIC; 0: capture has attached
-	 * since. totals_count_missed() moves this time on to the one up to which it has counted.
+	 * since. totals_count_missed() sets it to the time up to which missed ticks are counted.
 	 */
 	uint64_t capture_died_ns;
 	uint64_t capture_died_threads; /* the process's threads when capture died or detached */
@@ -173,7 +173,7 @@ struct run {
 
 	struct target_usage usage; /* as last read (target_usage.h) */
 	int statm_fd;		   /* its /proc/PID/statm (target_usage.c); -1: not open */
-	uint32_t full_hz;	   /* the configured sampling rate */
+	uint32_t full_hz;	   /* the configured sampling rate (instance_rate_hz) */
 	uint32_t rate_hz;	   /* the present sampling rate; 0: run_is_withheld() */
 	struct governed governed;
 };
@@ -181,8 +181,9 @@ struct run {
 /* Sets the times at which the run begins, by the clocks of state. */
 void run_set_times(const struct state *state, struct run *run);
 /*
- * Returns false if the times of the run no longer agree with those of spans. The caller must then
- * stop the run, since a new run takes the right times. Returns false in two cases:
+ * Returns false if the times of the run's samples no longer agree with the wall clock, and so not
+ * with the spans of Sentry's SDK in the process. The caller must then stop the run, since a new run
+ * takes the right times. Returns false in two cases:
  * - the machine has slept for more than a second since the run began;
  * - the wall clock was set by more than two seconds, and the run is a minute old. A younger run
  *   goes on, so that a clock that is set all the time ends one run a minute at most.
@@ -197,7 +198,8 @@ void run_begins_to_close(struct run *run, enum run_phase phase);
 
 /*
  * Sets RUN_CLOSING, and asks unwind to make the last chunk from the records that it has and to
- * close the session. If the run has no unwind process that is ready, sets RUN_CLOSED instead.
+ * close the session. If the run has no unwind process that is ready, sets RUN_CLOSED instead. Does
+ * nothing if the run is RUN_CLOSED.
  */
 void run_close(struct run *run);
 /*
@@ -223,8 +225,8 @@ bool run_is_over(const struct run *run);
 /*
  * Suspends the reading of the process's files. Call it when a helper process hung while it opened
  * one of them, because of a file system that does not answer or a slow disk. The first suspension
- * takes one minute, each further one twice as long, up to an hour. Returns its length in ns.
- * now_ns, here and below: state_now_ns().
+ * takes one minute, each further one twice as long, up to an hour. Returns the length of this
+ * suspension in ns. now_ns, here and below: state_now_ns().
  */
 uint64_t run_suspend_files(struct run *run, uint64_t now_ns);
 /* Calls run_suspend_files(), and logs a line. */

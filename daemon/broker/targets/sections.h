@@ -1,11 +1,13 @@
 /*
- * The [target] sections of the configuration: how many processes each matches, since when it has
- * matched none, and totals of processes that have ended. If a section has matched no process some
- * time after the configuration was read (SECTIONS_WARN_NS), sections_check() logs one line. The
- * line gives the reason if the section's exe names a file that no process can have as its
- * executable (daemon/process/exe_link.h).
+ * The [target] sections of the configuration. For each section the list has the number of processes
+ * that the section matches, the time since when it matches none, and the totals of its processes
+ * that have ended. If a section has matched no process until some time after the configuration was
+ * read (SECTIONS_WARN_NS), sections_check() logs one line. The line gives the reason if the
+ * section's exe names a file that no process can have as its executable
+ * (daemon/process/exe_link.h).
  *
- * daemon/broker/discovery/discovery.c owns the list; with --pid there is no list.
+ * daemon/broker/discovery/discovery.c owns the list. If the command line names the processes, there
+ * is no list.
  */
 #ifndef DAEMON_BROKER_TARGETS_SECTIONS_H
 #define DAEMON_BROKER_TARGETS_SECTIONS_H
@@ -52,13 +54,14 @@ void sections_fini(struct sections *s);
 
 /*
  * Replaces the sections by those of the configuration. A section of the same name keeps its totals,
- * and its line may be logged again. now_ns, here and below: CLOCK_MONOTONIC. Returns 0, or -ENOMEM:
+ * and its log line may come again. now_ns, here and below: CLOCK_MONOTONIC. Returns 0, or -ENOMEM:
  * then the list is empty.
  */
 must_check int sections_configure(struct sections *s, const struct config *config, uint64_t now_ns);
 
 /*
- * Counts the instances of each section, and logs the lines that are due. Call it once a second.
+ * Call it once a second: sets instances, profiled and empty_since_ns of each section, and logs the
+ * lines that are due.
  */
 void sections_check(struct sections *s, const struct targets *ts, uint64_t now_ns);
 

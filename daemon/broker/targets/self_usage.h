@@ -7,9 +7,9 @@
  *     ship               by the bytes of the instance's chunks
  *     broker             in equal parts, one for each instance of targets.instances
  *
- * The shares of all instances add up to the whole, except for the time of unwind processes that
- * were freed (children.unwinds_gone). Memory is not shared out: each instance is charged the whole
- * memory of the processes that serve the instance.
+ * The shares of all instances add up to the times of self_usage_of_all(), except for the time of
+ * unwind processes that were freed (children.unwinds_gone). Memory is not shared out: each instance
+ * is charged the whole memory of the processes that serve the instance.
  */
 #ifndef DAEMON_BROKER_TARGETS_SELF_USAGE_H
 #define DAEMON_BROKER_TARGETS_SELF_USAGE_H
@@ -26,8 +26,9 @@ enum self_usage_of {
 };
 
 /*
- * Writes to ret the usage of the daemon's processes, by kind. For several unwind or ship processes:
- * the sum of their times, and the largest memory. own: usage of the broker itself, here and below.
+ * Writes to ret the usage (children/child.h) of the daemon's processes, by kind. For several unwind
+ * or ship processes: the sum of their times, and the largest memory. own, here and below: the
+ * usage of the broker itself.
  */
 void self_usage_of_all(const struct targets *ts, struct usage own, struct usage ret[SELF_USAGE_N]);
 

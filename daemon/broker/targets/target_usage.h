@@ -12,9 +12,10 @@
 
 /*
  * Call it at every turn of the broker: reads and sends the usage of targets whose last reading is a
- * second old or older. An unwind process gets the next message only after it has answered the last
- * one, so that its socket never fills. A message has room for MSG_USAGE_MAX targets: the others are
- * read for the next message.
+ * second old or older. The first reading of a target is not sent, since there is none to compare
+ * with. An unwind process gets the next message only after it has answered the last one, so that
+ * its socket never fills. A message has room for MSG_USAGE_MAX targets: the others are read for the
+ * next message.
  */
 void target_usage_check(struct targets *ts);
 

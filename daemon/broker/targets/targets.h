@@ -37,7 +37,7 @@ struct targets_events {
 /* The most processes that capture holds at their exec (lib/capture/options.h). */
 #define HELD_EXECS_MAX 256
 
-/* State of held_execs.h: the held processes about which a question is open. */
+/* State of held_execs.h: the held processes about which leak_check.h has no answer yet. */
 struct held_execs {
 	struct held_exec {
 		int32_t pid;
@@ -58,12 +58,12 @@ struct targets {
 	struct delivery *delivery;
 	struct governor *governor;
 	struct held_execs held_execs;
-	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
+	struct leak_check *leak_check; /* NULL: no process is checked for LeakSanitizer */
 	struct targets_events events;
 	struct session_sampling_key session_sampling_key; /* set if there are sections */
-	/* For `sentry-profd -- COMMAND`. held_file and held_options count if held_pid is not 0. */
+	/* For `sentry-profd -- COMMAND`; if held_pid is 0, held_file and held_options are unused */
 	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or no longer held */
-	int held_file;	  /* the file of COMMAND (discovery/command.h); -1: not known */
+	int held_file;	  /* descriptor of COMMAND's file (discovery/command.h); -1: not known */
 	struct leak_options held_options; /* LeakSanitizer's options in its environment */
 
 	struct run table[HEARTBEAT_SLOTS]; /* use FOR_EACH_RUN() */

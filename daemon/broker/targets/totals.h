@@ -1,7 +1,7 @@
 /*
  * The statistics of runs of the profiler (struct run_totals): what was sampled, unwound and
- * delivered since a run began, by the present capture and unwind processes and by those that have
- * died.
+ * delivered since a run began, by the capture and unwind processes that run now and by those that
+ * have died.
  *
  * The present capture process counts in its heartbeat page, and the present unwind process
  * reports its counts in messages. When such a process dies, this module adds its counts to those
@@ -24,8 +24,8 @@
 void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*
  * Call it when capture has detached from the process of run in a crash (crash.h): adds the counters
- * of capture to those of the run. Until capture has attached again, ticks count as missed because
- * of the crash. now_ns: CLOCK_MONOTONIC.
+ * of capture to those of the run. Until capture has attached again, totals_count_missed() counts
+ * ticks as missed because of the crash. now_ns: CLOCK_MONOTONIC.
  */
 void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t now_ns);
 /*
@@ -36,9 +36,10 @@ void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t no
  */
 void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Counts the ticks from run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed, and sets
- * run->capture_died_ns to now_ns. Does nothing if run->capture_died_ns is 0. Also does nothing
- * outside of the phase RUN_PROFILED, unless capture has detached in a crash. Call it:
+ * Counts the ticks from run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed, by all
+ * threads that the process had then, and sets run->capture_died_ns to now_ns. Does nothing if
+ * run->capture_died_ns is 0. Also does nothing outside of the phase RUN_PROFILED, unless capture
+ * has detached in a crash. Call it:
  * - before the run leaves the phase RUN_PROFILED;
  * - when a process has ended from which capture had detached in a crash;
  * - when capture has attached again; the caller then sets run->capture_died_ns to 0.
@@ -59,8 +60,8 @@ void totals_add(struct run_totals *sum, const struct run_totals *more);
 
 /*
  * Sets *ret to the counters of capture for a run: the sum of those of earlier capture processes and
- * of the present one. threads, refused and refused_error, which are no counters, are not set: see
- * totals_threads().
+ * of the present one. The members threads, refused and refused_error are no counters and have no
+ * meaning in *ret: see totals_threads().
  */
 void totals_capture(const struct targets *ts, const struct run *run, struct capture_counters *ret);
 
@@ -76,7 +77,7 @@ void totals_of_run(const struct targets *ts, const struct run *run, struct run_t
 /* Sums the statistics of all runs on a process, until now. */
 void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret);
 
-/* Returns the lowest rate of the runs, or rate_hz if there was no run. */
+/* Returns the lowest sampling rate of the runs, in Hz, or rate_hz if there was no run. */
 static inline uint32_t totals_lowest_hz(const struct run_totals *totals, uint32_t rate_hz)
 {
 	return totals->lowest_hz != 0 ? totals->lowest_hz : rate_hz;
