@@ -2,8 +2,9 @@
  * Starts the executables of the project as child processes. A child gets:
  * - a socket to its parent at descriptor MSG_FD, a stderr, and /dev/null as stdin and stdout,
  * - a process group of its own, so that ^C reaches the parent only,
- * - an environment with the variables that the caller lists. With a log_fd, or if this process has
- *   LOG_JOURNAL_VARIABLE, that variable is added (daemon/common/log.h).
+ * - an environment with the variables that the caller lists. LOG_JOURNAL_VARIABLE is added if the
+ *   child gets a log_fd, or if this process has the variable; with it the child writes a priority
+ *   before each log line (daemon/common/log.h).
  */
 #ifndef DAEMON_COMMON_SPAWN_H
 #define DAEMON_COMMON_SPAWN_H
@@ -32,7 +33,7 @@ void spawn_leave_job(void);
  * Starts the executable of this name, as spawn_find() finds it.
  *
  * environment: the names of the variables that the child inherits, at most 15, with NULL at the
- * end. For ship the caller passes spawn_ship_environment.
+ * end. For ship the caller passes spawn_ship_environment, the proxy variables of libcurl.
  *
  * log_fd: becomes the child's stderr; the caller keeps it. The child writes log lines to it in the
  * format of the journal, with a priority (log_relay() in daemon/common/log.h). -1: the child has

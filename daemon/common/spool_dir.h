@@ -29,9 +29,10 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
  * then belongs to uid and gid, and has mode 0700. PRIVILEGES_KEEP_ID as uid stands for the
  * effective user of this process, and as gid for the present group of the directory.
  *
- * A third user is neither uid nor the effective user of this process. If the directory belongs to a
- * third user, spool_owner_change() gives the directory and its files to uid and gid. *ret_former is
- * the third user; without one, it is uid (for PRIVILEGES_KEEP_ID the effective user).
+ * If the directory belongs neither to uid nor to the effective user of this process, its owner
+ * counts as a former account of ship: *ret_former is this owner, and spool_owner_change() gives the
+ * directory and its files to uid and gid. Otherwise *ret_former is uid (for PRIVILEGES_KEEP_ID the
+ * effective user).
  *
  * The caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
  * use a spool. Returns 0; -EPERM if spool_owner_change() refuses the change (conditions in

@@ -30,8 +30,8 @@ must_check int spool_owner_check(int dir_fd, bool may_be_empty, uint32_t uid);
 
 /*
  * Gives the directory and its files to uid and gid, after the same checks. The owner of the
- * directory changes last: if the process ends before, the next call does everything again. Returns
- * as spool_owner_check(), or an error of fchownat(2).
+ * directory changes last: if this process ends before that, the next call repeats all steps.
+ * Returns what spool_owner_check() returns, or an error of fchownat(2).
  */
 must_check int spool_owner_change(int dir_fd, bool may_be_empty, uint32_t uid, uint32_t gid);
 

@@ -19,9 +19,9 @@ enum account {
 bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 
 /*
- * Finds the user and group of an account. If the account does not exist, because the daemon was not
- * installed, or is that of root, both ids are one fixed number. The three accounts have the numbers
- * 65521 to 65523, which Debian reserves, and which systemd gives to no dynamic user.
+ * Finds the user and group of an account. If /etc/passwd lacks the account, because the daemon was
+ * not installed, or gives it uid 0, both ids are a fixed number: 65521 for capture, 65522 for
+ * unwind, 65523 for ship. Debian reserves these numbers, and systemd gives them to no dynamic user.
  *
  * An id to which this process cannot change is replaced by PRIVILEGES_KEEP_ID (privileges.h): the
  * user namespace of a rootless container can lack the id, and root in a container can lack

@@ -6,9 +6,10 @@
  *                       (config_read.h); without files the caller calls config_init() itself
  *     config_set        sets an option of the command line, which replaces the value of [sentry]
  *                       or [profiler] (config_value.h)
- *     config_resolve    sets what is not given yet from environment variables, and the defaults
- *                       that depend on these; copies to each section what the section takes over
- *                       from [sentry] and [profiler] (config_resolve.h)
+ *     config_resolve    sets the values that neither a file nor an option gives: from environment
+ *                       variables, or to defaults that depend on other values; copies to each
+ *                       section the values of [sentry] and [profiler] that the section does not
+ *                       set itself (config_resolve.h)
  *
  * config_load() and config_resolve() add the faults that they find (config_fault.h) and go on.
  */
@@ -80,9 +81,9 @@ enum on_crash { ON_CRASH_LEAVE, ON_CRASH_STAY };
 enum leak_check_policy { LEAK_CHECK_LEAVE, LEAK_CHECK_ATTACH };
 
 /*
- * What users who are no operators may do with those of their processes that no section matches:
- * record them; also attach, which sends profiles; or nothing
- * (daemon/broker/control/attach_request.h).
+ * What users who are no operators may do with their own processes that no section matches. RECORD:
+ * record them. SEND: record and attach, which sends profiles. NO: nothing. Rules:
+ * daemon/broker/control/attach_request.h.
  */
 enum user_attach { USER_ATTACH_RECORD, USER_ATTACH_SEND, USER_ATTACH_NO };
 
@@ -115,17 +116,21 @@ struct section_config {
 
 	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];
-	/* All processes may choose release and environment, not only those of root and user. */
+	/*
+	 * true: the environment variables of every process may set its release and environment.
+	 * false: only those of processes whose uids are all 0 or uid (if uid is CONFIG_UID_ANY, the
+	 * daemon's).
+	 */
 	bool trust_environment;
 	bool environment_given; /* by the section or by [sentry] */
 	char platform[MSG_TEXT_MAX];
-	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
-	double session_sample_rate;
+	char dsn[MSG_DSN_MAX];	    /* "": nothing is sent */
+	double session_sample_rate; /* the share of the processes that are profiled: 0.0 to 1.0 */
 	enum lifecycle lifecycle;
-	bool autostart;
+	bool autostart; /* with LIFECYCLE_MANUAL: profiled at once, without a start */
 	uint32_t rate_hz;
-	uint32_t min_age_s;
-	uint32_t max_instances; /* 0: no limit */
+	uint32_t min_age_s;	/* a process is profiled from this age on */
+	uint32_t max_instances; /* profiled at a time; 0: no limit */
 	enum thread_id_format thread_id_format;
 	enum on_crash on_crash;
 	enum leak_check_policy leak_check;
@@ -140,10 +145,10 @@ struct section_config {
 	bool has_unread_line; /* a line that could not be read may have been a rule */
 
 	/*
-	 * Why the section is not used as it is written; "": no reason. Either it has an unknown
-	 * key, which may have excluded processes, or its DSN is one too many (CONFIG_SHIPS_MAX).
-	 * Such a section is off. After a reload a section with an unknown key can have its former
-	 * settings instead (config_keep_sections()).
+	 * The fault that turns the section off; "": no fault. Either the section has an unknown
+	 * key, which may be a misspelt rule, so that too many processes would match; or its DSN is
+	 * one too many (CONFIG_SHIPS_MAX). After a reload a section with an unknown key can be on
+	 * nevertheless, with its former settings (config_keep_sections()).
 	 */
 	char defect[CONFIG_DEFECT_MAX];
 	bool is_off; /* processes match the section and are not profiled */
@@ -224,10 +229,10 @@ void config_init(struct config *c);
 void config_fini(struct config *c);
 
 /*
- * For a reload from old to c: a section of c that is off gets the settings of the section of the
- * same name in old, if that one exists and is not off. Then the section of c is on, and keeps its
- * own defect. Call it before config_resolve(c), so that the section takes over the new values of
- * [sentry] and [profiler].
+ * Replaces faulty sections at a reload from old to c. If a section of c is off, and the section of
+ * the same name in old is on, the section of c gets the settings of the one in old. It is on then,
+ * and its defect stays. Call this before config_resolve(c), so that the section takes over the new
+ * values of [sentry] and [profiler].
  */
 void config_keep_sections(struct config *c, const struct config *old);
 

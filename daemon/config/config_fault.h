@@ -2,9 +2,9 @@
  * The faults of a configuration: collected while files, options and environment are read,
  * kept in order, and logged together, so that a user sees all of them at once.
  *
- * Faults are ordered by file and line. Faults of the command line and of the environment
- * come first. The caller that adds a fault puts no DSN into its text, nor the content of a file
- * that holds one, because the text is logged.
+ * Faults are ordered by file and line. Faults of the command line and of the environment come
+ * first. The text of a fault is logged. So the caller that adds a fault must not put a DSN, or the
+ * content of a file with a DSN, into the text.
  */
 #ifndef DAEMON_CONFIG_CONFIG_FAULT_H
 #define DAEMON_CONFIG_CONFIG_FAULT_H
@@ -32,9 +32,10 @@ struct config_faults {
 	size_t n;
 	size_t n_errors; /* all errors, also those whose text is not kept; without warnings */
 	/*
-	 * Set by the caller, for --check-config; this module does not read it. A fault for which a
-	 * daemon would only warn, and start without a part of the configuration, is then added as
-	 * an error (is_warning = !is_check).
+	 * true: the configuration is only checked (--check-config). The caller sets is_check before
+	 * config_load(). At some faults a daemon only warns, and starts without a part of the
+	 * configuration. The code that finds such a fault passes is_warning = !is_check to
+	 * config_fault_add(), so that the check reports an error.
 	 */
 	bool is_check;
 };

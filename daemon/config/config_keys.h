@@ -20,7 +20,12 @@ enum config_section {
 	SECTION_TARGET,
 };
 
-/* The values that a key can have. min, max and words are those of struct config_key. */
+/*
+ * The values that a key can have. min, max and words are those of struct config_key. The key's
+ * field is an array of char with room for the longest value and a NUL. Exceptions: bool for
+ * KEY_BOOL, uint32_t for KEY_NUMBER, double for KEY_FRACTION and KEY_SECONDS, uint64_t for
+ * KEY_BYTES, an enum for KEY_WORD.
+ */
 enum key_type {
 	KEY_TEXT,     /* up to max bytes of UTF-8; max 0: 200. If words is not NULL, one of words */
 	KEY_PATTERN,  /* a pattern (daemon/config/match.h) of up to max bytes; max 0: 255 */
@@ -35,7 +40,7 @@ enum key_type {
 	KEY_SECONDS,  /* a decimal number above 0, at most max */
 	KEY_BYTES,    /* at least min; the units K, M and G are powers of 1024 */
 	KEY_WORD,     /* one of words; the field is an enum in the same order */
-	KEY_SPOOL,    /* a path, or none */
+	KEY_SPOOL,    /* a path, or "none" */
 	KEY_PROXY,    /* the URL of a proxy: config_proxy_problem(); a secret, as a DSN is */
 	KEY_SPOTLIGHT, /* a word for yes or no, or a URL */
 	/* profiles_sample_rate, of Sentry's former profiling: accepted with a warning, no effect */
@@ -76,7 +81,10 @@ const struct config_origin *config_section_origin(const struct section_config *s
 /* Returns the origin of a key of [sentry] or [profiler]; all zeros if the key is not given. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
-/* Returns "[sentry]", "[profiler]" or, with NAME as it is, "[target \"NAME\"]"; else "". */
+/*
+ * Returns "[sentry]", "[profiler]", or for SECTION_TARGET the constant text "[target \"NAME\"]";
+ * for SECTION_NONE "".
+ */
 const char *config_section_name(enum config_section section);
 
 #endif

@@ -4,8 +4,9 @@
  * `doctor` (daemon/broker/control/inspect.c). These callers read the facts of the process; this
  * module reads nothing.
  *
- * A process can choose most of its facts, so this module only compares them with patterns. Patterns
- * are those of lib/base/glob.h; in exe, "*" does not match a slash.
+ * A process can choose most of its facts. This module only compares facts with patterns, and opens
+ * no file that a fact names. Patterns are those of lib/base/glob.h; in exe, "*" does not match a
+ * slash.
  */
 #ifndef DAEMON_CONFIG_MATCH_H
 #define DAEMON_CONFIG_MATCH_H

@@ -5,7 +5,8 @@
  *
  * The uids in a range of a system account (a uid below UID_MIN of login.defs(5), such as root's for
  * LXC) have no common owner: each counts as itself, since the administrator's containers have
- * nothing to do with each other.
+ * nothing to do with each other. The same holds for a range of the name "containers", which podman
+ * uses for root's containers, if no account has this name.
  *
  * This module looks accounts up in /etc/passwd, not by the name service (accounts.h). libsubid,
  * which has the same function, would load the modules of subid: in nsswitch.conf(5) into root's
@@ -40,7 +41,7 @@ struct subuid_range {
 struct subuid {
 	const char *path, *login_defs;
 	struct file_identity seen; /* of the file that was read; zeros: there was no file */
-	uint32_t uid_min;
+	uint32_t uid_min;	   /* UID_MIN of login_defs */
 	struct subuid_range *ranges;
 	size_t n, size;
 };
@@ -51,9 +52,9 @@ void subuid_fini(struct subuid *s);
 
 /*
  * Returns the uid of the user who owns uid; uid itself if no range contains it. If the file gives a
- * range to a name that is not in /etc/passwd, the first uid of the first range of that name stands
- * for the owner. If memory is short, or the file has more than SUBUID_RANGES_MAX ranges, logs a
- * line, and the uids of the ranges that do not fit count as themselves.
+ * range to a name that is neither in /etc/passwd nor a number, the first uid of the first range of
+ * that name stands for the owner. If memory is short, or the file has more than SUBUID_RANGES_MAX
+ * ranges, logs a line, and the uids of the ranges that do not fit count as themselves.
  */
 uint32_t subuid_owner(struct subuid *s, uint32_t uid);
 

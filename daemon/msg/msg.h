@@ -175,7 +175,8 @@ struct msg_init {
 	uint64_t number;
 	/*
 	 * The user and group that the child changes to. PRIVILEGES_KEEP_ID: the child keeps its
-	 * own, since an ordinary user started the daemon.
+	 * own, because an ordinary user started the daemon, or because account_ids() returns
+	 * PRIVILEGES_KEEP_ID (daemon/config/accounts.h).
 	 */
 	uint32_t uid;
 	uint32_t gid;

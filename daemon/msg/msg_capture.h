@@ -80,7 +80,7 @@ struct msg_target_add {
 	 * rights than these, capture sends TARGET_OTHER_RIGHTS (capture_set_user()).
 	 */
 	uint32_t uid, files_uid;
-	/* Bit n - 1: the handler of signal n runs traced (capture_ignore_crashes()). */
+	/* Bit n - 1: capture stays attached at a crash by signal n (capture_ignore_crashes()). */
 	uint32_t ignored_crashes;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
@@ -88,11 +88,11 @@ struct msg_target_add {
 };
 
 /*
- * MSG_TARGET_RATE: the ticks at which capture takes samples of the target. With sampled_ticks 2 and
- * of_ticks 5 these are 2 of every 5 ticks, evenly spread; 0 < sampled_ticks <= of_ticks. Before the
- * first MSG_TARGET_RATE these are all ticks. If is_withheld is not 0, capture takes no samples at
- * these ticks, and counts the samples as missed (capture_withhold()). Capture ignores the message
- * if the target has ended.
+ * MSG_TARGET_RATE: take samples of the target at sampled_ticks of every of_ticks ticks, evenly
+ * spread: with 2 and 5 at 2 of every 5 ticks. 0 < sampled_ticks <= of_ticks. Before the first
+ * MSG_TARGET_RATE capture takes samples at every tick. If is_withheld is not 0, capture takes no
+ * samples, and counts the samples of these ticks as missed (capture_withhold()). Capture ignores
+ * the message if the target has ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
@@ -177,17 +177,18 @@ struct msg_target_state {
 /*
  * MSG_EXEC_HELD, with a pid as the id: this process, a target or a child of MSG_CHILD_BORN, has
  * executed a program. Capture holds the process before the program's first instruction until
- * MSG_EXEC_DECIDED. If the decision does not come within a second, it is EXEC_LEFT. For a child,
- * MSG_CHILD_BORN comes before MSG_EXEC_HELD.
+ * MSG_EXEC_DECIDED. If no decision comes within a second, capture detaches, as for EXEC_LEFT. For a
+ * child, MSG_CHILD_BORN comes before MSG_EXEC_HELD.
  *
  * MSG_EXEC_DECIDED: the decision about a held process. If capture holds no process of this pid any
- * more, EXEC_LEFT detaches from the target of this pid, if there is one; the others do nothing.
+ * more, EXEC_LEFT detaches from the target of this pid, if there is one; all other decisions do
+ * nothing.
  */
 enum exec_decision {
 	/*
 	 * Capture detaches from the process, because the program cannot run traced (it has
-	 * LeakSanitizer), or because it is not known whether it can. If the process is a target,
-	 * capture reports TARGET_GONE.
+	 * LeakSanitizer), or because the broker does not know whether it can. If the process is a
+	 * target, capture reports TARGET_GONE.
 	 */
 	EXEC_LEFT,
 	EXEC_GOES_ON, /* the process goes on as a tracee */
@@ -234,9 +235,10 @@ struct msg_stack_hint {
 
 /*
  * MSG_WANT_REGISTERS: stop the thread while it is blocked at this sp and pc, and read all its
- * registers. Capture samples a blocked thread without a stop, and such a sample lacks registers. On
- * aarch64 the return address of the function at pc can be in one of them; then the walk ends at
- * this function. lib/capture/waits.h says how often capture stops a thread for this.
+ * registers. Capture samples a blocked thread without a stop, so the sample can lack all registers
+ * but sp and pc. On aarch64 the return address of the function at pc can be in a register; without
+ * this register the walk ends at the function. lib/capture/waits.h says how often capture stops a
+ * thread for this.
  */
 struct msg_want_registers {
 	struct msg_header h;
@@ -253,7 +255,7 @@ struct msg_want_registers {
 struct msg_watch {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t list; /* the number of the list, which its RECORD_WATCHED have, too */
+	uint32_t list; /* the number of the list; capture repeats it in each RECORD_WATCHED */
 	uint32_t n;
 	uint32_t reserved;
 	struct watch_part parts[WATCH_PARTS];

@@ -21,7 +21,8 @@ struct msg_dsn {
 	uint32_t retry_5xx;   /* send an envelope again after the HTTP status 502, 503 or 504 */
 	uint32_t no_reports;  /* send the server no reports of losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
-	uint32_t kind;	      /* of the envelopes that the daemon makes now: enum envelope_kind */
+	/* Of the envelopes that the daemon makes now: enum envelope_kind (proto/envelope.h). */
+	uint32_t kind;
 	/*
 	 * dsn is the URL of Spotlight (dsn_parse_url()), Sentry's viewer on a developer's own
 	 * machine. Spotlight has no limits and gets no reports. If Spotlight does not answer,
@@ -166,16 +167,16 @@ struct msg_denied {
 };
 
 /*
- * The largest difference between the clocks of the server and of this host that is not reported to
- * the user. A larger one matters, because chunks have the times of this host.
+ * If the clocks of the server and of this host differ by more than this, the broker warns the user,
+ * because chunks have the times of this host.
  */
 #define MSG_CLOCK_MAX_S 5
 
 /*
  * MSG_CLOCK: the number of seconds by which the server's clock is ahead of this host's; negative:
  * behind. Computed from the header Date of the server's last answer; 0 before the first answer.
- * Sent when the difference has changed by more than a second since the last MSG_CLOCK, or, before
- * the first MSG_CLOCK, since 0.
+ * Ship sends the message when ahead_s differs by more than a second from that of the last
+ * MSG_CLOCK. Before the first MSG_CLOCK it compares ahead_s with 0.
  */
 struct msg_clock {
 	struct msg_header h;

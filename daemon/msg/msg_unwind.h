@@ -29,7 +29,7 @@ struct msg_session_open {
 	uint32_t max_frames;
 	uint32_t symbols;	  /* enum unwind_symbols */
 	uint32_t lines_for_files; /* source lines in payloads for files only (aggregate.h) */
-	/* environment is configured. 0: the target's $SENTRY_ENVIRONMENT, if set, replaces it. */
+	/* 0: the target's $SENTRY_ENVIRONMENT, if set, replaces the member environment. */
 	uint32_t environment_given;
 	uint32_t by_function;	   /* report the address of a frame's function, not the pc */
 	uint32_t cpu_only;	   /* leave out the stacks of threads that do not run */
@@ -67,7 +67,7 @@ struct msg_session_open {
  *
  * MSG_SESSION_CLOSE, with the id: close the session, because the target's RECORD_END (the last
  * record of a target in the ring) will not come. The reason is that capture has detached without
- * writing one, or that the target has ended while no capture ran. Unwind answers with
+ * writing RECORD_END, or that the target has ended while no capture ran. Unwind answers with
  * MSG_SESSION_CLOSED, even if it has no such session.
  *
  * MSG_SESSION_CLOSED, with the id: unwind has closed the session, because it has read the target's
@@ -79,8 +79,8 @@ struct msg_session_open {
  *
  * MSG_RING_OPEN, with a ring's id: read this ring (daemon/msg/msg_capture.h) from now on. The
  * message carries the ring's memfd and unwind's end of the socket to capture. If unwind still has
- * an older ring, the capture process that wrote the older ring has ended. Unwind first reads its
- * remaining records.
+ * an older ring, the capture process that wrote the older ring has ended. Unwind first reads the
+ * remaining records of the older ring.
  */
 
 /* The file, or the text of a process, that unwind requests from the broker. */
@@ -97,7 +97,7 @@ enum file_kind {
 	 */
 	FILE_KIND_IMAGE,
 	FILE_KIND_DEBUG,      /* a separate debug file, by build-id */
-	FILE_KIND_DEBUG_LINK, /* a separate debug file, by the name in the file mapped there */
+	FILE_KIND_DEBUG_LINK, /* the same, by the name in the file mapped at [start, end) */
 	FILE_KIND_PERF_MAP,   /* /tmp/perf-PID.map: names of code generated at run time */
 	/*
 	 * The program of a process, as four texts in one memfd; each of the first three ends with a

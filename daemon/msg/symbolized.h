@@ -19,10 +19,11 @@
  */
 #define SYMBOLIZED_BYTES_MAX (32u << 20)
 
+/* The texts are UTF-8 of 1 to NAME_SIZE - 1 bytes (lib/aggregate/names.h). */
 struct symbolized_frame {
 	const char *function; /* NULL: unknown */
 	const char *file;     /* NULL: unknown */
-	uint32_t line;	      /* 0: unknown */
+	uint32_t line;	      /* at most INT32_MAX; 0: unknown */
 };
 
 /* The functions at one address. */
@@ -36,8 +37,9 @@ struct symbolized_pc {
 };
 
 /*
- * Appends the functions at the next address to the answer. Does not check *pc: symbolized_next()
- * refuses what is not as described here. Returns 0, or the error of buf_add() (lib/base/buf.h).
+ * Appends the functions at the next address to the answer. The caller makes *pc as the structs
+ * above say: this function does not check it, and symbolized_next() refuses anything else. Returns
+ * 0, or the error of buf_add() (lib/base/buf.h).
  */
 must_check int symbolized_add(struct buf *out, const struct symbolized_pc *pc);
 
@@ -48,10 +50,9 @@ struct symbolized_cursor {
 };
 
 /*
- * Parses the functions at the next address and advances the cursor. The texts of *ret are valid
- * UTF-8 of 1 to NAME_SIZE - 1 bytes (lib/aggregate/names.h) and point into the answer. Returns 0,
- * or -EBADMSG if the answer is malformed or has ended. The caller calls the function once for each
- * address that it asked for, and then checks that c->left is 0.
+ * Parses the functions at the next address and advances the cursor. The texts of *ret point into
+ * the answer. Returns 0, or -EBADMSG if the answer is malformed or has ended. The caller calls the
+ * function once for each address that it asked for, and then checks that c->left is 0.
  */
 must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_pc *ret);
 

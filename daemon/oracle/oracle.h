@@ -3,8 +3,8 @@
  * and compares the result with the stack that lib/unwind has found. Used by
  * sentry-profd-oracle and by tests.
  *
- * No process of the daemon links these libraries. They parse the files of the traced process in the
- * process that traces it, which in the daemon has privileges.
+ * No process of the daemon links these libraries, because they parse the files of the traced
+ * process inside the tracer, which in the daemon has privileges.
  */
 #ifndef DAEMON_ORACLE_ORACLE_H
 #define DAEMON_ORACLE_ORACLE_H

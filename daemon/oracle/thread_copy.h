@@ -33,7 +33,8 @@ struct thread_stop {
 /*
  * Attaches to a thread (PTRACE_SEIZE), which keeps running. Returns 0; -ESRCH if the thread does
  * not exist; -EPERM if tracing is not permitted or the thread has another tracer; -EOPNOTSUPP for a
- * worker thread that the kernel runs in the process (status_is_worker()).
+ * worker thread that the kernel runs in the process (status_is_worker()), or if it is unknown
+ * whether the thread is one.
  */
 must_check int thread_attach(int32_t tid);
 
@@ -70,9 +71,9 @@ void thread_release(const struct thread_stop *stop);
  * the DWARF numbers of the registers; bit n of regs_known is set if regs[n] is valid. record has
  * room for THREAD_COPY_MAX bytes, aligned as the struct.
  *
- * The copy ends with the mapping of the stack, by the maps in l: the caller calls live_read_maps()
- * before. second is the start address of a second stack to copy (unwind_stack.second); 0: none.
- * Returns the size of the record in bytes.
+ * The copy ends where the mapping that contains the stack pointer ends, by the maps in l: the
+ * caller calls live_read_maps() before. second is the start address of a second stack to copy
+ * (unwind_stack.second); 0: none. Returns the size of the record in bytes.
  */
 size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint64_t regs_known,
 		   uint64_t second, struct record_sample *record);

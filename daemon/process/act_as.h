@@ -5,8 +5,8 @@
  *
  * If this process runs as root and takes the rights of another user, the capabilities that bypass
  * permissions of files (CAP_DAC_* and others) are not effective from act_as() or act_as_owner() to
- * act_as_restore(). The kernel does this if the new uid is not 0. For an owner with uid 0 that is
- * not OWNER_ROOT, such as root of a user namespace, act_as_owner() does it.
+ * act_as_restore(). If the new uid is not 0, the kernel makes them ineffective. For an owner with
+ * uid 0 that is not OWNER_ROOT, such as root of a user namespace, act_as_owner() does so.
  */
 #ifndef DAEMON_PROCESS_ACT_AS_H
 #define DAEMON_PROCESS_ACT_AS_H

@@ -3,10 +3,10 @@
  * used up, the kernel throttles the group: its processes do not run until the period ends. A tracer
  * that is throttled cannot continue a thread that it holds in a ptrace-stop; so the daemon warns.
  *
- * groups is the text of /proc/PID/cgroup, of n bytes. mount is CPU_GROUP_MOUNT, except in tests.
- * Version 2 of cgroups is mounted at this directory; the hierarchies of version 1 are mounted at
- * its subdirectories, such as "cpu,cpuacct". In a container only the container's own groups are
- * visible, so a quota of a group above them is not found.
+ * Parameters of the functions: groups is the text of /proc/PID/cgroup, of n bytes; mount is
+ * CPU_GROUP_MOUNT, except in tests. Version 2 of cgroups is mounted at this directory; the
+ * hierarchies of version 1 are mounted at its subdirectories, such as "cpu,cpuacct". In a container
+ * only the container's own groups are visible, so a quota of a group above them is not found.
  */
 #ifndef DAEMON_PROCESS_CPU_GROUP_H
 #define DAEMON_PROCESS_CPU_GROUP_H

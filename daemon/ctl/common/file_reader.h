@@ -49,13 +49,13 @@ typedef int file_reader_find(void *ctx, const struct msg_file_request *request, 
 
 /*
  * Asks for the names of the addresses in m, which are addresses of the file behind fd. The caller
- * keeps fd. If unwind asks for debug files meanwhile, find(ctx, ...) opens them; find must not be
- * NULL.
+ * has set all members of m, with the header, and keeps fd. If unwind asks for debug files
+ * meanwhile, find(ctx, ...) opens them; find must not be NULL.
  *
  * Stores unwind's verdict in *ret_verdict. If msg_symbolized_has_answer() returns true for this
- * verdict, appends the answer to ret_answer, an empty buffer; symbolized_next() parses and checks
- * the answer. Returns 0, an error of file_reader_describe(), or an error of buf_read_fd(). After an
- * error only file_reader_end() may be called.
+ * verdict, appends the answer to ret_answer, an empty buffer for SYMBOLIZED_BYTES_MAX bytes;
+ * symbolized_next() parses and checks the answer. Returns 0, an error of file_reader_describe(), or
+ * an error of buf_read_fd(). After an error only file_reader_end() may be called.
  */
 must_check int file_reader_symbolize(struct file_reader *reader, const struct msg_symbolize *m,
 				     int fd, file_reader_find *find, void *ctx,

@@ -43,13 +43,14 @@ must_check int profd_child_start(struct profd_child *p, char *const *argv, int o
  */
 bool profd_child_has_exited(struct profd_child *p);
 
-/* Copies the log that the child has written so far to stderr. Before profd_child_wait() only. */
+/* Copies the log so far to stderr. Call it before profd_child_wait(), which closes the memfd. */
 void profd_child_show_log(const struct profd_child *p);
 
 /*
- * Waits until the child exits, and closes the memfd. Returns the signal that killed the child, or 0
- * if the child has exited with any status. Also returns 0 if the child was not started, or if
- * profd_child_has_exited() has reaped it.
+ * Waits until the child exits by itself or by a signal that the caller has sent to p->pid. Closes
+ * the memfd. Returns the signal that killed the child, or 0 if the child has exited with any
+ * status. Also returns 0 if the child was not started, or if profd_child_has_exited() has reaped
+ * it.
  */
 int profd_child_wait(struct profd_child *p);
 
@@ -61,7 +62,7 @@ int profd_child_wait(struct profd_child *p);
  */
 struct helper {
 	int32_t pid; /* 0: no process */
-	int fd;	     /* the socket to the helper, blocking; -1: none */
+	int fd;	     /* the socket to the helper, blocking, for ipc_send(); -1: none */
 };
 
 /*
@@ -83,9 +84,10 @@ must_check int helper_start_ship(struct helper *h, const int *files, size_t n, u
 must_check int helper_start_unwind(struct helper *h, int page_fd);
 
 /*
- * Waits for the next message, which has to be of this type, and stores the message in *m. Closes
- * the descriptors of the message. Returns 0; -EPIPE if the helper has exited; -EPROTO if the
- * message is of another type or size; or another -errno of the socket.
+ * Waits for the next message, which has to be of this type, and stores the message in *m. Only for
+ * messages without descriptors: the function closes all descriptors of the message. Returns 0;
+ * -EPIPE if the helper has exited; -EPROTO if the message is of another type or size; or another
+ * -errno of the socket.
  */
 must_check int helper_receive(const struct helper *h, enum msg_type type, struct ipc_message *m);
 

@@ -24,7 +24,7 @@
 must_check int status_table_print(const char *json, size_t size, size_t width, FILE *out);
 
 /*
- * Writes the faults to out, a line for each, from daemon, the member "daemon" of the status:
+ * Writes a line to out for each fault. daemon is the member "daemon" of the status. The faults are:
  * - the CPU budget lowers the rates of targets, or leaves targets unsampled;
  * - the quota of the daemon's control group may keep a thread stopped;
  * - a server refuses or limits the daemon, or its clock differs;

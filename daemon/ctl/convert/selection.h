@@ -34,8 +34,9 @@ enum {
 /* clang-format on */
 
 /*
- * Stores the value of one of these options, a SELECTION_*, in o. The value has to outlive o. If the
- * value is not valid, prints a line on stderr that begins with command, and returns false.
+ * Stores the value of one of these options, a SELECTION_*, in o. The value has to outlive o. Before
+ * the first call the caller sets o->until_ns to UINT64_MAX. If the value is not valid, prints a
+ * line on stderr that begins with command, and returns false.
  */
 bool selection_set(struct merge_options *o, const char *command, int option, const char *value);
 

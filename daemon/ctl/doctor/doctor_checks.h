@@ -26,8 +26,9 @@ struct doctor {
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or in another namespace */
 	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */
 	/*
-	 * The capabilities that the daemon has or may pass on, valid if has_capabilities. The
-	 * daemon reports them only to users who may operate it.
+	 * The permitted capabilities of the broker: those that it uses, and those that it only
+	 * passes on to its children. Valid if has_capabilities. The daemon reports them only to
+	 * operators.
 	 */
 	bool has_capabilities;
 	capability_set capabilities;
@@ -58,8 +59,8 @@ void doctor_version(struct doctor *d);
 void doctor_host(struct doctor *d);
 
 /*
- * Prints the findings about the configuration and the servers: those of the running daemon,
- * or of a sentry-profd that is started to check the configuration.
+ * Prints the findings about the configuration and the servers: those that the running daemon sends
+ * to findings_fd. If findings_fd is -1, starts a sentry-profd that checks them.
  */
 void doctor_delivery(struct doctor *d);
 

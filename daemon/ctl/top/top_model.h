@@ -4,16 +4,17 @@
  * the threads, and the chosen list. The chosen list has all functions, or the callers of one
  * function, in all stacks or in those of one thread.
  *
- * top_model_choose() empties the chosen list. The model keeps the last chunk only, so the list
- * begins with it: the first top_model_rows() of the list adds this chunk. Afterwards
- * top_model_add() adds each new chunk to the list, too.
+ * top_model_choose() empties the chosen list. The model keeps only the last chunk, so the chosen
+ * list begins with this chunk, which the next top_model_rows() for the list adds. From then on
+ * top_model_add() adds each new chunk to the chosen list, too.
  *
  * Two functions with the same name and module are one row, even if their source files differ.
  *
  * Memory is bounded: if a list has more than TOP_ROWS_MAX rows when a chunk is added, the rows with
  * the least time are dropped, until TOP_ROWS_MAX / 2 are left. A last row, "(others)", has the
- * times of the dropped rows: those of all stacks less those of the other rows. For functions its
- * total_ns is 0, since a stack counts in the totals of all its functions.
+ * times of the dropped rows: the times of all stacks minus the times of the rows that are left. In
+ * a list of functions the row's total_ns is 0: a stack counts in the totals of all its functions,
+ * so the subtraction has no meaning.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H
@@ -34,10 +35,10 @@
 #define TOP_NO_KEY 0u
 
 /*
- * The times of a row, summed over stacks. For TOP_FUNCTIONS f is the function of the row. For
- * TOP_CALLERS f is the chosen function, and only stacks in which the row's function calls f count.
- * For TOP_THREADS all stacks of the thread count, as if f were their leaf. A stack that contains f
- * several times (recursion) counts only once.
+ * The times of a row, summed over stacks. The members refer to a function f. For TOP_FUNCTIONS f is
+ * the function of the row. For TOP_CALLERS f is the chosen function, and only stacks in which the
+ * row's function calls f count. For TOP_THREADS all stacks of the thread count, as if f were their
+ * leaf. A stack that contains f several times (recursion) counts only once.
  */
 struct top_time {
 	/* Running time of the stacks whose leaf is f, and of the stacks that contain f. */

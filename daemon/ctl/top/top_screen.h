@@ -73,7 +73,8 @@ enum top_key {
 
 /*
  * Returns the next key: an enum top_key, or an ASCII character below 0x80; TOP_KEY_NONE if no key
- * was pressed. k and j, as in vi, are TOP_KEY_UP and TOP_KEY_DOWN. Does not block.
+ * was pressed. k and j, as in vi, are TOP_KEY_UP and TOP_KEY_DOWN. Does not block: the caller polls
+ * stdin.
  */
 int top_screen_key(void);
 
