@@ -19,8 +19,8 @@ struct ids {
 bool ids_parse(const char *status, struct ids *ret);
 
 /*
- * The most supplementary groups that are stored. Leaving out the others is safe: a process that
- * takes the stored groups can open fewer files.
+ * The most supplementary groups that are stored. Leaving out the others is safe: the daemon takes
+ * the stored groups to open files (act_as_owner()), and without the others it can open fewer.
  */
 #define IDS_GROUPS_MAX 32
 

@@ -24,8 +24,8 @@ struct open_order {
 	uint32_t kind;	     /* enum file_kind */
 	uint64_t start, end; /* a mapping: FILE_KIND_IMAGE, _CODE and _DEBUG_LINK */
 	/*
-	 * If true, no memory of the process is copied: FILE_KIND_IMAGE fails if the mapped file
-	 * cannot be opened, and FILE_KIND_PROGRAM has no environment.
+	 * If true, FILE_KIND_IMAGE fails if the mapped file cannot be opened, and copies no mapped
+	 * bytes in its place; FILE_KIND_PROGRAM has no environment. Other kinds stay the same.
 	 */
 	bool no_memory;
 	/*
@@ -52,11 +52,15 @@ struct open_order {
 #define OPEN_OTHER_OWNER EOWNERDEAD
 
 /*
- * Opens the file of the order: a path that the process chose, with the rights of order->owner; a
- * file in /proc, with those of this process or by act_as_open(). *ret_fd, which the caller owns, is
- * a regular file or a memfd with a copy, open for reading at offset 0. For FILE_KIND_EXE_LINK the
- * memfd has the path with its symbolic links resolved. Returns 0; -OPEN_OTHER_OWNER; -ESRCH if the
- * process has ended; -ENXIO if the file is not a regular one; or another -errno.
+ * Opens the file of the order. A path that the process chose is opened with the rights of
+ * order->owner. A file of the process in /proc is opened with the rights of this process; if these
+ * do not suffice, some kinds are tried with the rights of the owner (act_as_open()). A path of the
+ * configuration is opened with the rights of this process.
+ *
+ * *ret_fd, which the caller owns, is a regular file or a memfd with a copy, open for reading at
+ * offset 0. For FILE_KIND_EXE_LINK the memfd has the path with its symbolic links resolved. Returns
+ * 0; -OPEN_OTHER_OWNER; -ESRCH if the process has ended; -ENXIO if the file is not a regular one;
+ * -EREMOTE if a pid file is on a network or FUSE file system; or another -errno.
  */
 must_check int open_by_order(const struct open_order *order, int *ret_fd);
 

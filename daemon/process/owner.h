@@ -17,7 +17,8 @@
  * Servers such as Apache and php-fpm fork a pool of workers. These are mixed because they are not
  * dumpable, or because the server has a capability such as CAP_NET_BIND_SERVICE. Workers share a
  * key if they have the same parent, ids and capabilities and have executed no program since the
- * fork, because then each worker has the same data and rights.
+ * fork, because then each worker has the same data and rights. A process may be a worker if it is
+ * mixed, its uids are equal and not 0, its gids are equal, and its parent is not init (pid 1).
  */
 #ifndef DAEMON_PROCESS_OWNER_H
 #define DAEMON_PROCESS_OWNER_H

@@ -31,24 +31,25 @@ struct peer {
 	uint32_t uid, gid; /* effective, at the time of connect(2) */
 	/*
 	 * The user whose limits apply to the peer, such as that of connections. This is uid, or the
-	 * owner of the range of subordinate uids (subuid(5)) that contains uid. Set by the caller
-	 * of peer_of().
+	 * owner of the range of subordinate uids (subuid(5)) that contains uid. The caller of
+	 * peer_of() sets this member after the call.
 	 */
 	uint32_t user;
 	bool is_operator;
 	bool sees_all; /* a viewer or an operator */
 	/*
 	 * The next three members are the state of the process when the daemon accepts the
-	 * connection: peer_of() reads them by peer_look().
+	 * connection: peer_of() reads them by peer_look(). If start_ticks is 0, the process has
+	 * ended or is not known, and the other two are not valid.
 	 */
-	uint64_t start_ticks; /* since boot; 0: the process has ended, or is not known */
+	uint64_t start_ticks; /* clock ticks since boot; 0: see above */
 	uint64_t start_stack; /* of the program (struct process_identity) */
 	struct credentials credentials;
 };
 
 /*
- * Identifies the peer of fd, a connected socket, and sets all members of *ret but user. own_uid is
- * the daemon's uid. A peer is an operator in each of these cases:
+ * Identifies the peer of fd, a connected socket, and writes it to *ret, with user 0. own_uid is the
+ * daemon's uid. A peer is an operator in each of these cases:
  * - it is a member of the group groups->operators;
  * - its uid is own_uid, and own_uid is not 0;
  * - its uid is 0, it has CAP_SYS_PTRACE, and it is in the daemon's user and pid namespaces;

@@ -31,7 +31,7 @@ enum process_fault {
 	PROCESS_ZOMBIE,
 	PROCESS_THREAD,	    /* the pid is a tid, not a leader's; ret->pid is its process */
 	PROCESS_TRACED,	    /* ret->tracer traces the process */
-	PROCESS_UNREADABLE, /* /proc does not show what is needed */
+	PROCESS_UNREADABLE, /* /proc/PID/status lacks a line, or pidfd_open(2) failed */
 	PROCESS_SHORTAGE,   /* of descriptors or memory: try again later */
 };
 
@@ -77,7 +77,8 @@ struct process_identity {
 /*
  * Returns the uid that owns the files in /proc/PID. It is the effective uid, or root if the process
  * is not dumpable, for example because it has changed its credentials or runs a file that its user
- * may not read. Returns UINT32_MAX if the process has ended.
+ * may not read. Returns UINT32_MAX if the process has ended. This uid is only one part of a struct
+ * owner (owner.h): its member files_uid.
  */
 uint32_t process_owner(int32_t pid);
 
@@ -114,7 +115,7 @@ bool process_is_alive(int pidfd);
 
 /*
  * Writes the name (comm) of pid for a message; "?" if pid has ended. The program chooses its name,
- * which can have any bytes.
+ * which can have any bytes. Names of kernel threads can be longer than PROCESS_COMM_SIZE.
  */
 #define PROCESS_NAME_SIZE 65
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE]);

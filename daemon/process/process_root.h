@@ -40,8 +40,9 @@
 must_check int process_root_open_regular(int fd, int *ret_fd);
 
 /*
- * Opens the debug file with this build-id below /usr/lib/debug: first in the root of this process,
- * then in the root of the owner's process. build_id has at least 4 lower-case hex digits.
+ * Opens the debug file with this build-id below /usr/lib/debug: first in the root of this process
+ * and with its rights, then in the root of the owner's process with the owner's rights. build_id
+ * has at least 4 lower-case hex digits.
  */
 must_check int process_root_open_debug(const struct owner *owner, const char *build_id,
 				       int *ret_fd);
@@ -87,10 +88,12 @@ bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end);
 
 /*
  * Opens the file of mapping m: by m->path, or, if that is not the mapped file, by the link
- * /proc/PID/exe. Returns -ENOENT if neither is the mapped file. The mapped file is a regular file
- * with the inode of the mapping, and with its device or its bytes. Reason: on overlayfs and btrfs
- * fstat(2) reports another device than maps. Only the first 64 KiB of the mapping are compared with
- * the file, as far as the file reaches.
+ * /proc/PID/exe. Returns -ENOENT if neither is the mapped file.
+ *
+ * A file counts as the mapped file if it is regular, has the inode of the mapping, and either has
+ * the device of the mapping, or has the same bytes as the first 64 KiB of the mapping (as far as
+ * the file reaches). Reason for the bytes: on overlayfs and btrfs fstat(2) reports another device
+ * than maps.
  */
 must_check int process_mapping_open(const struct owner *owner, const struct process_mapping *m,
 				    int *ret_fd);

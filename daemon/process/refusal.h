@@ -49,7 +49,8 @@ void refusal_log_ended(int32_t pid);
 
 /*
  * Logs that pid was not profiled, when the daemon ends and capture was never attached to pid.
- * traced: another process traced pid all the time. false: the daemon ended before it could attach.
+ * traced: another process traced pid all the time. If false, the line says that the daemon ended
+ * before it could attach.
  */
 void refusal_log_not_profiled(int32_t pid, bool traced);
 

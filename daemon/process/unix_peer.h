@@ -10,7 +10,7 @@
 
 #include "lib/base/util.h"
 
-/* Opens a netlink socket for unix_peer_find(), which the caller closes. Returns 0 or -errno. */
+/* Opens a netlink socket for unix_peer_find(). The caller closes *ret_fd. Returns 0 or -errno. */
 must_check int unix_peer_open(int *ret_fd);
 
 /*

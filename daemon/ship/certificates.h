@@ -28,9 +28,11 @@ struct certificates {
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
  * Checks for complete PEM blocks, since a file may be just being written. Returns NULL, or the name
- * of the first option whose block is missing or incomplete. "ca_certs" and "client_cert" need a
- * certificate in their files. "client_key" needs a private key: in its own file or, if the option
- * is not set, in that of client_cert. An option that is not set needs no block.
+ * of the first option whose block is missing or incomplete:
+ * - "ca_certs", if this option is set: a certificate in its file;
+ * - "client_cert", if this option is set: a certificate in its file;
+ * - "client_key", if client_cert is set: a private key in the file of client_key, or in that of
+ *   client_cert if client_key is not set.
  */
 const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */

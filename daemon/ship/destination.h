@@ -9,8 +9,8 @@
  * - Client report: Sentry's message with the numbers of envelopes that were lost.
  *
  * A ship has one destination: a Sentry server, a Spotlight, or none. Spotlight is Sentry's viewer
- * on the developer's own machine. Its dsn is a URL without a key (dsn_parse_url). It has no rate
- * limits and no denial, and its backoff is 1 s to 60 s, without jitter.
+ * on the developer's own machine. The dsn of a Spotlight is a URL without a key (dsn_parse_url). A
+ * Spotlight has no rate limits and no denial, and its backoff is 1 s to 60 s, without jitter.
  *
  * Times in ns are by clock_boot_ns(). The log has a line when the server stops answering, and one
  * when it answers again.
@@ -84,10 +84,10 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 void destination_note_request(struct destination *d);
 
 /*
- * Evaluates the answer to a request: updates rate limits, backoff, clock difference, denial and the
- * report that the request carried, and logs changes. Returns what the answer means for the
- * request's envelope. a->status 0: the server did not answer. is_extra: the request had no envelope
- * (a report or a probe).
+ * Evaluates the answer to a request: updates rate limits, backoff, clock difference and denial, and
+ * logs changes. If the request carried the report of destination_report(), records whether that
+ * report arrived. Returns what the answer means for the request's envelope. a->status 0: the server
+ * did not answer. is_extra: the request had no envelope (a report or a probe).
  *
  * A denial ends with the first answer that is neither 401, 403 nor OUTCOME_NO_ANSWER. Example of a
  * server that accepts probes and denies envelopes:
@@ -101,10 +101,11 @@ enum outcome destination_handle_answer(struct destination *d, const struct trans
 				       bool is_extra);
 
 /*
- * Makes the client report that the next request carries. due_ns: when a report may be sent:
- * - reports_with_envelope_ns(&d->reports) for a request with an envelope; this is in the future if
+ * Makes the client report that the next request carries. due_ns is the time from which a report may
+ * be sent. The caller passes
+ * - for a request with an envelope: reports_with_envelope_ns(&d->reports), which is UINT64_MAX if
  *   there is nothing to report;
- * - 0, which is now, for a request without one. Then reports_any(&d->reports) must be true.
+ * - for a request without an envelope: 0. Then reports_any(&d->reports) must be true.
  *
  * Returns NULL if due_ns is in the future, no_reports is set, or memory is short. The report
  * belongs to d and is valid until the next call. After the request call
@@ -112,7 +113,10 @@ enum outcome destination_handle_answer(struct destination *d, const struct trans
  */
 const struct reports_item *destination_report(struct destination *d, uint64_t due_ns);
 
-/* Returns the end of the server's rate limit on envelopes of this kind; 0: no limit. */
+/*
+ * Returns the end of the server's rate limit on envelopes of this kind. The end may be in the past;
+ * 0: there was no limit.
+ */
 uint64_t destination_limit_ns(const struct destination *d, enum envelope_kind kind);
 
 /* Returns whether the backoff lasts beyond time_ns. */

@@ -10,11 +10,12 @@
  *
  * During a backoff or a denial (destination.h) envelopes go to the spool. Without a spool they stay
  * in the queue; when the queue is full, the oldest one is dropped. An envelope is also dropped if
- * - a rate limit forbids it, or the request cannot be made;
+ * - it is in the queue, and a rate limit forbids it or the request cannot be made (an envelope of
+ *   the spool waits in these two cases);
  * - the server refuses it, or answers 429;
  * - Spotlight (destination.h) has not answered two requests with it.
- * Dropped envelopes are counted for the next client report (lib/ship/reports.h). Exception: after
- * a 429 they are not, because the server itself has counted the envelope.
+ * A dropped envelope is counted for the next client report (lib/ship/reports.h). Exception: after
+ * an answer 429 the envelope is not counted, because the server itself has counted it.
  *
  * Times are by clock_boot_ns(). No function blocks.
  */
@@ -69,7 +70,7 @@ struct outbox {
 
 /*
  * Initialises an empty outbox without a spool. The transport stays the caller's and must outlive
- * the outbox.
+ * the outbox. The struct must not move afterwards: o->spooler has a pointer into it.
  */
 void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn done);
 /*
@@ -132,7 +133,10 @@ void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns);
  */
 void outbox_close(struct outbox *o, uint64_t timeout_ns);
 
-/* Returns whether neither an item nor the last report is left to send. Ignores the spool. */
+/*
+ * Returns true if no item is left, and the last report is not in flight and will not be sent before
+ * the deadline. Envelopes in the spool do not count.
+ */
 bool outbox_is_empty(const struct outbox *o);
 
 #endif

@@ -56,7 +56,7 @@ struct queue {
 	uint64_t bytes; /* of payloads */
 };
 
-/* Returns whether the queue with the item would exceed neither QUEUE_MAX nor QUEUE_BYTES_MAX. */
+/* Returns true if the queue, with the item added, stays within QUEUE_MAX and QUEUE_BYTES_MAX. */
 bool queue_has_room(const struct queue *q, const struct queue_item *item);
 
 /*

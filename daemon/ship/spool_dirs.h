@@ -23,7 +23,7 @@
 /* State of the checks of the subdirectories. */
 struct spool_dirs {
 	int dir_fd;	  /* the spool's directory; -1: this ship makes no checks */
-	uint64_t age_ms;  /* an older file is removed */
+	uint64_t age_ms;  /* an older file is removed: one hour above the spool's limit of age */
 	uint64_t next_ns; /* time of the next check, by clock_boot_ns() */
 };
 
@@ -40,8 +40,9 @@ struct spool_dirs {
 int spool_dirs_open(int dir_fd, const struct msg_init *init, struct spool_dirs *ret);
 
 /*
- * Removes files that are too old from all subdirectories, if SPOOL_DIRS_PAUSE_NS has passed since
- * the last check. Works inside the sandbox. Errors are ignored.
+ * Removes files that are older than d->age_ms from all subdirectories, if SPOOL_DIRS_PAUSE_NS has
+ * passed since the last check. A ship that uses a subdirectory has removed and counted these files
+ * an hour before. Works inside the sandbox. Errors are ignored.
  */
 void spool_dirs_check(struct spool_dirs *d);
 

@@ -4,8 +4,9 @@
  * at a time, with a pause after each (lib/ship/retry.h).
  *
  * Every envelope that leaves the spool is counted in spooler.counts, for the broker. A lost
- * envelope of this ship's DSN is also counted in spooler.reports, for the client report. A lost
- * envelope of another DSN is not, since the report goes to this ship's server.
+ * envelope of this ship's DSN is also counted in spooler.reports, for the client report. An
+ * envelope of another DSN is not, since the report goes to this ship's server. Nor is an envelope
+ * that the server answered with 429, since the server itself has counted it.
  *
  * Times are by clock_boot_ns(). Without a spool most functions do nothing: spooler_put() and
  * spooler_has() return false, spooler_due_ns() returns UINT64_MAX. Call spooler_get() and
@@ -57,9 +58,9 @@ void spooler_init(struct spooler *s, struct reports *reports);
 
 /*
  * Opens the spool in the directory dir_fd, which stays the caller's and open until spooler_fini().
- * dsn is the dsn_hash() of this ship's DSN, which the caller later passes to spooler_set_dsn(). A
- * limit of 0 stands for the default (SPOOL_*_DEFAULT in daemon/common/spool_dir.h). Returns 0, or
- * an error of spool_new(): then there is no spool.
+ * dsn is the dsn_hash() of this ship's DSN; the caller later passes the DSN itself to
+ * spooler_set_dsn(). A limit of 0 stands for the default (SPOOL_*_DEFAULT in
+ * daemon/common/spool_dir.h). Returns 0, or an error of spool_new(): then there is no spool.
  */
 must_check int spooler_open(struct spooler *s, uint64_t dsn, const struct spool_limits *limits,
 			    int dir_fd);
@@ -81,7 +82,7 @@ bool spooler_has(const struct spooler *s, const char *chunk_id);
 
 /*
  * Writes the envelope to the spool; the item stays the caller's. If the spool is full, its oldest
- * envelopes are removed first. If the spool has an envelope with this chunk id, returns true
+ * envelopes are removed first. If the spool has an envelope with the item's chunk id, returns true
  * without writing. Returns false if there is no spool, or if writing fails. Within 10 s after a
  * failure, of any kind, the function returns false without a try.
  */
@@ -96,8 +97,9 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
  * Makes the body of a request from the oldest envelope of this kind: compresses it, with the
  * present time as sent_at and with the report, which may be NULL, into the empty buffer *ret. Sets
  * aside an envelope that cannot be read (lib/ship/spool.h), and takes the next one. Returns false,
- * with *ret empty, if no envelope is left, or if memory or descriptors are short. After true the
- * caller passes the outcome of the request to spooler_handle_outcome().
+ * with *ret empty, if no envelope is left, or if memory or descriptors are short (then the next
+ * envelope is due in 1 s). After true the caller passes the outcome of the request to
+ * spooler_handle_outcome().
  */
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);

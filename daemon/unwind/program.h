@@ -60,9 +60,11 @@ struct program_identity {
  * - Miss: a pc in no mapping, so a file has been mapped since the last reading.
  * - Doubt: memory shows that a file has been replaced (unwind_space_has_doubt()).
  * - half: half of the time from the first reading to the last. A program is young as long as half
- *   is below MAPS_MISS_NS, for some fourteen readings at most. Reason: it maps its libraries soon
- *   after its first sample, which may be in the dynamic linker. With MAPS_MISS_NS alone, a command
- *   that ends within that time had no names at all.
+ *   is below MAPS_MISS_NS, for some fourteen readings at most. Example: with a miss every 10 ms the
+ *   maps are read at 0, 10, 20, 40, 70, 110, 170, 260 and 400 ms; then half is 200 ms, and the
+ *   program is no longer young. Reason: a program maps its libraries soon after its first sample,
+ *   which may be in the dynamic linker. With MAPS_MISS_NS alone, a command that ends within that
+ *   time had no names at all.
  * - MAPS_EVERY_NS: some files have no fingerprint, so no doubt shows that they were replaced.
  * - MAPS_SELDOM_NS: a reading takes 30 system calls of three processes. For a hundred targets that
  *   wake once a second it took a third of the CPU time of the broker and unwind.

@@ -51,7 +51,7 @@ bool request_has_message(void);
 
 /*
  * Maps the reading page. Its descriptor came with MSG_INIT, and the caller closes it. Returns the
- * address of the page's number, for unwind_cache_options.reading. The library writes there the
+ * address of the page's number, for unwind_cache_options.reading. lib/unwind writes there the
  * number of the file that it reads, or 0 while it reads none. Exits the process if the page cannot
  * be mapped.
  */

@@ -104,8 +104,8 @@ must_check int series_state(struct series *c, const struct record *record);
 must_check int series_exit_all(struct series *c, uint64_t time_ns);
 
 /*
- * Adds a RECORD_TICK. Returns true if the chunk has reached its length in time or in bytes
- * (aggregate_tick()): the caller closes it at record->settled_ns.
+ * Adds a RECORD_TICK. Returns true if the chunk is due, by aggregate_tick() or, for the first
+ * chunk, by first_end_ns: the caller closes the chunk at record->settled_ns.
  */
 must_check bool series_tick(struct series *c, const struct record_tick *record);
 

@@ -6,7 +6,7 @@
  * Two consecutive chunks join without a hole. cut_end() sets aside the samples at or after the end,
  * which belong to the next chunk. Then it closes the old chunk with a copy of each thread's last
  * stack, as a sample at the end. cut_next() begins the next chunk with samples of these stacks at
- * the same time; only after a gap without ticks (window.h) at a later time.
+ * the same time or, if the end is the beginning of a gap (window.h), at the end of the gap.
  *
  * Order of calls: cut_end(); the caller reads the samples and stacks of the ended chunk;
  * cut_next(). If the aggregate is freed before cut_next(), call cut_fini() instead. Initialise a

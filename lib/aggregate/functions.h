@@ -125,9 +125,10 @@ struct functions_label {
 
 /*
  * Makes the labels of the n names of a table, in ret. With is_full a label is the name itself,
- * which stays the caller's. Otherwise the label is the short name (lib/base/short_names.h), which
- * belongs to text. Its max_columns is FUNCTIONS_NAME_COLUMNS, or no limit if another label would
- * otherwise look the same. Returns 0 or -ENOMEM.
+ * which stays the caller's, without a limit of columns. Otherwise a label is the short name
+ * (lib/base/short_names.h), which belongs to text. The max_columns of a short name is
+ * FUNCTIONS_NAME_COLUMNS, or no limit if another label would otherwise look the same. Returns 0 or
+ * -ENOMEM.
  */
 must_check int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
 			       struct functions_label *ret);

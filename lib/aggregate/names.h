@@ -31,7 +31,8 @@
  * The kernel makes the comm from the path that was executed, which may be a symbolic link. So the
  * comm is compared with two file names: that of main_path, the path of the executable, and that in
  * main_argv0, the argv[0] of the process. Only the first word of main_argv0 is compared, because a
- * program may have written a title there ("redis-server *:6379"). Both may be "".
+ * program may have written a title there ("redis-server *:6379"). main_path and main_argv0 may
+ * each be "".
  */
 void names_thread(const char *comm, size_t comm_size, bool is_main, const char *main_path,
 		  const char *main_argv0, char out[THREAD_NAME_SIZE]);
@@ -43,7 +44,7 @@ void names_thread(const char *comm, size_t comm_size, bool is_main, const char *
  */
 must_check int names_tell_apart(struct profile_thread *threads, size_t n, struct text *text);
 
-/* Returns the part of path after the last slash; path itself if that part is empty. */
+/* Returns path behind its last slash; path itself if it has no slash or ends with one. */
 const char *names_base(const char *path);
 
 #endif

@@ -49,9 +49,10 @@ struct thread {
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
 	/*
-	 * If the tid is used again, the exit's sample becomes an empty stack, and the stack ends
-	 * with a sample here: at the tick before the exit. 0: not needed, because the server has a
-	 * sample of the thread at that tick already, or the thread had no stack or no sample.
+	 * The tick before the exit. If the tid is used again, the sample at the exit becomes an
+	 * empty stack, and the stack of the ended thread gets its last sample at this tick instead.
+	 * 0: not needed, because the server has a sample of the thread at that tick already, or the
+	 * thread had no stack or no sample.
 	 */
 	uint64_t before_us;
 
@@ -110,8 +111,9 @@ struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
 must_check int open_chunk_drop_exited(struct open_chunk *c);
 
 /*
- * For a tid that is used again (thread.before_us): adds a sample before the thread's last one.
- * Unlike open_chunk_emit() it never changes a sample that is there, nor t->last.
+ * Adds a sample of the thread at time_us, which may be before the thread's last sample. Needed when
+ * a tid is used again (thread.before_us). Unlike open_chunk_emit() this function never changes an
+ * existing sample, nor t->last.
  */
 must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
 				 uint32_t node, enum profile_state state);
@@ -129,8 +131,9 @@ must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t 
 /*
  * Adds the samples that the thread lacks when its present state or stack ends at time_ns:
  * - running: a sample at each tick after the thread's last sample and before time_ns;
- * - ready or waiting: a sample at the tick before time_ns, or at t->seen_ns if that is later; none
- *   if that is time_ns. A sample that is there already loses is_for_files.
+ * - ready or waiting: a sample at the tick before time_ns or at t->seen_ns, whichever is later. If
+ *   the thread has a sample at that time or later, its last sample loses is_for_files instead. Does
+ *   nothing if t->seen_ns is time_ns or later.
  * Does nothing if the thread has no stack or no sample.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);

@@ -15,7 +15,7 @@
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
-/* The programs with a row of their own. All further ones, by time of arrival, share one row. */
+/* The most programs with a row of their own: the first that come. All others share one row. */
 #define PROGRAMS_MAX 64
 
 struct programs_row {

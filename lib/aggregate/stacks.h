@@ -46,7 +46,7 @@ struct stacks {
 	struct table leaves, callers; /* address to index in frames */
 
 	struct profile_node *nodes;
-	uint32_t *time_of; /* by node: index in times; PROFILE_NONE: it was no whole stack */
+	uint32_t *time_of; /* by node: index in times; PROFILE_NONE: never a whole stack */
 	size_t n_nodes, cap_nodes, cap_time_of;
 	struct table children; /* parent << 32 | frame to index in nodes */
 

@@ -23,8 +23,9 @@
 #define WINDOW_MAX_US (60 * UINT64_C(1000000))
 
 /*
- * A longer time without a tick is a gap. A shorter time is part of the chunk, which it can make
- * longer. So this is less than the difference between the longest chunk and 66 s.
+ * A longer time without a tick is a gap. A shorter time without a tick is part of the chunk, and
+ * can make the chunk longer by that time. So this limit is below the 6 s by which the server's 66 s
+ * exceed WINDOW_MAX_US.
  */
 #define WINDOW_GAP_NS (5 * NS_PER_SEC)
 

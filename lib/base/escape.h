@@ -18,8 +18,8 @@
 
 /*
  * Converts the next character or invalid byte of the string *s, and moves *s behind it. The string
- * must not be empty. Writes no NUL. Returns the number of bytes written. If the character was
- * escaped, this is larger than the number of bytes read; otherwise it is equal.
+ * must not be empty. Writes no NUL. Returns the number of bytes written, which is larger than the
+ * number of bytes read if the character was escaped, and equal to it otherwise.
  */
 size_t escape_next(const char **s, char ret[ESCAPE_MAX]);
 

@@ -17,6 +17,11 @@
  * - After an early end the writer reaches records of the previous lap that the reader has not read.
  *   The pad skips these records; its header is before them, so they stay intact. The next record is
  *   written behind the early end, where memory is unused.
+ * In a ring of 1024 bytes, for example, records are written up to offset 600, and read up to 400.
+ * The writer ends the lap early, by a pad from 600 to 1024, and writes records from 0 to 392. The
+ * next record would reach the unread ones from 400 on. So the writer makes a pad from 392 to 608,
+ * and writes the record at 608, behind the header (8 bytes) of the first pad.
+ *
  * The bytes of pads count in positions. So the head may be up to two laps ahead of the tail.
  *
  * Trap for the reader: the writer may be hostile and can change the memory at any time. Read each
@@ -51,7 +56,7 @@ struct ring_writer {
 	uint64_t tail;	      /* read up to here, by the last credit */
 	uint64_t reserved;    /* position of the reserved record */
 	size_t reserved_size; /* bytes; 0: nothing is reserved */
-	uint64_t behind; /* the largest backlog of the reader, in bytes, at a credit in this lap */
+	uint64_t behind; /* the most unread bytes before a credit, of all credits in this lap */
 	uint64_t pad;	 /* bytes of the pad record that ended the last lap; 0: none */
 };
 
