@@ -18,7 +18,10 @@ struct text {
 	struct table by_hash; /* from a string's hash to its index in strings */
 };
 
-/* Initialises an empty pool. Does not allocate. */
+/*
+ * Initialises an empty pool. With a random hash_seed, a target cannot choose strings whose hashes
+ * collide, which would make the pool slow (table.h). Does not allocate.
+ */
 void text_init(struct text *t, uint64_t hash_seed);
 /* Frees the strings; t is as after text_init(). t may be NULL. */
 void text_fini(struct text *t);

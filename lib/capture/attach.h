@@ -33,8 +33,9 @@ must_check int attach_scan(struct traced_process *t);
 
 /*
  * Called at each tick of the process; time_ns is the begin of the tick's period. Does nothing
- * before the tick t->scan.tick, nor, after a scan that reached its time limit, before the time
- * t->scan.not_before. Otherwise sets t->scan.tick to 16 ticks later, and calls attach_scan() if
+ * before the tick t->scan.tick. If the last scan reached its time limit, also does nothing before
+ * the time t->scan.not_before. Otherwise sets t->scan.tick to 16 ticks later, and calls
+ * attach_scan() if
  * - the last scan is not complete, or
  * - /proc now has another number of threads than at that scan, for example because of a thread that
  *   was made with CLONE_UNTRACED, to which the kernel does not attach capture, or

@@ -39,16 +39,20 @@ struct thread_time {
 	uint64_t told_ns; /* told time since the mark that was compared last */
 	int64_t lack_ns;  /* counted less told time of all comparisons; negative: too much told */
 	/*
-	 * How much time of this state looks may still tell (balance_of_blocked). Each
-	 * comparison subtracts told_ns, down to 0. If the counted time has grown, the comparison
-	 * sets this member to the growth, at least to the length of a tick.
+	 * The part of the last growth of the counted time that samples have not told yet, for
+	 * balance_of_blocked(). A comparison that finds a growth sets lately_ns to the growth, or
+	 * to the length of a tick if that is more. Every other comparison subtracts told_ns, down
+	 * to 0.
 	 */
 	uint64_t lately_ns;
 };
 
-/* {0}: nothing is known of the thread. */
+/* {0}: no mark of the thread was compared yet. */
 struct thread_balance {
-	/* The mark that was compared last. slices 0: none yet, or a sample was missing since. */
+	/*
+	 * The mark that was compared last. slices 0: no mark was compared yet, or a sample was
+	 * missing after the comparison.
+	 */
 	struct activity_mark mark;
 	struct thread_time run, ready;
 };
@@ -57,17 +61,23 @@ struct thread_balance {
 struct process_time {
 	int64_t lack_ns; /* counted less told time; negative: too much was told */
 	uint64_t counted_ns;
-	/* For the variance of lack_ns: sum of counted time * time since the look before, ns^2. */
+	/*
+	 * For the variance of lack_ns: each comparison adds its counted time * the length of the
+	 * ticks since the look before (ns^2).
+	 */
 	double looks;
 	/*
-	 * Set when lack_ns is more than chance explains: more than 8 ticks, and more than three
-	 * standard deviations. lacks stays true while lack_ns is positive, has_surplus while it is
-	 * negative.
+	 * lacks becomes true when lack_ns is positive, has_surplus when lack_ns is negative, and
+	 * |lack_ns| is more than chance explains: more than 8 ticks, and more than three standard
+	 * deviations. Both become false when lack_ns no longer has that sign.
 	 */
 	bool lacks, has_surplus;
 };
 
-/* All sums are halved from time to time, so that recent time counts more. */
+/*
+ * When ticks_ns exceeds 8,192 ticks of each thread, the sums of the process are halved (`looks`,
+ * which is in ns^2, is quartered), so that recent time counts more.
+ */
 struct process_balance {
 	struct process_time run, ready;
 	uint64_t ticks_ns; /* length of the ticks that were compared, summed over threads */
@@ -91,8 +101,8 @@ void balance_compare(struct thread *th);
 void balance_read_clock(struct traced_process *t);
 
 /*
- * Adds ticks of the thread that its records mark as running, or as ready, to the told time, and to
- * running_ns or ready_ns of the counters.
+ * Call this when records of the thread mark it as running, or as ready, for this number of ticks.
+ * Adds the length of these ticks to the told time, and to running_ns or ready_ns of the counters.
  */
 void balance_tell_running(struct thread *th, uint64_t ticks);
 void balance_tell_ready(struct thread *th, uint64_t ticks);

@@ -1,9 +1,10 @@
 /*
  * Timeouts of resumed system calls.
  *
- * A system call that was interrupted by a ptrace-stop, and that the thread enters again, starts its
- * relative timeout anew. So capture keeps the time of the first entry (struct resumed_call), and
- * interrupts the thread when the timeout is over. Times are ns, CLOCK_MONOTONIC.
+ * A resumed call is a system call that a ptrace-stop interrupted and that the thread enters again
+ * (restart/resume.h). The kernel then starts the call's relative timeout anew. So capture keeps
+ * the time of the first entry (struct resumed_call), and interrupts the thread when the timeout is
+ * over. Times are ns, CLOCK_MONOTONIC.
  */
 #ifndef LIB_CAPTURE_CALL_TIMEOUTS_H
 #define LIB_CAPTURE_CALL_TIMEOUTS_H
@@ -13,8 +14,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Returns an estimate of when the stopped thread entered the system call that the stop interrupted:
- * not before the real entry, and at most now_ns. raw: the registers at the stop.
+ * Returns an estimate of when the stopped thread entered the system call that the stop interrupted.
+ * The estimate is between the real entry and now_ns. raw: the registers at the stop.
  */
 uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *raw, uint64_t now_ns);
 

@@ -118,8 +118,8 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int 
 
 /*
  * Requests thread pointers (on x86_64 the value of pthread_self(3)): from here on the target's
- * RECORD_THREADs have them where they are known. This costs two system calls for each thread that
- * is not stopped. Call it before the target's first tick.
+ * RECORD_THREADs have the thread pointers that capture can find. To find the pointer of a thread
+ * that is not stopped costs a few system calls. Call it before the target's first tick.
  */
 void capture_want_thread_pointers(struct capture *c, uint32_t target);
 
@@ -173,10 +173,10 @@ uint64_t capture_next_tick(const struct capture *c);
 uint64_t capture_timeout_ns(const struct capture *c);
 
 /*
- * Sets the target's rate, which is every tick at first: from here on the target is sampled at
- * `ticks` of `of_ticks` ticks on average, and only these count as its ticks. Capture chooses them
- * among the ticks of the target with the highest rate, so that it wakes at that rate only.
- * 0 < ticks <= of_ticks.
+ * Sets the target's rate, which is every tick at first. From here on `ticks` of every `of_ticks`
+ * ticks are ticks of the target, on average, and capture samples it at these only. Example: 1 of 4.
+ * Capture chooses them among the ticks of the target with the highest rate, so that capture wakes
+ * at that rate only. 0 < ticks <= of_ticks.
  */
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
 
@@ -198,7 +198,7 @@ size_t capture_threads(const struct capture *c);
  * Returns the highest SCHED_FIFO or SCHED_RR priority of all targets' threads; 0: no such thread.
  * The tracing thread must run above this priority. Otherwise such threads keep it off the
  * processors, possibly while another thread is stopped and waits for it. A thread's priority is
- * read when the thread is new, after a late tick, and together with its name. Threads of
+ * read when the thread is new, after ticks that capture missed, and with its name. Threads of
  * SCHED_DEADLINE, which is above all priorities, are not counted.
  */
 int capture_realtime_priority(const struct capture *c);
@@ -229,7 +229,8 @@ void capture_want_registers(struct capture *c, const struct capture_sink *sink, 
 
 /*
  * Takes the list of watched parts of a target from the sink's reader (watch_set() in watch.h, which
- * copies the n parts): n is at most WATCH_PARTS. Ignored if the target has another sink.
+ * copies the n parts). The caller has checked that n is at most WATCH_PARTS, and the size of each
+ * part 1 to WATCH_BYTES. Ignored if the target has another sink.
  */
 void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
 		   uint32_t list, const struct watch_part *parts, size_t n);

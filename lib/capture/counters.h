@@ -22,11 +22,11 @@ enum missed_reason {
 	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
 	MISSED_NO_READER,   /* the ring has no reader */
 	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
-	MISSED_CRASH,  /* after a detach for a crash (crash.h): only in the sums of the broker */
+	MISSED_CRASH,  /* after a detach for a crash (crash.h): only the broker counts these */
 	MISSED_BUDGET, /* the target is withheld for the CPU budget (capture_withhold) */
 	/* Without tracing only (capture_options.perf): */
 	MISSED_NO_STACK,  /* the thread is runnable, and no sample shows its present stack */
-	MISSED_TWICE,	  /* a dropped sample (OBSERVE_DROP), which counts as expected, too */
+	MISSED_TWICE,	  /* a dropped sample (OBSERVE_DROP, observe.h); counts as expected, too */
 	MISSED_LOST,	  /* the ring of a processor was full */
 	MISSED_THROTTLED, /* the kernel stopped the perf event of a processor for a while */
 	MISSED_EXEC, /* perhaps an exec in this tick: the sample's program may have other rights */
@@ -60,7 +60,7 @@ struct capture_counters {
 	uint64_t rewritten;	   /* interrupted calls that were made to restart */
 	/* Interrupted calls that fail with EINTR because their first argument is lost (aarch64). */
 	uint64_t unrepaired;
-	uint64_t continued; /* partial transfers that were resumed */
+	uint64_t continued; /* partial transfers that were resumed (restart/resume.h) */
 	uint64_t cost_ns;   /* time that capture spent on this target */
 	/* How long samples say that threads were running, and ready; summed over the threads. */
 	uint64_t running_ns, ready_ns;

@@ -16,10 +16,10 @@
  * 4. crash_detach(). Other targets are not touched.
  *
  * If a thread does not stop within the limits below (a parent in vfork(2), uninterruptible sleep),
- * reap.c calls crash_may_end_tracer(). If it returns true, the tracing thread ends, which detaches
- * all tracees (detach.h). That also leaves other targets untraced for some milliseconds, so
- * crash_may_end_tracer() limits such ends for each user. If it returns false, reap.c calls
- * crash_runs_traced().
+ * reap.c calls crash_may_end_tracer(). If the result is true, the tracing thread ends: the kernel
+ * then detaches all tracees (detach.h), so other targets are untraced, too, for some milliseconds.
+ * For that reason crash_may_end_tracer() limits these ends for each user. If the result is false,
+ * reap.c calls crash_runs_traced().
  *
  * Nothing is allocated meanwhile. Only two files are opened: /proc/TID/status of the crashed
  * thread, and /proc/PID/task if threads were born just before.

@@ -6,7 +6,8 @@
  * all tracees without a stop. So to detach from one target, capture detaches from all, and a new
  * thread of the same process attaches to the others again. Capture uses PTRACE_DETACH only where a
  * thread is stopped anyway: in a crash (crash.h), at an exec (held_exec.h), at the death of a
- * leader, and at the first stop of a child that it does not follow. To detach from one target:
+ * leader, and at the first stop of a child if children are not followed (capture_options.born). To
+ * detach from one target:
  *
  * 1. capture_remove, and ticks as before until capture_prepare_detach returns true.
  * 2. No ticks, but capture_reap, capture_prepare_detach and capture_settle in turn, until
@@ -18,10 +19,10 @@
  * of the tracing thread.
  *
  * A resumed call is a system call that a stop interrupted and that capture has made the thread
- * enter again (restart/resume.h). Below, such a call is at risk if it would fail or return less if
- * the tracer ended now. So capture first waits for calls at risk to end, or interrupts them. A
- * partial transfer is a resumed call that has moved some of its bytes, but not all. A
- * thread is settled if it has no interrupt under way and is in no call at risk.
+ * enter again (restart/resume.h). A resumed call is at risk while the end of the tracer would make
+ * it fail, or return less. So capture first waits for calls at risk to end, or interrupts them. A
+ * partial transfer is a resumed call that has moved some of its bytes, but not all; it is at risk.
+ * A thread is settled if it has no interrupt under way and is in no call at risk.
  */
 #ifndef LIB_CAPTURE_DETACH_H
 #define LIB_CAPTURE_DETACH_H
@@ -53,10 +54,11 @@ bool capture_is_detaching(const struct capture *c);
  * their partial transfers as capture_settle does, but never those of the other targets. For the
  * other targets one of these conditions must hold as well:
  * - No thread is in a call at risk.
- * - No thread in a call at risk has run for 2 s.
- * - Ticks pause: 250 ms, at once and then every 2 s. Reason: while ticks interrupt many threads,
- *   some thread is always in a call at risk. In step 2, without ticks, these calls can end. If they
- *   have not ended after 250 ms, the function returns false, and ticks go on.
+ * - All threads in calls at risk have been blocked for 2 s.
+ * - A trial is under way. The first call begins a trial, and later ones begin one every 2 s. In a
+ *   trial the function returns true for 250 ms, so that the caller makes no ticks. Reason: while
+ *   ticks interrupt many threads, some thread is always in a call at risk; without ticks these
+ *   calls can end. If some have not ended after 250 ms, the function returns false: ticks go on.
  *
  * Whatever the threads do, step 2 may begin 20 s after the first call for a detaching target; after
  * 10 s if all threads of the detaching targets are settled.
@@ -85,10 +87,10 @@ must_check bool detach_others_are_settled(struct capture *c, const struct traced
 
 /*
  * Returns true if all threads are settled. Call it after the last tick, after each further stop,
- * and several times a second. If no unsettled thread has run for 2 s, or 10 s after the first call,
- * interrupts the partial transfers, so that they return what they have so far. From then on waits
- * only for these, and for threads that are entering a resumed call. Returns true at the latest
- * when no unsettled thread has run for 4 s, or 20 s after the first call.
+ * and several times a second. When all unsettled threads have been blocked for 2 s, or 10 s after
+ * the first call, interrupts the partial transfers, so that they return what they have so far. From
+ * then on waits only for these, and for threads that are entering a resumed call. Returns true at
+ * the latest when all unsettled threads have been blocked for 4 s, or 20 s after the first call.
  */
 must_check bool capture_settle(struct capture *c);
 

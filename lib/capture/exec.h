@@ -22,15 +22,17 @@ must_check int exec_read_first(struct traced_process *t);
 
 /*
  * Checks both facts, and calls exec_happened() if one proves an exec: this frees all threads of t,
- * so pointers to them are invalid. Sets t->exec.doubt, so that the next tick checks again, if t is
- * still in its first scan for threads (TRACED_NEW), or if reading fails for another reason than the
- * end of the process. Opens files, so call it only while no thread is stopped.
+ * so pointers to them are invalid. Opens files, so call it only while no thread is stopped.
+ *
+ * If the check is not possible, sets t->exec.doubt instead, and the next tick checks again. That is
+ * so while t is in its first scan for threads (TRACED_NEW), and after PROC_LACK (proc/proc.h).
  */
 void exec_check(struct traced_process *t);
 
 /*
- * Returns true if the leader runs the program that capture knows, or is dead; false after an exec
- * that capture has not handled yet, or if that cannot be read. Opens a file.
+ * Returns true if the leader runs the program that capture knows, or is dead. Returns false after
+ * an exec that capture has not handled yet, or if the auxiliary vector cannot be read. Opens a
+ * file.
  */
 bool exec_program_is_known(struct traced_process *t);
 

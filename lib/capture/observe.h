@@ -27,7 +27,10 @@ void observe_start(struct capture *c);
  */
 void observe_begin_tick(struct capture *c);
 
-/* Returns the first tick at which capture can look at threads for this tick: its period is over. */
+/*
+ * Returns the number of the first tick at which capture can look at the threads for tick `tick`,
+ * because the period of `tick` has ended by then.
+ */
 uint64_t observe_after(const struct capture *c, uint64_t tick);
 
 /*

@@ -22,15 +22,19 @@ struct perf;
 #define HELD_EXEC_MAX 256
 
 /*
- * A ring that one or more targets write to. The caller owns the sink and frees it after the
- * capture. Capture only writes records: the caller sends the ring's head to the reader, at moments
- * that it chooses (daemon/capture/readers.h).
+ * A ring that one or more targets write to. The caller owns the sink, initialises the ring and sets
+ * all other members to 0 or false; it frees the sink after the capture. Capture only writes
+ * records: the caller sends the ring's head to the reader, at moments that the caller chooses
+ * (daemon/capture/readers.h).
  */
 struct capture_sink {
 	struct ring_writer ring;
 	/* Ring bytes reserved for samples of interrupted threads. Written by capture. */
 	size_t promised;
-	/* How many execs and RECORD_WATCHED there were. Written by capture, for the caller. */
+	/*
+	 * Number of execs of the sink's targets, and of RECORD_WATCHEDs in the ring. Written by
+	 * capture, for the caller.
+	 */
 	uint64_t execs, watched;
 	/*
 	 * true: no process reads the ring, so capture takes no samples for it. Set by the caller,
@@ -69,8 +73,8 @@ struct capture_crash {
 	 * stays, because a thread did not stop, and the limit of crash_may_end_tracer() is reached.
 	 */
 	bool left;
-	bool blocks_signal; /* while the handler runs; false also if that is not known */
-	bool awaits_exec;   /* no samples were taken (capture_await_exec, capture_set_user) */
+	bool blocks_signal; /* the handler runs with the signal blocked; false also if not known */
+	bool awaits_exec;   /* the target had no samples (capture_await_exec, capture_set_user) */
 };
 
 struct capture_options {
@@ -127,7 +131,7 @@ struct capture_options {
  */
 struct tick {
 	uint64_t number; /* counts up from call to call of capture_tick; numbers may be left out */
-	uint64_t begin_ns, period_ns;
+	uint64_t begin_ns, period_ns; /* begin and length of the period */
 	uint64_t due_ns; /* the time for which the tick was scheduled, within the period */
 };
 

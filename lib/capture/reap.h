@@ -18,7 +18,10 @@ struct capture;
  */
 bool capture_reap(struct capture *c);
 
-/* Handles one wait status of thread tid, from tracee_wait() (ptrace/tracee.h). */
+/*
+ * For a caller that calls tracee_wait() itself (ptrace/tracee.h): handles the wait status of thread
+ * tid. Ended targets are freed and reported, as by capture_reap().
+ */
 void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /*

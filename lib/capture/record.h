@@ -1,9 +1,10 @@
 /*
- * Writes records (lib/capture/sample.h) into the ring of a target. If the ring has no room, a
- * record is lost, and the reader no longer knows the state of the threads. So the function sets
- * t->reader.needs_reset (state.h), and the next tick that finds room writes RECORD_RESET and
- * announces all threads anew. So a caller may ignore a lack of room. Samples are an exception: see
- * record_begin_sample(). The parameters tick and time_ns are those of the record.
+ * Writes records (lib/capture/sample.h) into the ring of a target. If the ring has no room for a
+ * record, the record is lost, and the reader no longer knows the state of the threads. Then the
+ * function that writes the record sets t->reader.needs_reset (state.h), and the next tick that
+ * finds room writes RECORD_RESET and announces all threads anew. So a caller may ignore a lack of
+ * room. Samples are an exception: see record_begin_sample(). The parameters tick and time_ns are
+ * those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H

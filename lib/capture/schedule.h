@@ -2,9 +2,10 @@
  * Decides at which tick capture looks at each process next.
  *
  * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep, looks
- * are left out: schedule_after_tick() makes the distance longer step by step, up to 8 ticks. An
- * event (a stop, a new thread or a death) brings the next look forward (schedule_at_once). The
- * capture's list of targets (struct scheduled) has the tick of each process's next look.
+ * are left out: schedule_after_tick() makes the distance between two looks longer step by step, up
+ * to 8 ticks. An event (a stop, a new thread or a death) brings the next look forward
+ * (schedule_at_once). The capture's list of targets (struct scheduled) has the tick of each
+ * process's next look.
  */
 #ifndef LIB_CAPTURE_SCHEDULE_H
 #define LIB_CAPTURE_SCHEDULE_H
@@ -48,9 +49,10 @@ uint64_t schedule_wake_begin(const struct capture *c, uint64_t tick);
 uint64_t schedule_wake_end(const struct capture *c, uint64_t tick);
 
 /*
- * For observe.h: returns the tick that a sample of this tick is for. Capture looks at the ticks of
- * a group together, when the group is over, and the look has the number of the last of them,
- * schedule_wake_end(). 0: the process has no tick in that group, so the sample is beyond its rate.
+ * For observe.h: returns the tick that a record of a sample carries if the sample was taken in the
+ * period of `tick`. Capture looks at the ticks of a group together, when the group is over. So the
+ * record carries the last tick of the group, schedule_wake_end(). 0: the process has no tick in
+ * that group, so its rate permits no sample there.
  */
 uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick);
 

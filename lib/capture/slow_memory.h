@@ -7,7 +7,7 @@
  * read, so a first long read never counts as slow. If the slow reads of a process add up to more
  * than 1 ms, capture takes no samples of the process for 20 times the rest. Example: after 5 ms of
  * slow reads, for (5 - 1) * 20 = 80 ms. So in the long run slow reads take at most a twentieth of
- * the time. While the memory of other processes is avoided, too, the pause is longer.
+ * the time. A slow read counts n + 1 times if the memory of n other processes is avoided, too.
  */
 #ifndef LIB_CAPTURE_SLOW_MEMORY_H
 #define LIB_CAPTURE_SLOW_MEMORY_H
@@ -19,8 +19,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Call this at the begin of each tick of the process. Forgets slow reads that are long ago, so that
- * slow_memory_is_avoided() reads the clock for slow processes only.
+ * Call this at the begin of each tick of the process. Forgets slow reads whose pause has long been
+ * over, so that slow_memory_is_avoided() reads the clock for slow processes only.
  */
 void slow_memory_begin_tick(struct traced_process *t);
 

@@ -112,7 +112,7 @@ struct scan_pass {
 	int error; /* -errno: why the last refused thread was refused, or the list not read */
 	uint64_t found, refused; /* new threads in the table; those that could not be seized */
 	uint64_t left_out;	 /* dead threads, and threads of the kernel's own */
-	bool vanished;		 /* a listed thread died, or has another number now */
+	bool vanished;		 /* a listed thread died or became leader; or no leader is listed */
 	bool has_leader;	 /* the list has the leader */
 	bool lacks;		 /* descriptors or memory ran out */
 	bool dying;		 /* the leader from which capture has detached is still listed */
@@ -254,8 +254,8 @@ struct thread_table {
 /* slow_memory.h: the tracer's own context switches, which are counted for a time. */
 struct switch_watch {
 	struct clock_switches switches; /* at the last reading */
-	uint64_t until_ns;		/* they are read until then */
-	bool on;
+	uint64_t until_ns;		/* switches are read until this time */
+	bool on;			/* the last reading came before until_ns */
 };
 
 /*
@@ -354,7 +354,7 @@ struct capture {
 	struct crash_user crash_users[CRASH_USERS];
 	size_t n_crash_users;
 	struct left_process left[CRASH_LEFT];
-	size_t next_left;
+	size_t next_left; /* index in left of the entry that is written next: the oldest one */
 	struct held_exec held_execs[HELD_EXEC_MAX];
 	size_t n_held_execs;
 	struct executed_file trusted_files[TRUSTED_FILES];

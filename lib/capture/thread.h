@@ -104,13 +104,14 @@ struct thread_look {
 	uint64_t own_since_ns;
 };
 
-/* stop.h: the last stop, and the last sample that a stop gave; each field says which. */
-/* If the thread may be writing a core dump, an interrupt would harm the dump. */
+/* stop.h: whether the thread may be writing a core dump. An interrupt would harm the dump. */
 struct thread_dump {
-	bool possible; /* just seized, or the last stop delivered the signal */
-	int signal;    /* one whose default action dumps core (signal(7)); 0: just seized */
+	/* The thread was just seized, or its last stop delivered the signal. */
+	bool possible;
+	int signal; /* its default action dumps core (signal(7)); 0: the thread was just seized */
 };
 
+/* stop.h: the last stop, and the last sample that a stop gave; each field says which. */
 struct thread_stop {
 	/* Of the last sample: while the mark is unchanged, the thread has not run since. */
 	struct activity_mark mark;
@@ -156,7 +157,7 @@ struct thread_waits {
 struct thread_held {
 	bool is; /* the thread is held */
 	enum tracee_status status;
-	int signal; /* to deliver at the detach, of TRACEE_SIGNAL and TRACEE_GROUP_STOP; else 0 */
+	int signal; /* of tracee_classify(); the detach delivers it if status is TRACEE_SIGNAL */
 };
 
 /* record.h: what the reader of the ring knows of the thread. */
@@ -164,10 +165,10 @@ struct thread_reader {
 	bool announced;	  /* the reader has the thread's RECORD_THREAD. Cleared by record_reset() */
 	bool unknown;	  /* a RECORD_MISSED was written since the last sample */
 	bool ready;	  /* the last record says: runnable without a processor */
-	uint64_t pointer; /* thread pointer; 0: none */
+	uint64_t pointer; /* thread.pointer when the last RECORD_THREAD was written */
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* the name is read again at this tick */
-	uint64_t name_wait; /* ticks between that reading and the next one */
+	uint64_t name_wait; /* name_tick is 1 to 2 times this many ticks after the last reading */
 };
 
 /* record.h: the stack, and the last copy of it. */

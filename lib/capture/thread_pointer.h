@@ -1,8 +1,8 @@
 /*
  * Finds the thread pointer (fs_base, tpidr_el0: the base of thread-local storage) of a thread that
  * is not stopped. glibc has the thread's list of robust locks (get_robust_list(2)) in the thread's
- * own data, near that address. On aarch64 thread_pointer_find() finds nothing; only stops show
- * th->pointer.
+ * own data, near that address: the module searches there. On aarch64 thread_pointer_find() finds
+ * nothing; there only a stop shows the pointer.
  *
  * The two functions that search do nothing if their field of th is known, or while the memory is
  * slow to read (slow_memory.h). If they find nothing, the field stays 0, which means unknown.
@@ -18,7 +18,11 @@ void thread_pointer_set(struct thread *th, uint64_t pointer);
 /* Searches for th->pointer if the target's reader wants pointers (capture_want_thread_pointers). */
 void thread_pointer_find(struct thread *th);
 
-/* Searches for th->stack.hints.own_end. All but the leader have their own data behind the stack. */
+/*
+ * Searches for th->stack.hints.own_end, the end of the thread's own stack: a thread other than the
+ * leader has its own data there. (record_announce() reads the end of the leader's stack from
+ * /proc.)
+ */
 void thread_pointer_find_stack_end(struct thread *th);
 
 #endif

@@ -13,10 +13,11 @@
 
 /*
  * tick_begin() begins the tick of this number; time_ns: begin of its period (tick.begin_ns).
- * Returns true if threads have to be looked at: the caller calls tick_continue() until this returns
- * false. tick_begin() returns false if no thread is to be looked at:
- * - the tick is not due for the process, or the process awaits an exec (TRACED_AWAITS_EXEC);
- * - or the tick is over already: no thread needs a look; all threads miss the tick, because the
+ * Returns true if threads have to be looked at: the caller calls tick_continue() again and again,
+ * until tick_continue() returns false. tick_begin() returns false if no thread is to be looked at:
+ * - The tick is not due for the process, or the process is not in phase TRACED_SAMPLED. (In phase
+ *   TRACED_AWAITS_EXEC the function still checks for an exec and for new threads.)
+ * - The tick is over already: no thread needs a look; all threads miss the tick, because the
  *   process is withheld (capture_withhold); or the process has ended or has other rights.
  *
  * Each call of tick_continue() looks at some threads; between two calls the caller handles stops.

@@ -33,7 +33,8 @@ bool tracees_exists(const struct traced_process *t, uint32_t tid);
  * capture_options.perf is set. Opens files of /proc, so do not call it while a thread is stopped.
  * Returns 0; -ESRCH if the process has no such thread; -ENOMEM; -EMFILE if no descriptor is free or
  * the table has CAPTURE_THREADS_MAX threads; or the negative errno of another PROC_LACK
- * (proc/proc.h).
+ * (proc/proc.h). With capture_options.perf, -ESRCH is not returned: a thread that has ended is
+ * added, too, because the kernel may have taken a sample of it before.
  */
 must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
 

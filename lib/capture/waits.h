@@ -32,7 +32,7 @@
 /*
  * Keeps the registers of a stop that interrupted a waiting call, for later samples of the same
  * place. raw: as read from the kernel; regs[ARCH_REGS]: by DWARF number. Returns false, and changes
- * nothing, if the stop interrupted no waiting call.
+ * nothing, if the stop interrupted no call that waited (syscall_was_waiting).
  */
 bool waits_keep(struct thread *th, const struct arch_regs *raw, const uint64_t *regs);
 
@@ -58,8 +58,9 @@ uint64_t waits_recall(const struct thread *th, const struct activity_place *plac
 void waits_check(struct thread *th, struct record_sample *record);
 
 /*
- * Takes unwind's request for the registers of a thread that is blocked at this sp and pc. The
- * request has no effect while the thread is elsewhere, so sp and pc may be any numbers.
+ * Takes unwind's request for the registers of a thread that is blocked at this sp and pc. Replaces
+ * the thread's earlier request. The request has no effect while the thread is elsewhere, so sp and
+ * pc may be any numbers.
  */
 void waits_request(struct thread *th, uint64_t sp, uint64_t pc);
 
@@ -79,11 +80,12 @@ void waits_find_argument(const struct thread *th, struct arch_regs *raw);
 
 /*
  * A signal with a handler makes a call fail with EINTR. But when the handler has returned, the
- * thread looks as if a stop had interrupted that call. These three keep capture from repairing it:
+ * thread looks as if a stop had interrupted that call, and capture would repair the call. These
+ * three functions prevent that:
  * - waits_failed() notes the place of the call. stop.c calls it at the signal's delivery.
  * - waits_has_failed() returns true if raw is at the noted place.
- * - waits_seen() forgets the noted place if it is this one: a look has found the thread in a call
- *   there again.
+ * - waits_seen() forgets the noted place if it is *place. Call it when a look has found the thread
+ *   in a call at *place: the thread waits there again.
  */
 void waits_failed(struct thread *th, const struct arch_regs *raw);
 bool waits_has_failed(const struct thread *th, const struct arch_regs *raw);

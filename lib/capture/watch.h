@@ -16,10 +16,11 @@
 #include "lib/capture/state.h"
 
 /*
- * Replaces the list of t by a copy of n parts, at most WATCH_PARTS. list is the number of the list,
- * which RECORD_WATCHED repeats. The next watch_tick() reports the hashes of all parts, changed or
- * not. Exception: if the number is that of the former list, a part that was in that list at the
- * same index is reported only when its hash changes. If memory cannot be allocated, t has no list.
+ * Replaces the list of t by a copy of n parts, at most WATCH_PARTS. The caller has checked that the
+ * size of each part is 1 to WATCH_BYTES. list is the number of the list, which RECORD_WATCHED
+ * repeats. The next watch_tick() reports the hashes of all parts, changed or not. Exception: if the
+ * number is that of the former list, a part that was in that list at the same index is reported
+ * only when its hash changes. If memory cannot be allocated, t has no list.
  */
 void watch_set(struct traced_process *t, uint32_t list, const struct watch_part *parts, size_t n);
 

@@ -56,14 +56,15 @@ void connection_check_if_due(struct state *s);
  * the daemon is in another pid namespace, where the ids differ. The first call for a thread sends
  * the request; later calls receive the answers that have arrived. state_thread_slot() has the tid
  * in its upper half and the id in its lower half, 0 before the answer. is_new: the thread has not
- * called the library before. The function then sends the request even if the slot has the tid: it
- * may be that of an ended thread.
+ * called the library before. The function then sends the request even if the slot has the tid,
+ * which may be that of an ended thread. Does nothing if there is no connection.
  */
 void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new);
 
 /*
- * Waits until the socket is readable or closed by the daemon. Returns 0, also if a signal handler
- * has run; -ETIMEDOUT after timeout_ms; or -ENOTCONN if there is no connection.
+ * Waits until the socket is readable or closed by the daemon. timeout_ms is that of poll(2).
+ * Returns 0, also if a signal handler has run; -ETIMEDOUT after timeout_ms; or -ENOTCONN if there
+ * is no connection.
  */
 int connection_wait(struct state *s, int timeout_ms);
 

@@ -208,8 +208,8 @@ enum protocol_state {
 /*
  * The answer to HELLO has version. Answers to requests about a target have pid and state, and
  * profiler_id if a profiler runs or is started by the request. If fd_bytes > 0, the message carries
- * a sealed memfd of that size: the JSON of STATUS, the text of METRICS, or the faults that RELOAD
- * has found, one a line.
+ * a memfd of that size: the JSON of STATUS (sealed), the text of METRICS or OPENMETRICS (sealed),
+ * or the faults that RELOAD has found, one a line.
  */
 struct protocol_answer {
 	struct protocol_header h;
@@ -254,9 +254,9 @@ struct protocol_answer {
  *   chunk.
  *
  * Any other end has one of the reasons DONE, NO_PROCESS, LEFT_OUT and SHUTDOWN below. The daemon
- * sends the last chunk and a final message. A client that has lost its rights to the process
- * (LEFT_OUT) gets the final message only. In it `end` is the reason, and the bytes are a text for
- * the user (no NUL), or "".
+ * sends the last chunk, and then a final message. In the final message `end` is the reason, and the
+ * bytes are a text for the user (no NUL), or "". A client that has lost its rights to the process
+ * (LEFT_OUT) gets the final message only.
  */
 enum protocol_record_end {
 	PROTOCOL_RECORD_GOES_ON,    /* the message has a piece of a chunk */

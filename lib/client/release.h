@@ -9,11 +9,10 @@
 
 /*
  * Sends the request on fd, a connection of connection_dial() on which nothing was sent yet, and
- * waits up to 30 s for the answer. The caller closes fd. Call it outside of
- * state_enter() and state_leave() (state.h): other threads could not use the library during the
- * wait. seconds: how long the daemon
- * stays away. Returns 0 or a negative errno, as sentry_profd_release() in sentry_profd.h lists
- * them.
+ * waits up to 30 s for the answer. The caller closes fd. Call it outside of state_enter() and
+ * state_leave() (state.h): otherwise other threads cannot use the library during the wait. seconds:
+ * how long the daemon stays away. Returns 0 or a negative errno, as sentry_profd_release() in
+ * sentry_profd.h lists them.
  */
 int release_request(int fd, uint32_t seconds);
 

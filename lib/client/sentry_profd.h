@@ -62,7 +62,8 @@ SENTRY_PROFD_API int sentry_profd_connect(const char *path);
 
 /*
  * Closes the connection. The library does not connect again before the next
- * sentry_profd_connect(). Open root spans stay open, and are announced then.
+ * sentry_profd_connect(). Open root spans stay open, and the library announces
+ * them on the next connection.
  */
 SENTRY_PROFD_API void sentry_profd_disconnect(void);
 

@@ -85,9 +85,9 @@ enum spool_event {
 };
 
 /*
- * Called for each event, from within a function of this module. name: the file's name before the
- * event; valid during the call. error: for SPOOL_SET_ASIDE and SPOOL_IGNORED the reason, a positive
- * errno; else 0.
+ * Called for each event, from within a function of this module, so it must not add or remove
+ * envelopes. name: the file's name before the event; valid during the call. error: for
+ * SPOOL_SET_ASIDE and SPOOL_IGNORED the reason, a positive errno; else 0.
  */
 typedef void (*spool_event_fn)(void *ctx, enum spool_event event, const char *name, int error);
 

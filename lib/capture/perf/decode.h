@@ -14,8 +14,9 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * The sample_type of the event: what each PERF_RECORD_SAMPLE contains. All other records end with
- * the process, thread and time (sample_id_all).
+ * The sample_type of the event (linux/perf_event.h, which users of this macro include): what each
+ * PERF_RECORD_SAMPLE contains. All other records end with the process, thread and time
+ * (sample_id_all).
  */
 #define PERF_SAMPLE_TYPE \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
@@ -44,12 +45,12 @@ struct perf_record {
 	size_t size; /* bytes in the ring */
 	/*
 	 * Of the thread that the record is about; PERF_KIND_FORK: the new thread. 0: a thread of
-	 * another pid namespace, the idle task, or not set.
+	 * another pid namespace, or the idle task. PERF_KIND_LOST, _THROTTLED and _OTHER: always 0.
 	 */
 	int32_t pid, tid;
 	int32_t parent;	  /* PERF_KIND_FORK: the process of the parent */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	/* The rest is set with PERF_KIND_SAMPLE only. */
+	/* The members from here on are set with PERF_KIND_SAMPLE only. */
 	bool in_kernel; /* the thread was in the kernel: registers are those at its entry */
 	/* The thread has 64-bit user code. false: regs and the stack are not valid. */
 	bool has_user;
@@ -62,13 +63,16 @@ struct perf_record {
 uint64_t perf_regs_mask(void);
 
 /*
- * Reads the record at b->tail. The caller adds ret->size to the tail to get to the next one.
- * Returns 1; 0 if there is none; -EPROTO if a size is impossible, so that no further record can be
- * found.
+ * Reads the record at b->tail. To get to the next record, the caller adds ret->size to b->tail.
+ * Returns 1; 0 if the ring has no unread record; or -EPROTO if a size is impossible: then the
+ * records behind it cannot be found either.
  */
 must_check int perf_decode(const struct perf_bytes *b, struct perf_record *ret);
 
-/* Copies n bytes from position `at` of the ring, such as the stack_at of a record. */
+/*
+ * Copies n bytes from position `at` of the ring, such as the stack_at of a record. All of them must
+ * be unread bytes.
+ */
 void perf_copy(const struct perf_bytes *b, uint64_t at, void *to, size_t n);
 
 /*

@@ -44,8 +44,9 @@ void perf_close(struct perf *p);
 void perf_set_period(struct perf *p, uint64_t period_ns);
 
 /*
- * Closes the events of processors that have gone offline, and opens those of new ones. Call it once
- * a second, and not between perf_next() and perf_release(). Takes a system call for each processor.
+ * Closes the events of processors that have gone offline, and opens those of new ones. The unread
+ * records of a closed event are lost. Call it once a second, and not between perf_next() and
+ * perf_release(). Takes a system call for each processor.
  */
 void perf_check_processors(struct perf *p);
 

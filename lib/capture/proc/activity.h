@@ -89,19 +89,20 @@ struct activity_readings {
 	uint64_t look_ns;	    /* when that mark was read */
 	struct activity_mark stop;  /* at the stop */
 	uint64_t stop_ns;	    /* the tracer began to handle the stop */
-	bool stopped_waiting;	    /* at the stop in a call, or where the look found it blocked */
+	/* The stop is in a system call, or at the place where the look found the thread blocked. */
+	bool stopped_waiting;
 	bool woken; /* the stop is in a call that has waited and ends now (syscall_waits()) */
 };
 
 /*
  * Decides from the readings what the thread did at the tick. The thread is queued when it begins to
- * wait for a processor. A slice begins when it gets one. At that moment the kernel adds the whole
- * wait to wait_ns (sched_info_arrive() in kernel/sched/stats.h), and at the stop the thread has a
- * processor. So the function computes when the thread was queued: at stop_ns less the growth of
- * wait_ns since the mark `look` (since `first`, if no slice has begun after `look`). After one new
- * slice this is right, or a little late; after more slices the thread was queued then or earlier.
- * The first row that applies decides (results without ACTIVITY_; "stopped waiting" means that the
- * thread was waiting when it stopped):
+ * wait for a processor. A slice begins when the thread gets a processor. At that moment the kernel
+ * adds the whole wait to wait_ns (sched_info_arrive() in kernel/sched/stats.h), and at the stop the
+ * thread has a processor. So the function computes the time at which the thread was queued: stop_ns
+ * less the growth of wait_ns since the mark `look` (since `first`, if no slice has begun after
+ * `look`). After one new slice this time is right, or a little late; after more slices the thread
+ * was queued at this time or earlier. The first row that applies decides (results without
+ * ACTIVITY_; "blocked": was_blocked; "stopped waiting": stopped_waiting):
  *
  *   what was read                            what it means                          result
  *   ---------------------------------------  -------------------------------------  -----------

@@ -24,10 +24,10 @@
 #define MEMORY_PAGES_MAX 514
 
 /*
- * Opens the pagemap of thread tid below proc_fd, the descriptor of its /proc/PID. After an exec the
- * descriptor still refers to the memory of the old program. Returns 0; -ESRCH if the thread is
- * gone, or if the kernel has no pagemap; or -errno of PROC_LACK (proc.h). On error *ret_fd is -1,
- * with which memory_read() assumes that every page is in memory.
+ * Opens the pagemap of thread tid below proc_fd, the descriptor of its /proc/PID. The caller closes
+ * *ret_fd. After an exec *ret_fd still refers to the memory of the old program. Returns 0; -ESRCH
+ * if the thread is gone, or if the kernel has no pagemap; or -errno of PROC_LACK (proc.h). On error
+ * *ret_fd is -1, with which memory_read() assumes that every page is in memory.
  */
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 

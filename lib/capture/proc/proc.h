@@ -20,7 +20,7 @@ enum proc_outcome {
 	PROC_LACK, /* any other error; errno is set, for messages only */
 };
 
-/* The answer to a yes-or-no question that is read from such a file. */
+/* The answer to a yes-or-no question about a thread or process, read from /proc. */
 enum proc_answer {
 	PROC_NO,
 	PROC_YES,

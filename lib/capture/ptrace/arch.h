@@ -127,7 +127,7 @@ bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret
 /* Returns the same as arch_interrupted_call(), for a caller that needs no number and no result. */
 bool arch_in_call(const struct arch_regs *regs);
 
-/* Returns true unless the first argument of the interrupted call is lost (aarch64). */
+/* Returns false if the first argument of the interrupted call is lost (aarch64), else true. */
 bool arch_knows_arguments(const struct arch_regs *regs);
 
 /* Sets the first argument of the call in *regs. Call this if arch_knows_arguments() is false. */

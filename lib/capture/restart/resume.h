@@ -7,7 +7,9 @@
  *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Each of these
  *   calls is a part. The thread gets the sum of the parts; no further part follows
  *   - after a signal that has a handler, or a group-stop;
- *   - after an error, which the thread's next call gets, as from the kernel alone;
+ *   - after a part that meets the end of the file, or that fails. The thread does not get this
+ *     error. Its next call fails, too, unless the kernel reports the error only once
+ *     (docs/SAFETY.md);
  *   - after a part that was short without an interruption by capture: the kernel had its own
  *     reason, such as the timeout of a socket;
  *   - if the descriptor refers to another file by now.
@@ -103,9 +105,10 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
  * this first at each stop. If r->state is RESUME_NONE afterwards, resume_wait() and then
  * resume_partial() may resume another call.
  *
- * The function writes the thread's registers itself where the call needs it. It sets *regs, which
- * may be *stop->regs, to the registers that the thread would have without capture. These are for
- * the sample: the caller does not write them to the thread.
+ * The function writes the thread's registers itself where the call needs it. *regs, which may be
+ * *stop->regs, has the registers of the stop. The function replaces them by those that the thread
+ * would have without capture. These are for the sample: the caller does not write them to the
+ * thread.
  */
 void resume_stopped(struct resumed_call *r, const struct resume_stop *stop, struct arch_regs *regs);
 

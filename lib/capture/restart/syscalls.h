@@ -1,8 +1,8 @@
 /*
  * The table of system calls: a row for each call that an interrupt can shorten. Capture leaves a
- * call without a row as it is. A row has three parts: whether capture must make the interrupted
- * call restart (repair.h), how the rest of a partial transfer is requested (partial.h), and where
- * the call's relative timeout is (timeout.h).
+ * call without a row as it is (exception: syscall_restart_rule). A row has three parts: whether
+ * capture must make the interrupted call restart (repair.h), how the rest of a partial transfer is
+ * requested (partial.h), and where the call's relative timeout is (timeout.h).
  *
  * The kernel restarts most calls by itself after a ptrace-stop. Some return EINTR as soon as
  * anything wakes the thread, including a tracer. Capture sets the result of such a call to
@@ -137,7 +137,11 @@ bool syscall_waits(long nr, const struct arch_regs *regs);
  */
 bool syscall_always_goes_on(long nr);
 
-/* Returns the rule for call nr of the native ABI with this result. */
+/*
+ * Returns the rule for call nr of the native ABI with this result: that of the row, or
+ * RESTART_LEAVE if the result is not `interrupted`. Exception: with RESULT_ERESTART_RESTARTBLOCK
+ * returns RESTART_IF_FILTERED for every call, even for one without a row.
+ */
 enum restart_rule syscall_restart_rule(long nr, long result);
 
 /* Returns true for the results of a call whose wait was interrupted: -EINTR and restart codes. */
