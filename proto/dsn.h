@@ -47,7 +47,7 @@ struct dsn {
 enum dsn_result {
 	DSN_OK,
 	DSN_EMPTY,    /* the text is empty: this may be intended, but nothing can be sent */
-	DSN_TOO_LONG, /* the whole text; a part that is too long is DSN_BAD_... */
+	DSN_TOO_LONG, /* the text has DSN_SIZE bytes or more; a part that is too long: DSN_BAD_* */
 	DSN_BAD_SCHEME,
 	DSN_NO_KEY,
 	DSN_BAD_KEY,

@@ -83,7 +83,7 @@ struct transport_options {
 	 */
 	const char *authorities;
 	size_t authorities_size;
-	/* Client certificate and its key, in PEM. NULL: none. */
+	/* Client certificate and its key, in PEM. client_cert NULL: neither is used. */
 	const char *client_cert;
 	size_t client_cert_size;
 	const char *client_key;
@@ -95,7 +95,7 @@ struct transport_options {
 
 /* The reason for which there was no answer. */
 enum transport_fault {
-	TRANSPORT_FAULT_OTHER,
+	TRANSPORT_FAULT_OTHER,	 /* such as a timeout, a broken connection, no memory */
 	TRANSPORT_FAULT_CONNECT, /* the name is not found, or no connection */
 	TRANSPORT_FAULT_PROXY,	 /* no connection to the proxy, or the proxy refuses */
 	TRANSPORT_FAULT_TLS,	 /* certificates, keys, versions of TLS */
@@ -119,7 +119,10 @@ struct transport_answer {
 	/* The first TRANSPORT_BODY_MAX bytes of the body, unchecked and without a NUL. */
 	const char *body;
 	size_t body_size;
-	/* Retry-After and Date as Unix time; 0: absent, or no date. */
+	/*
+	 * Retry-After and Date as Unix time. 0: the header is absent or is not a date, such as
+	 * "Retry-After: 30".
+	 */
 	int64_t retry_date_s, date_s;
 };
 

@@ -6,6 +6,7 @@
  * cpu/cpu_x86_64.c or cpu/cpu_aarch64.c implements the functions. They are pure and have no errors.
  * code points to machine code of the target, of which n bytes may be read. A *_MAX constant is the
  * number of bytes that is enough for the function after it; with fewer, the answer can be "no".
+ * 24 bytes are enough for cpu_is_stub(), cpu_plt_stub() and cpu_is_sigreturn().
  */
 #ifndef LIB_UNWIND_CPU_H
 #define LIB_UNWIND_CPU_H
@@ -27,8 +28,9 @@
  * CPU_N_REGS		number of registers in a sample
  * CPU_DWARF_REGS	number of registers that CFI has rules for: the first ones of a sample
  * CPU_CALLEE_SAVED	bit n: register n is callee-saved
- * CPU_SAVED_REGS	the callee-saved registers, beside CPU_FP, that struct rule has room for
- * CPU_PC_STEP		what unwind_after_call() adds to a pc (struct unwind_frame), in bytes
+ * CPU_SAVED_REGS	the callee-saved registers, beside CPU_FP, that struct rule (rules/rows.h)
+ *			has room for
+ * CPU_PC_STEP		what unwind_after_call() (unwind.h) adds to a pc, in bytes
  * cpu_return_address()	returns the address in a word that a call stored
  */
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
@@ -122,10 +124,10 @@ enum cpu_call {
 };
 
 /*
- * Finds the call instruction whose last byte is code[n - 1], and which begins at most CPU_CALL_MAX
- * bytes before. For CPU_CALL_DIRECT the called address is the return address plus
- * *ret_displacement. On x86-64 the answer may be wrong: instructions cannot be decoded backwards
- * with certainty, and the bytes may be the end of another instruction.
+ * Finds the call instruction that ends with the byte code[n - 1]: the return address is that of
+ * code + n. A call has at most CPU_CALL_MAX bytes. For CPU_CALL_DIRECT the called address is the
+ * return address plus *ret_displacement. On x86-64 the answer may be wrong: instructions cannot be
+ * decoded backwards with certainty, and the bytes may be the end of another instruction.
  */
 #define CPU_CALL_MAX 8
 enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement);
@@ -139,9 +141,9 @@ enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displa
 bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 
 /*
- * Returns true if the code may lower the stack pointer by an amount that is only known at run time
- * (a variable-length array, alignment). On x86-64 it can return true by mistake: bytes in the
- * middle of an instruction may look like such an instruction.
+ * Returns true if the n bytes of code, a function or a part of one, may lower the stack pointer by
+ * an amount that is only known at run time (a variable-length array, alignment). On x86-64 it can
+ * return true by mistake: bytes in the middle of an instruction may look like such an instruction.
  */
 bool cpu_frame_varies(const uint8_t *code, size_t n);
 
@@ -161,9 +163,9 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 bool cpu_is_stub(const uint8_t *code, size_t n);
 
 /*
- * Reads the stub of a PLT at vaddr, whose code is given. Sets *ret_slot to the address (vaddr) of
- * the GOT slot through which the stub jumps. Returns an upper bound of the stub's size in bytes, or
- * 0 if the code is no stub.
+ * Reads a stub of a PLT: code is its code, vaddr its address. Sets *ret_slot to the address (vaddr)
+ * of the GOT slot through which the stub jumps. Returns an upper bound of the stub's size in bytes,
+ * or 0 if the code is no stub.
  *
  * Stubs begin at multiples of CPU_PLT_ALIGN bytes from the start of their section, and have at
  * least CPU_PLT_STUB_MIN bytes: on x86-64 8 or 16, on aarch64 16, or 24 with branch target
@@ -193,10 +195,10 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /*
- * Returns true if a frame's registers look as after a system call that has returned 0, with at most
- * 32 bytes of code from the end of the syscall instruction to the frame's pc. r: the registers by
- * DWARF number; bit i of known: r[i] is valid (struct frame_regs, rules/expr.h). aarch64: always
- * false.
+ * Returns true if a frame probably is just behind a system call that has returned 0: rax is 0, and
+ * rcx, to which syscall copies its return address, is 0 to 32 bytes below the frame's pc. r: the
+ * registers by DWARF number; bit i of known: r[i] is valid (struct frame_regs, rules/expr.h).
+ * aarch64: always false.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
@@ -209,8 +211,8 @@ bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 
 /*
  * Returns the distance in bytes from the stack pointer in the trampoline of rt_sigreturn(2) up to
- * the saved value of register reg (below CPU_N_REGS) in struct rt_sigframe. On x86-64 the stack
- * pointer is that after the handler's return, which has popped the trampoline's address.
+ * the saved value of register reg (below CPU_N_REGS) in struct rt_sigframe. On x86-64 the handler's
+ * ret has already popped the trampoline's address from the stack.
  */
 uint32_t cpu_sigframe_offset(unsigned int reg);
 

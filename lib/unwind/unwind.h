@@ -174,13 +174,13 @@ static inline uint64_t unwind_plain_addr(uint64_t addr)
 }
 
 /*
- * A frame. addr is the address that is sent to the server:
+ * A frame. addr is the address that is sent to the server. From each addr but the leaf's the server
+ * subtracts one instruction. So addr is
  * - in the leaf, the pc;
- * - in a caller, the return address. From this, as from each addr but the leaf's, the server
- *   subtracts one instruction, to get an address within the call;
- * - in another frame without a call before its pc, unwind_after_call(pc), so that the subtraction
- *   gives the pc. Examples: a frame that a signal interrupted, and the trampoline to which the
- *   signal's handler returns.
+ * - in a caller, the return address: the subtraction gives an address within the call;
+ * - in a caller without a call before its pc, unwind_after_call(pc): the subtraction gives the pc.
+ *   Examples: a frame that a signal interrupted, and the trampoline to which the signal's handler
+ *   returns.
  */
 struct unwind_frame {
 	uint64_t addr;
@@ -303,8 +303,9 @@ must_check int unwind_space_set_file(struct unwind_space *s, const char *path, u
 
 /*
  * Sets the identities of n mapped files, as far as the caller knows them, so that the
- * library does not request a file that is in the cache. Call it directly after
- * unwind_space_set_maps(): identities only matter until a file is requested.
+ * library does not request a file that is in the cache. Ignores elements whose start is
+ * not the start of a mapping. Call it directly after unwind_space_set_maps(): identities
+ * only matter until a file is requested.
  */
 void unwind_space_set_identities(struct unwind_space *s, const struct mapped_file *files, size_t n);
 
@@ -466,7 +467,7 @@ void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbol
 
 /*
  * Finds the symbol that covers addr, in the mapped ELF file or, if the mapping has
- * no file, in the target's perf map. The name of a PLT stub is the name of the function that
+ * no image, in the target's perf map. The name of a PLT stub is the name of the function that
  * the stub calls, with "@plt". Pass a return address minus one. *ret_name is mangled, and valid
  * until the next call of the library. *ret_offset is the distance in bytes from the symbol's start
  * to addr. Returns 0, or -ENOENT if no symbol is found.

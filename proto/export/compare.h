@@ -55,14 +55,18 @@ struct compare {
 	const char *names[COMPARE_SIDES];    /* of the inputs; owned by the caller */
 };
 
-/* The file names, without directory, of two modules that count as the same. */
+/*
+ * The file names, without directory, of two modules that count as the same. On both sides a module
+ * with the name from is treated as if its name were to.
+ */
 struct compare_pair {
 	const char *from, *to;
 };
 
 /*
- * Compares the sides of m. pairs: n_pairs modules that have different names on the two sides. m has
- * to outlive c. Returns 0 or -ENOMEM. Call compare_fini() in both cases.
+ * Compares the sides of m. pairs: n_pairs modules that have different names on the two sides; not
+ * needed after the call. m and the names have to outlive c. Returns 0 or -ENOMEM. Call
+ * compare_fini() in both cases.
  *
  * Changes m so that export_html() can write m:
  * - Frames of one function get the same name and package. If the module has several paths, the

@@ -24,7 +24,7 @@ struct export_options {
 	bool with_threads;   /* folded: the thread is the root of each stack */
 	bool is_pretty;	     /* json: each element of a list on its own line */
 	bool full_names;     /* summary, svg: C++ and Rust names are not shortened */
-	const char *thread;  /* self-profiling: the thread to write (see there); NULL: all */
+	const char *thread;  /* export_self_profiling(): the thread to write; NULL: all */
 	const char *version; /* of sentry-profd */
 	/* html: the comparison to show; NULL: the page shows one profile. */
 	const struct compare *comparison;
@@ -69,11 +69,11 @@ must_check int export_firefox(const struct merge *m, const struct export_options
  * The profile of the JS Self-Profiling API: frames, resources, samples, and stacks with
  * parentId; times in milliseconds since the first sample. A sample lasts until the next one of its
  * thread. The format has no threads:
- * - If o->thread is NULL, the root frame of each stack names the thread. If no bar of the
- *   thread follows a bar at once, the bar's end is a sample with this frame only.
+ * - If o->thread is NULL, the root frame of each stack names the thread. Where no bar of the
+ *   thread follows a bar at once, a sample with this frame only marks the end of the bar.
  * - Otherwise the function writes only the first thread whose label, name or id is o->thread, and
- *   stacks have no such root frame. The sample at such an end of a bar has no stack. If there is no
- *   such thread, the function writes nothing and returns -ENOENT.
+ *   stacks have no root frame for it. Where no bar follows a bar at once, a sample without a stack
+ *   marks the end. If no thread fits, the function writes nothing and returns -ENOENT.
  * Merge: by function, ordered.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */

@@ -53,11 +53,14 @@ struct merge_filter {
 	const char *pattern;
 };
 
-/* Returns true if the filter is of this kind or MERGE_ANYTHING and matches text; false for NULL. */
+/*
+ * Returns true if the filter is of this kind or MERGE_ANYTHING, and its pattern matches text.
+ * Returns false if text is NULL.
+ */
 bool merge_filter_fits(const struct merge_filter *filter, enum merge_filter_kind kind,
 		       const char *text);
 
-/* Writes the demangled form of a symbol to out. Returns false if it is not mangled. */
+/* Demangles raw into out. Returns false if raw is not mangled, or the result does not fit. */
 typedef bool merge_demangle(const char *raw, char *out, size_t size);
 
 /* Bytes of room for a demangled name, with the NUL. Names that are longer stay mangled. */

@@ -21,7 +21,10 @@ enum x86_64_kind {
 	X86_64_INSN_CALL,   /* relative or indirect */
 	X86_64_INSN_JUMP,   /* relative */
 	X86_64_INSN_BRANCH, /* relative, conditional */
-	/* Also a jump through n(%rip), a tail call. But before a push (in a PLT) it is OTHER. */
+	/*
+	 * Also a jump through n(%rip), a tail call. Exception: if a push follows the jump, as in a
+	 * PLT, the kind is OTHER, because the jump may lead to the push.
+	 */
 	X86_64_INSN_RET,
 	X86_64_INSN_END, /* what follows is unknown: other indirect jumps; int3, hlt, ud2 */
 };
@@ -36,7 +39,7 @@ struct x86_64_insn {
 	 * has returned. A ret has 0, too.
 	 */
 	int32_t sp;
-	bool sp_lost; /* the instruction sets rsp to a value that does not follow from sp */
+	bool sp_lost; /* rsp gets another value than its old one plus sp; ignore sp */
 	/* With sp_lost, and if it is known: rsp becomes the value of a register (copies_sp) ... */
 	bool copies_sp;
 	uint8_t sp_from; /* the register, by its number in instructions, not by DWARF's */
@@ -64,7 +67,7 @@ struct x86_64_parts {
 	const uint8_t *code;
 	size_t n;    /* bytes that can be read */
 	size_t at;   /* bytes that were read */
-	uint8_t rex; /* the REX prefix: X86_64_REX_*; of VEX and EVEX at most R and B */
+	uint8_t rex; /* bits X86_64_REX_* of the REX prefix; R and B of a VEX or EVEX prefix */
 	bool small;  /* prefix 66: operands of 16 bits */
 	uint8_t map; /* the opcode map: 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
 	bool vex;    /* VEX or EVEX: op names another instruction than without this prefix */

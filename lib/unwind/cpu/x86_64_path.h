@@ -42,7 +42,7 @@ enum x86_64_base {
 
 struct x86_64_path {
 	uint32_t ra; /* offset of the return address from the base, upwards, in bytes */
-	/* Offset of the saved frame pointer from the base, or X86_64_PATH_FP_SAME. */
+	/* Offset of the saved frame pointer, as ra, or X86_64_PATH_FP_SAME. */
 	uint32_t fp;
 	/*
 	 * A call is on the path. If the called function does not return, the code behind the call
@@ -62,8 +62,9 @@ bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_pat
 
 /*
  * Finds a path from the function start at `from` to the instruction at `to`. The base is the stack
- * pointer before the instruction at `to`. ret->fp is X86_64_PATH_FP_SAME unless the path pushes
- * rbp; has_call is not set. Returns false if no path is found within c->steps_max.
+ * pointer before the instruction at `to`. If the path does not push rbp, ret->fp is
+ * X86_64_PATH_FP_SAME. ret->has_call is false, also if the path has calls. Returns false if no path
+ * is found within c->steps_max.
  */
 bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);

@@ -71,9 +71,9 @@ struct cfi_function {
  *
  * *work is what libdw may still cost, in bytes of CFA programs (the instructions in an FDE; those
  * of a CIE do not count). libdw executes a function's program from its start for each row, so a
- * function costs its number of rows times the bytes of its program (plus a constant).
- * DW_CFA_remember_state, for which libdw allocates memory, counts as 65 bytes. If the check
- * succeeds and *work suffices, the cost is subtracted from *work.
+ * function costs ROWS * (BYTES of its program + a constant). DW_CFA_remember_state, for which libdw
+ * allocates memory, counts as 65 bytes. If the check succeeds and *work suffices, the function
+ * subtracts the cost from *work.
  *
  * s may be closed before c. Returns 0; -ENODATA if the check fails, *work is too small, or libdw
  * refuses the entry; or -ENOMEM. After an error c needs no close.

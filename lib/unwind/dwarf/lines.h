@@ -75,7 +75,8 @@ bool lines_is_incomplete(const struct lines *l);
 /*
  * Finds the lines of vaddr, an address of the ELF file: one for the function and one for each
  * function that is inlined there, in the order of unwind_lines_at(). l owns the texts, which are
- * valid until lines_free(). Returns the number of lines; 0 if nothing is known.
+ * valid until lines_free(). Returns the number of lines; 0 if no unit covers vaddr, or the unit
+ * cannot be read, for instance because a limit was reached.
  */
 size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX]);
 

@@ -27,11 +27,11 @@
  * beyond the table, or if DWARF does not permit the form of one of their values. libdw 0.192 to
  * 0.195 reads directories and files up to the end of the header, wherever that is.
  *
- * *ret_paths, set with true, is an upper bound, in bytes, of the memory for the paths that libdw
- * makes of all files: each path begins with its directory. comp_dir is the length of the unit's
- * DW_AT_comp_dir, which older tables use as a directory. Above max the check ends, and *ret_paths
- * is some number above max. Reason: a table of 2 MB can have 500,000 directories, each of which
- * refers to the same name of 100 MB in another section.
+ * With true, *ret_paths is an upper bound of the memory, in bytes, for the paths of all files:
+ * libdw makes each of a directory and a name. comp_dir is the length of the unit's DW_AT_comp_dir,
+ * which older tables use as a directory. Above max the check ends, and *ret_paths is some number
+ * above max. Reason: a table of 2 MB can have 500,000 directories, each of which refers to the same
+ * name of 100 MB in another section.
  */
 bool lines_check_program(const struct lines_bytes sections[LINES_SECTION_N], uint64_t offset,
 			 size_t comp_dir, size_t max, uint64_t *ret_paths);

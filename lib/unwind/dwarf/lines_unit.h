@@ -32,9 +32,9 @@ struct lines_budget {
 };
 
 /*
- * The caller of the functions below calls these two around each piece of work, such as the look-up
- * of one address; the functions below call neither. lines_budget_stop() subtracts the processor
- * time since lines_budget_start() from left_ns.
+ * Call these two before and after each piece of work, such as the look-up of one address:
+ * lines_unit_read() and lines_ranges_add() do not call them. lines_budget_stop() subtracts the
+ * processor time since lines_budget_start() from left_ns.
  */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
@@ -54,9 +54,9 @@ struct lines_range {
 	uint64_t lo, hi; /* hi is exclusive */
 	Dwarf_Off die;	 /* the unit, function or inlined function that has the range */
 	/*
-	 * Range of a unit: first is the unit's index, n is 0. Range of a function: the position
-	 * and number of its inlined functions, for lines_unit_inlined(). Range of an inlined
-	 * function: both are 0.
+	 * Range of a unit: first is the unit's index, n is 0. Range of a function: the ranges of
+	 * its inlined functions are the n elements of lines_unit.inlined from first on
+	 * (lines_unit_inlined()). Range of an inlined function: both are 0.
 	 */
 	uint32_t first, n;
 };

@@ -1,8 +1,8 @@
 /*
  * Finds out whether an ELF file brings LeakSanitizer, the leak detector of gcc and clang, into a
- * process. When the process ends, LeakSanitizer traces its threads (ptrace). If another process
- * traces them, such as capture, LeakSanitizer ends the process with an error. So the broker asks
- * unwind about the files of a process before capture attaches.
+ * process. When the process ends, LeakSanitizer traces its threads (ptrace). If another process,
+ * such as capture, traces them already, LeakSanitizer ends the process with an error. So the broker
+ * asks unwind about the files of a process before capture attaches.
  *
  * Programs get LeakSanitizer with -fsanitize=address (AddressSanitizer, which has it switched on)
  * or -fsanitize=leak. ThreadSanitizer, MemorySanitizer and UndefinedBehaviorSanitizer do not have

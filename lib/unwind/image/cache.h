@@ -52,6 +52,7 @@
 /* The most images: enough for 200 targets with 100 libraries each that no other target has. */
 #define CACHE_IMAGES_MAX 20000
 
+/* A file that stays open until cache_end(). */
 struct cache_open {
 	struct image *image;
 	int fd;
@@ -72,7 +73,7 @@ struct unwind_cache {
 	struct perf_map *perf_maps; /* list: one of each space */
 	uint64_t clock;		    /* number of calls of cache_begin() so far */
 	uint64_t unread_at;	    /* clock of the last call in which reading code failed */
-	uint64_t generation;	    /* grows when rows that were handed out are freed */
+	uint64_t generation;	    /* grows when rows are freed: pointers to rows are stale */
 	uint32_t watch_lists;	    /* the unwind_watch.list that was given out last */
 	uint64_t stack_ids;	    /* the unwind_stack.id that was given out last */
 	struct cache_open open[CACHE_OPEN_MAX];
@@ -119,8 +120,8 @@ void cache_remove_perf_map(struct unwind_cache *c, struct perf_map *m);
 /*
  * Gets the image of a mapping, and makes it if it is not in the cache. The caller gets
  * a reference, which it gives back by cache_put(). Returns 0, the error of
- * unwind_files.image, -EINVAL if the file is no regular file, -ENOMEM, or -ENOSPC if
- * CACHE_IMAGES_MAX images are in use.
+ * unwind_files.image, an error of image_identify() (-EINVAL: not a regular file, or
+ * empty), -ENOMEM, or -ENOSPC if CACHE_IMAGES_MAX images are in use.
  */
 must_check int cache_get(struct unwind_cache *c, const struct file_source *source,
 			 struct image **ret);
@@ -139,8 +140,9 @@ void cache_put(struct image *i);
 
 /*
  * Returns a descriptor of the image's file, which the cache closes in cache_end(), and marks the
- * file as the one in use. source: a mapping of the file. Returns -ESTALE if the mapping has another
- * file by now, or the file has other contents (image_matches()); or an error of cache_get().
+ * file as the one in use. source: a mapping of the file. On an error the result is negative:
+ * -ESTALE if the mapping has another file by now, or the file has other contents (image_matches());
+ * or an error of cache_get(), but not -ENOSPC.
  */
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
@@ -162,9 +164,10 @@ must_check int cache_lines(struct unwind_cache *c, struct image *i,
 
 /*
  * Opens i->lines_file for a later cache_lines(). Does nothing if the lines have been read, or if
- * this function has tried to open the file since image_drop(), or since the last reference was
- * given back. May close the lines files of other images. Ignores errors: cache_lines() requests the
- * file again.
+ * this function has tried before (image_lines_file.sought). image_drop(),
+ * image_search_debug_file_again() and the cache_put() of the last reference permit another try, if
+ * the file is not open. May close the lines files of other images. Ignores errors: cache_lines()
+ * requests the file again.
  */
 void cache_open_lines_file(struct unwind_cache *c, struct image *i,
 			   const struct file_source *source);

@@ -86,7 +86,7 @@ struct image_switch {
  */
 struct image_lines_file {
 	int fd;			   /* -1: not open */
-	bool sought;		   /* the cache has tried to open it since image_drop() */
+	bool sought;		   /* opened or tried: cache_open_lines_file() does nothing */
 	uint32_t number;	   /* unwind_files.number() of the file */
 	struct file_identity file; /* when it was opened */
 	uint64_t since;		   /* the cache's clock when it was opened */

@@ -120,7 +120,7 @@ struct full_rule {
 	struct reg_rule regs[SAMPLE_REGS_MAX]; /* by DWARF number */
 };
 
-#define ROWS_RULE_NONE 0 /* the dictionary's first entry: RULE_CFA_NONE */
+#define ROWS_RULE_NONE 0 /* the number of rows.rules[0], whose cfa is RULE_CFA_NONE */
 
 /*
  * A rule number has two bytes. The highest bit, ROWS_START, says that a function

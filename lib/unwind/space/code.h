@@ -22,7 +22,7 @@
 
 /* What code_call_before() finds at an address addr. */
 enum code_call {
-	CODE_CALL_NONE, /* no call ends at addr, nor is it CODE_CALL_NORETURN */
+	CODE_CALL_NONE, /* no call ends at addr, and CODE_CALL_NORETURN does not apply */
 	/*
 	 * No call ends at addr, but the code at addr calls a function that does not return
 	 * (cpu_never_returns()). Coroutine libraries write the address of such code to the stack,
@@ -49,15 +49,16 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
  * Returns true if the function that starts at addr may lower its stack pointer by an amount that is
- * only known at run time (cpu_frame_varies()). Also returns true if the function has CODE_FRAME_MAX
- * bytes or more, or its code cannot be read.
+ * only known at run time (cpu_frame_varies()). Also returns true if the function has no CFI, which
+ * shows where it ends, or CODE_FRAME_MAX bytes or more, or if its code cannot be read.
  */
 #define CODE_FRAME_MAX (16u * 1024)
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
 /*
  * Returns true if the function that starts at from jumps to the one that starts at to, in the
- * same image: a tail call.
+ * same image: a tail call. Finds only jumps in the first CPU_TAIL_MAX bytes of a function that has
+ * CFI.
  */
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 
@@ -71,15 +72,15 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
 /*
- * A value for the parameter max of code_may_call(), in bytes, if ra is still in a register. At more
- * than this distance from its start a function has pushed registers: functions that push none
+ * The max, in bytes, to pass to code_may_call() if ra is the value of the link register. Reason:
+ * farther from its start than this, a function has pushed registers. Functions that push none
  * (system calls, copies, stubs) are shorter.
  */
 #define CODE_LEAF_MAX 512
 
 /*
- * Bytes: the largest distance of an address from the start of its function that code_function()
- * accepts without a symbol of the function. Hand-written ciphers reach 30 KB.
+ * Bytes. If a function has no symbol, code_function() finds it only for an addr that is less than
+ * this above the function's start. Hand-written ciphers reach 30 KB.
  */
 #define CODE_FUNCTION_MAX (64u * 1024)
 
@@ -93,7 +94,7 @@ bool code_is_stub(struct unwind_space *s, uint64_t addr);
  */
 struct code_path {
 	uint32_t ra; /* offset of the return address */
-	uint32_t fp; /* offset of the frame pointer; X86_64_PATH_FP_SAME: still in its register */
+	uint32_t fp; /* offset of the saved frame pointer; X86_64_PATH_FP_SAME: in its register */
 	/* A call is on the path. If the called function does not return, the path may be wrong. */
 	bool has_call;
 	enum x86_64_base base;

@@ -7,7 +7,7 @@
  *     400000-600000 r-xp 00000000 00:00 0                  the copy
  *     600000-700000 r--p 00200000 fe:01 1234    /bin/app   found by maps_above()
  *
- * So the parser keeps such mappings, too.
+ * So the parser also keeps the mappings that maps_above() returns.
  *
  * The target chooses the paths: this module only compares them and passes them on.
  *

@@ -39,7 +39,7 @@ const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
  */
 bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b);
 
-/* Returns true if no executable mapping covers p->addr, or that one is in doubt (versions.h). */
+/* Returns true if p->addr is in no executable mapping, or in one that is in doubt (versions.h). */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
 /* Returns true if the target made the code at p->addr at run time: the code is in no file. */

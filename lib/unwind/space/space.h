@@ -4,8 +4,8 @@
  * (pc_info.h) and the last walk of each thread (memos.h).
  *
  * When an address in a mapping is looked up for the first time, the space requests the mapping's
- * file by unwind_files, and waits for the file. At once the space reads the CFI and symbols, and
- * opens the file with the lines, because files may be out of reach when the target has exited.
+ * file by unwind_files, and waits for the file. At once it also calls space_read_image(), because
+ * files may be out of reach when the target has exited.
  *
  * A reading (of the maps) is one call of unwind_space_set_maps().
  *
@@ -42,9 +42,9 @@ struct space_mapping {
 	/* The members below belong to versions.h, which explains them. */
 	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * Of a present mapping: the number of readings at which it was doubted or refused, counted
-	 * since memory last matched the image. Of a replaced mapping: the number of readings that
-	 * lacked the mapping although memory matched the image.
+	 * Of a present mapping: how many readings found it doubted or refused since memory last
+	 * matched its image. Of a replaced mapping: how many readings did not have the mapping
+	 * although memory matched its image.
 	 */
 	uint8_t doubts;
 	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */
@@ -96,7 +96,8 @@ void space_begin(struct unwind_space *s);
  * The image of the result is the first of these that exists:
  * - the image of the file of maps_above(), if an executable segment of that file belongs at this
  *   place: then the program has copied its text, into huge pages for instance;
- * - the image of the mapping's own file, if it could be opened and a segment of it is mapped so;
+ * - the image of the mapping's own file, if it could be opened and has a segment at the mapping's
+ *   offset (image_bias());
  * - NULL.
  */
 struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr);

@@ -13,11 +13,13 @@
  *     a.so is mapped there again   a.so: version 0, present     b.so: version 1, replaced
  *
  * The maps are read rarely, so capture also watches memory: capture reports hashes of the bytes by
- * which an image is recognised (its fingerprint, elf/fingerprint.h). If these hashes
- * - match a replaced mapping better than the present one, the two mappings change places;
- * - differ from the present mapping, and match no other one better, the present mapping is in
- *   doubt: walks take it as unmapped. The doubt ends when memory no longer differs, when the maps
- *   no longer have the mapping, or after SPACE_DOUBTS_MAX readings of the maps (space.h).
+ * which an image is recognised (its fingerprint, elf/fingerprint.h). A mapping has rank 2 if all
+ * reported hashes equal those of its image (memory matches it), rank 0 if one does not (memory
+ * differs from it), and rank 1 if no hash was reported.
+ * - If a replaced mapping has a higher rank than the present one, the two change places.
+ * - If memory differs from the present mapping after that, the present mapping is in doubt: walks
+ *   take it as unmapped. The doubt ends when memory no longer differs, when the maps no longer have
+ *   the mapping, or after SPACE_DOUBTS_MAX readings of the maps (space.h).
  */
 #ifndef LIB_UNWIND_SPACE_VERSIONS_H
 #define LIB_UNWIND_SPACE_VERSIONS_H
@@ -60,7 +62,7 @@ struct watch {
 struct versions {
 	struct replaced_mapping *list; /* owned; oldest first */
 	size_t n;
-	bool in_use; /* a mapping has another version than 0, or was in doubt */
+	bool in_use; /* some mapping has had another version than 0, or was in doubt */
 	struct watch watch;
 };
 
@@ -68,8 +70,9 @@ struct versions {
 void versions_fini(struct unwind_space *s);
 
 /*
- * Sets the version of m, a mapping at the addresses of map, and has the memory of m watched. Call
- * it when the file of m was requested.
+ * Sets the version of m, a mapping at the addresses of map, and has the memory of m watched if the
+ * list of watched parts has room. Call it after the request for the file of m: m->image, m->bias
+ * and m->refused are set.
  */
 void versions_add(struct unwind_space *s, const struct map *map, struct space_mapping *m);
 

@@ -11,7 +11,8 @@
  * Returns the reason for the end of a walk that cannot read n bytes at addr, for the frame f:
  * - UNWIND_END_CAPPED: the bytes are above the copy of f's stack, which a limit has cut off;
  * - UNWIND_END_UNREADABLE: the bytes are above the copy of f's stack, which no limit has cut off;
- *   or f's stack pointer is outside of the copies, after a signal frame;
+ *   or the walk has passed a signal frame, and f's stack pointer is outside of the copies: f is on
+ *   a stack that was not copied;
  * - UNWIND_END_BAD_CFA: addr is below the copy, or more than SAMPLE_STACK_MAX above its end.
  * Sets w->missing or w->second (unwind.h) if more bytes of a stack would help the next walk.
  */

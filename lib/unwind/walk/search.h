@@ -19,8 +19,9 @@
 /*
  * Sets the frame pointer in f->regs and returns true. Call it when step_to_caller() has returned
  * UNWIND_END_UNKNOWN_REGISTER for f. Returns false, and leaves f as it was, if the frame pointer is
- * known, the stack pointer is outside of the copied stack, or no candidate is rated well enough.
- * The search adds its cost to w->guess_cost, and ends at WALK_GUESS_COST_MAX at the latest.
+ * known, the stack pointer is outside of the first range of the copied stack (struct stack_bytes),
+ * or no candidate is rated well enough. The search adds its cost to w->guess_cost, and ends at
+ * WALK_GUESS_COST_MAX at the latest.
  */
 bool search_frame_pointer(struct walk *w, struct walk_frame *f);
 

@@ -11,7 +11,8 @@
  * - a root whose addr is the start of a function: the program wrote that address to a new stack as
  *   the return address, as makecontext(3) does.
  * The step does not set it in other callers that it found by a rule, nor in a caller that it found
- * by the registers that the kernel stored for a signal handler.
+ * by the registers that the kernel stored for a signal handler. walk_to_end() also sets it in a
+ * caller for which search_frame_pointer() had to find the frame pointer.
  */
 #ifndef LIB_UNWIND_WALK_STEP_H
 #define LIB_UNWIND_WALK_STEP_H

@@ -12,9 +12,10 @@
 
 /*
  * Walks from f, the innermost frame, to the root, to a frame whose caller cannot be found, or until
- * *ret has max_frames frames. w has the sample's stack. Changes f and w. Sets all members of *ret
- * except guess_cost. A sample may be walked several times, and guess_cost is the sum: the function
- * adds w->guess_cost. Reuses the last walk of thread tid (memo.h), unless w->all_saved is set.
+ * *ret has max_frames frames. w has the sample's stack, and is initialised again for each walk.
+ * Changes f and w. Sets all members of *ret except guess_cost, to which it adds w->guess_cost: if a
+ * sample is walked several times, guess_cost is the sum. The caller sets it to 0 before the first
+ * walk. Reuses the last walk of thread tid (memo.h), unless w->all_saved is set.
  */
 void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
 		 struct unwind_stack *ret);

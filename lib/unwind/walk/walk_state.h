@@ -33,6 +33,7 @@
  * A frame of the walk, and the state from which the next step finds its caller. addr of a caller
  * is its return address, after the call. The frame that a signal interrupted has no call: its addr
  * is its pc + CPU_PC_STEP, so that the lookup at addr - 1 finds the instruction at pc.
+ * A later look-up may overwrite *pc_info: before use compare pc_info->addr with walk_lookup().
  */
 struct walk_frame {
 	struct frame_regs regs;

@@ -8,13 +8,15 @@
  * then blocks. A block is a letter, the size of its content (4 bytes, little-endian) and the
  * content. proto/export/html/data.js reads the stream, and skips blocks that it does not know.
  *
- * Numbers in a block are LEB128: 7 bits a byte, lowest first; bit 7 is set in all bytes but
- * the last. A block refers to strings, processes, frames, nodes and threads by their indices,
- * which count from 0 in the order of the blocks, for each kind separately:
+ * Numbers in a block are LEB128: 7 bits a byte, lowest first; bit 7 is set in all bytes but the
+ * last. In S to T the elements follow each other up to the end of the block. A block refers to
+ * strings, processes, frames, nodes and threads by their indices, which count from 0 in the order
+ * of the blocks, for each kind separately:
  *
  *   S  strings: of each the length in bytes and the UTF-8. String 0 is "".
  *   P  processes: indices of four strings: profiler_id, platform, release and environment.
- *   M  for each process the index of the path of its main program; left out in a comparison.
+ *   M  for each process the index of a string, the path of its main program; left out in a
+ *      comparison.
  *   F  frames: indices of three strings: name, module and source file; the line, 0 if unknown;
  *      a byte, 1 if in_app; the address in 8 bytes, little-endian, 0 if unknown.
  *   L  short names (lib/base/short_names.h), for each name of frames whose short form differs:
