@@ -413,5 +413,5 @@ int compare_write_folded(const struct compare *c, FILE *out)
 		(void)fprintf(out, " %" PRIu64 " %" PRIu64 "\n", a, b);
 	}
 	free(path);
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	return fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
 }

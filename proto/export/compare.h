@@ -86,7 +86,8 @@ double compare_share(const struct compare *c, unsigned int side, uint64_t ns);
 /*
  * Writes collapsed stacks with two counts, as flamegraph.pl reads them: "root;...;leaf A B".
  * A and B are the shares of the stack (compare_share()) on the two sides, times 1e9 and
- * rounded. Names are as in export_folded(). Flushes out. Returns 0, -ENOMEM or -EIO.
+ * rounded. Names are as in export_folded(). Flushes out. Returns 0, -ENOMEM, or the
+ * negative errno of writing (-EIO if errno is not set).
  * Source: Brendan Gregg's FlameGraph, difffolded.pl.
  */
 must_check int compare_write_folded(const struct compare *c, FILE *out);

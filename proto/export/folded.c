@@ -73,7 +73,7 @@ static int write_lines(const struct merge *m, const struct export_options *o,
 		write_stack(m, o, first->thread, first->node, path, out);
 		(void)fprintf(out, " %" PRIu64 "\n", value);
 	}
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	return fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
 }
 
 int export_folded(const struct merge *m, const struct export_options *o, FILE *out)

@@ -289,7 +289,8 @@ def test_usage(box):
             ([a, empty / 'missing'], 'missing: No such file'),
             ([a, b, '--filter', 'function=log'], f'nothing to compare with: {a} has no'),
             ([a, b, '-o', empty / 'no/x.folded'], 'cannot write'),
-            ([a, b, '-o', '/dev/full', '--to', 'table'], 'writing /dev/full failed')):
+            ([a, b, '-o', '/dev/full', '--to', 'table'], 'failed: No space left'),
+            ([a, b, '-o', '/dev/full', '--to', 'folded'], 'failed: No space left')):
         check(words in compare(*args, status=1)[1], f'{args}: {compare(*args, status=1)}')
 
 

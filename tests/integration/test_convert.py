@@ -399,8 +399,9 @@ def test_what_is_no_chunk(box):
     check(convert(directory, '--to', 'folded')[0] == b'f 1000000\n', 'a directory')
     # If writing fails, no file is left behind.
     check(convert(directory, '-o', directory / 'no/such.folded', status=1)[1], 'dir')
-    check('No space' in convert(directory, '-o', '/dev/full', '--to', 'json',
-                                status=1)[1], 'a full disk')
+    for to in 'json', 'folded', 'svg', 'pprof', 'html':
+        check('No space' in convert(directory, '-o', '/dev/full', '--to', to, status=1)[1],
+              f'a full disk, {to}')
 
 
 def test_svg(box):

@@ -210,8 +210,8 @@ static int write_rows(const struct compare_table *t, const struct compare *c, FI
 	r = write_shown(t, rows, shown, out);
 	write_others(rows + shown, n - shown, out);
 	free(rows);
-	if (r == 0 && (fflush(out) != 0 || ferror(out)))
-		r = -EIO;
+	if (r == 0)
+		r = fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
 	return r;
 }
 

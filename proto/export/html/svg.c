@@ -225,7 +225,7 @@ static int write_graph(const struct graph *g, FILE *out)
 	(void)fputs("<script><![CDATA[\n", out);
 	(void)fwrite(svg_script, 1, svg_script_size, out);
 	(void)fputs("]]></script>\n</svg>\n", out);
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	return fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
 }
 
 static int make_labels(struct graph *g, bool full_names, struct text *text)
