@@ -14,6 +14,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/digits.h"
+#include "lib/base/escape.h"
 #include "lib/base/util.h"
 
 /* Before this version of the protocol the daemon answered DETACH before it had detached. */
@@ -215,14 +216,17 @@ static void print_done(const struct request *q, const struct protocol_answer *m)
 	char text[32];
 
 	if (q->command->type == PROTOCOL_PROFILER_ID)
-		printf("%s\n", m->profiler_id);
+		printf("%s", m->profiler_id);
 	else if (q->name != NULL)
-		printf("%s: %u %s%s%s\n", q->name, m->count, q->command->done,
-		       m->text[0] != '\0' ? "; " : "", m->text);
+		printf("%s: %u %s", q->name, m->count, q->command->done);
 	else
-		printf("%s: %s%s%s%s%s\n", subject(q, text), q->command->done,
-		       m->profiler_id[0] != '\0' ? ", profiler " : "", m->profiler_id,
-		       m->text[0] != '\0' ? "; " : "", m->text);
+		printf("%s: %s%s%s", subject(q, text), q->command->done,
+		       m->profiler_id[0] != '\0' ? ", profiler " : "", m->profiler_id);
+	if (q->command->type != PROTOCOL_PROFILER_ID && m->text[0] != '\0') {
+		printf("; ");
+		escape_write(m->text, stdout);
+	}
+	printf("\n");
 	if (q->type == PROTOCOL_DETACH && m->version < DETACH_WAITS_VERSION)
 		log_warning("the daemon is older than sentry-profctl: it may be detaching still");
 }

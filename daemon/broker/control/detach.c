@@ -7,6 +7,7 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/process/process.h"
 #include "daemon/process/threads.h"
+#include "lib/base/escape.h"
 
 /* Costs in small messages (user_quota.h): of a request, and of a look at a thread's status. */
 #define WORK	    10
@@ -59,11 +60,16 @@ static bool has_run(struct targets *ts, int32_t pid)
 /* Writes into the answer which process, one that is not the daemon's, traces the process now. */
 static void name_tracer(int32_t tracer, struct control_answer *ret)
 {
-	char name[PROCESS_NAME_SIZE];
+	char name[PROCESS_NAME_SIZE], shown[PROCESS_NAME_SIZE * ESCAPE_MAX], *to = shown;
+	const char *from = name;
 
 	process_name(tracer, name);
+	while (*from != '\0')
+		to += escape_next(&from, to);
+	*to = '\0';
 	ret->m.count = (uint32_t)tracer;
-	(void)snprintf(ret->m.text, sizeof(ret->m.text), "%s (pid %d) traces it now", name, tracer);
+	(void)snprintf(ret->m.text, sizeof(ret->m.text), "%.200s (pid %d) traces it now", shown,
+		       tracer);
 }
 
 /*

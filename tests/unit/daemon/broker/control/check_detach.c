@@ -60,6 +60,8 @@ static void end(pid_t *pid)
 }
 
 /* Starts a process that traces that of the instance. */
+static const char *tracer_name = "tracer";
+
 static pid_t start_tracer(void)
 {
 	pid_t pid = fork();
@@ -67,6 +69,7 @@ static pid_t start_tracer(void)
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, tracer_name);
 		(void)ptrace(PTRACE_SEIZE, i.pid, NULL, NULL);
 		for (;;)
 			(void)pause();
@@ -203,6 +206,19 @@ TEST(another_tracer_is_named)
 	ck_assert_uint_eq(answer.m.count, (uint32_t)tracer);
 	(void)snprintf(text, sizeof(text), "(pid %d) traces it now", tracer);
 	HAS(answer.m.text, text);
+}
+
+/* It goes to the terminal of the user who detaches. */
+TEST(the_name_of_another_tracer_is_escaped)
+{
+	tracer_name = "\033cx";
+	ask(PROTOCOL_DETACH, i.pid, 0);
+	instances_check(&b.modules.targets);
+	report_detached();
+	tracer = start_tracer();
+	ck_assert(is_answered(1));
+	HAS(answer.m.text, "\\x1bcx (pid ");
+	LACKS(answer.m.text, "\033");
 }
 
 TEST(after_25_s_the_answer_is_that_detaching_goes_on)
