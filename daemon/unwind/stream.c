@@ -186,9 +186,9 @@ static int cut_chunk(struct stream *s, struct series *c, uint64_t end_ns, bool b
 
 	if (r < 0 && r != -ENOMEM)
 		return r;
-	if (r < 0)
+	if (r < 0 && !c->open.recordings_only)
 		chunk_report_lost(s->open.target, c->recording, DISCARD_MEMORY);
-	else
+	else if (r == 0)
 		send_chunk(s, c, end_ns, by_exec, &profile);
 	if (r == 0 && c->recording == 0)
 		send_stats(s);

@@ -75,16 +75,21 @@ static void plain(const struct text *t, const char *name, uint64_t n)
 
 static void put_processes(const struct text *t, struct modules *modules)
 {
-	uint64_t profiled = 0;
+	uint64_t profiled = 0, others = 0;
 
-	for (size_t i = 0; i < modules->targets.n_instances; i++)
-		profiled += modules->targets.instances[i]->run != NULL;
+	/* A process that has ended may still have chunks to send. */
+	for (size_t k = 0; k < modules->targets.n_instances; k++) {
+		const struct instance *i = modules->targets.instances[k];
+
+		profiled += i->run != NULL;
+		others += i->run == NULL && !instance_is_gone(i);
+	}
 	family(t, "build", INFO, NULL, "Version of the running sentry-profd.");
 	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
 	family(t, "processes", GAUGE, NULL,
 	       "Processes that a section of the configuration matches or a user has named.");
 	labeled(t, "processes", "state", "profiled", profiled);
-	labeled(t, "processes", "state", "not_profiled", modules->targets.n_instances - profiled);
+	labeled(t, "processes", "state", "not_profiled", others);
 }
 
 /* The reasons why processes are not profiled although a section or a user wants it. */

@@ -417,8 +417,10 @@ static void set_rates(struct targets *ts)
 		targets[n++] = run;
 	}
 	share_among_users(ts, claims, n, budget);
-	if (n == 0)
+	if (n == 0) {
+		ts->governor->is_exceeded = false;
 		return;
+	}
 	check_exceeded(ts, all_lowest);
 	rates_share_out(claims, n, AIM * budget, rates);
 	is_due = all > budget || (lowered && all <= ROOM * budget);
@@ -515,6 +517,8 @@ void governor_add_interval(struct targets *ts, const struct governor_used *used,
 		return;
 	if (ts->state->options.config.cpu_budget == 0) {
 		restore_rates(ts);
+		ts->governor->is_exceeded = false;
+		ts->governor->logged = (struct governor_logged){0};
 		return;
 	}
 	set_rates(ts);

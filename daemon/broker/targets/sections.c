@@ -47,14 +47,18 @@ int sections_configure(struct sections *s, const struct config *config, uint64_t
 		const struct section_config *section = &config->sections[k];
 		const struct section *old = find_section(s, section->name);
 
-		if (old != NULL)
+		v[k].empty_since_ns = now_ns;
+		if (old != NULL) {
 			v[k].gone = old->gone;
+			v[k].instances = old->instances;
+			v[k].profiled = old->profiled;
+			v[k].empty_since_ns = old->empty_since_ns;
+		}
 		v[k].all = s;
 		memcpy(v[k].name, section->name, sizeof(v[k].name));
 		memcpy(v[k].exe, section->exe, sizeof(v[k].exe));
 		memcpy(v[k].defect, section->defect, sizeof(v[k].defect));
 		v[k].is_off = section->is_off;
-		v[k].empty_since_ns = now_ns;
 		v[k].warn_ns = now_ns + section->min_age_s * NS_PER_SEC + SECTIONS_WARN_NS;
 	}
 	free_sections(s);

@@ -118,8 +118,8 @@ void totals_unwind_died(struct targets *ts, struct unwind *u)
 		counts_add(&run->unwind_past, &run->unwind_now, sizeof(run->unwind_now));
 		memset(&run->unwind_now, 0, sizeof(run->unwind_now));
 		/* The chunk that it was making, if there was one. */
-		if (run->was_attached && run->session == SESSION_OPEN && !u->ring_due &&
-		    run->phase != RUN_CLOSED) {
+		if (run->was_attached && !run->is_for_recordings && run->session == SESSION_OPEN &&
+		    !u->ring_due && run->phase != RUN_CLOSED) {
 			run->instance->delivery.chunks.made++;
 			delivery_lost(&run->instance->delivery, run->instance->ship,
 				      DISCARD_UNWIND_DIED);

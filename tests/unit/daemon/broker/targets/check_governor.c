@@ -174,6 +174,25 @@ TEST(exceeded_time_ends_when_the_cost_is_within_the_budget)
 	ck_assert_uint_eq(b.modules.targets.table[1].governed.exceeded_ns, exceeded);
 }
 
+TEST(nothing_exceeds_a_budget_that_a_reload_has_removed)
+{
+	uint64_t exceeded;
+
+	profile(1);
+	pass(60, 0.05);
+	ck_assert(b.modules.governor.is_exceeded);
+	b.modules.state.options.config.cpu_budget = 0;
+	pass(1, 0.05);
+	exceeded = b.modules.targets.table[0].governed.exceeded_ns;
+	pass(30, 0.05);
+	ck_assert(!b.modules.governor.is_exceeded);
+	ck_assert_uint_eq(b.modules.targets.table[0].governed.exceeded_ns, exceeded);
+	b.modules.state.options.config.cpu_budget = 1;
+	log_capture_begin();
+	pass(60, 0.05);
+	ck_assert_uint_eq(log_capture_end("more than the budget of 1 %"), 1);
+}
+
 /* A cost that a lower rate reduces does not count as exceeded. */
 TEST(a_cost_that_a_lower_rate_saves_is_not_exceeded)
 {

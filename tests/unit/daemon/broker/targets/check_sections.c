@@ -126,3 +126,13 @@ TEST(totals_outlive_a_process_and_a_reload)
 	sections_totals(&s.v[1], &b.modules.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 }
+
+TEST(a_reload_keeps_the_numbers_of_processes)
+{
+	b.modules.targets.n_instances = 1;
+	sections_check(&s, &b.modules.targets, 2 * NS_PER_SEC);
+	ck_assert_int_eq(sections_configure(&s, &config, 9 * NS_PER_SEC), 0);
+	ck_assert_uint_eq(s.v[0].instances, 1);
+	ck_assert_uint_eq(s.v[0].empty_since_ns, 0);
+	ck_assert_uint_eq(s.v[1].empty_since_ns, NS_PER_SEC);
+}

@@ -1,5 +1,8 @@
 #include "daemon/broker/targets/totals.h"
 
+#include <unistd.h>
+
+#include "daemon/msg/discard.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
@@ -109,4 +112,23 @@ TEST(ticks_without_a_capture_are_missed)
 	ck_assert_uint_eq(totals.missed_no_capture, 100 * 2);
 	ck_assert_uint_eq(totals.capture.expected, 20 + 100 * 2);
 	ck_assert_uint_eq(totals.capture.ticks, 10 + 100);
+}
+
+/* unwind makes no chunk of a process that is only recorded. */
+TESTS(the_chunk_under_way_is_lost_with_unwind, 2)
+{
+	struct unwind u;
+	struct ship ship;
+	const int end = build_unwind(&b, &u);
+
+	build_ship(&b, &ship);
+	instance.ship = &ship;
+	run->unwind = &u;
+	run->session = SESSION_OPEN;
+	run->is_for_recordings = _i == 1;
+	totals_unwind_died(&b.modules.targets, &u);
+	ck_assert_uint_eq(instance.delivery.chunks.made, _i == 0);
+	ck_assert_uint_eq(instance.delivery.chunks.discarded[DISCARD_UNWIND_DIED], _i == 0);
+	ck_assert_int_eq(client_report_is_empty(&ship.unreported), _i == 1);
+	(void)close(end);
 }
