@@ -170,8 +170,8 @@ struct msg_target_state {
  * message if the pid is that of a thread, or if capture does not trace the process, which may have
  * ended.
  *
- * With the id 0: capture has detached from all processes for a moment (lib/capture/detach.h), in
- * which children may have been born without a tracer. The broker looks for them.
+ * With the id 0: capture may not know of some children. It has detached from all processes for a
+ * moment (lib/capture/detach.h), or has lost records of perf. The broker looks for the children.
  */
 
 /*

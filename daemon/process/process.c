@@ -133,6 +133,7 @@ static enum process_fault read_state(int32_t pid, struct process *ret)
 		return PROCESS_ZOMBIE;
 	ret->parent = stat.parent;
 	ret->start_ticks = stat.start_ticks;
+	ret->leader_has_exited = stat.state == 'Z';
 	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
 	ret->uid = ids.uid[IDS_EFFECTIVE];
 	ret->tracer = tracer == 0 ? 0 : process_of_thread((int32_t)tracer);
@@ -185,6 +186,8 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 		fault = PROCESS_GONE;
 	else if (exists)
 		ret->pidfd = pidfd;
+	else if (fault == PROCESS_GONE && pidfd >= 0 && process_is_alive(pidfd))
+		fault = PROCESS_UNREADABLE;
 	if (ret->pidfd < 0)
 		close_fd(&pidfd);
 	return fault;

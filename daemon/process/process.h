@@ -18,10 +18,11 @@ struct process {
 	int32_t pid;
 	int32_t parent;
 	char comm[PROCESS_COMM_SIZE];
-	int pidfd;	      /* stays with this process if the pid is reused; -1: none */
-	uint32_t uid;	      /* effective */
-	uint64_t start_ticks; /* clock ticks since boot; with the pid, the process's identity */
-	int32_t tracer;	      /* the pid of the tracer; 0: none */
+	int pidfd;		/* stays with this process if the pid is reused; -1: none */
+	uint32_t uid;		/* effective */
+	uint64_t start_ticks;	/* clock ticks since boot; with the pid, the process's identity */
+	int32_t tracer;		/* the pid of the tracer; 0: none */
+	bool leader_has_exited; /* other threads go on; exe and cmdline in /proc are empty */
 };
 
 enum process_fault {

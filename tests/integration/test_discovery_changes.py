@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import harness
-from harness import BUILD, Skip, check, in_turns, stretch, tracer
+from harness import BUILD, Skip, check, in_turns, stretch, threads, tracer
 from service import Service, tell
 from test_discovery import NO_CONNECTOR, is_told, need_root
 
@@ -23,6 +23,26 @@ def test_other_name(box):
     tell(program, 'name at-your-service')
     service.wait_profiled(program.pid)
     check(told or program.running(), '')
+    tell(program, 'name another')
+    service.wait_left(program.pid)
+    service.stop()
+
+
+def test_the_leader_exits(box):
+    """/proc has no program and no command line of a process whose main thread has exited."""
+    need_root()
+    service = Service(box, {'web': {'exe': BUILD / 'targets/cap_threads'}, 'job': {}},
+                      wrapper=NO_CONNECTOR)
+    program = box.start([BUILD / 'targets/cap_threads'], stdin=subprocess.PIPE)
+    program.wait_line('ready.*')
+    service.wait_profiled(program.pid)
+    tell(program, 'leave')
+    harness.wait_for(lambda: program.stdout.count('ready') == 2, 'its other thread')
+    # Each process is found by a later scan than the one before.
+    for _ in range(3):
+        service.wait_profiled(service.start('job').pid)
+    living = [t for t in threads(program.pid) if t != program.pid]
+    check(living and all(tracer(t) for t in living), 'it is not profiled any more')
     service.stop()
 
 

@@ -441,9 +441,26 @@ static bool is_own(const struct process *p)
 	return p->pid == getpid() || p->parent == getpid();
 }
 
+/*
+ * Returns true once after each exec or change of the name of a known process, whether an event has
+ * reported it or not.
+ */
+static bool has_other_program(struct instance *known)
+{
+	struct process_identity now;
+
+	/* start_stack is 0 if the process ends, or its leader has exited. */
+	if (!process_identity(known->pid, &now) || now.start_stack == 0 ||
+	    now.start_ticks != known->start_ticks || now.program_hash == known->program_hash)
+		return false;
+	known->program_hash = now.program_hash;
+	return true;
+}
+
 static void check_process(struct discovery *d, const struct recheck *s)
 {
 	struct instance *known = instance_of_pid(d->targets, s->pid);
+	struct recheck now = *s;
 	struct process process;
 	enum process_fault fault;
 	bool is_there, is_known;
@@ -452,11 +469,14 @@ static void check_process(struct discovery *d, const struct recheck *s)
 		return;
 	fault = process_look(s->pid, &process);
 	is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
-	is_known = known != NULL && s->cause != RECHECK_EXEC &&
-		   known->start_ticks == process.start_ticks;
-	if (fault == PROCESS_SHORTAGE ||
-	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
-		postpone(d, s);
+	if (known != NULL && is_there && has_other_program(known))
+		now.cause = RECHECK_EXEC;
+	/* A process without its leader has executed nothing: an exec makes a new leader. */
+	is_known = known != NULL && known->start_ticks == process.start_ticks &&
+		   (now.cause != RECHECK_EXEC || process.leader_has_exited);
+	if (fault == PROCESS_SHORTAGE || (is_there && !is_own(&process) && !is_known &&
+					  identify(d->identify, &now, &process) < 0))
+		postpone(d, &now);
 	close_fd(&process.pidfd);
 	if (is_known && known->run != NULL && run_is_open(known->run))
 		(void)!owners_check(d->targets, known->run);

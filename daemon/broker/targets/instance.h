@@ -96,6 +96,9 @@ struct instance {
 	int32_t pid;
 	int32_t parent;	      /* pid of its parent when the broker found the process */
 	uint64_t start_ticks; /* start time as in /proc/PID/stat */
+	/* process_identity.program_hash when discovery has compared the process with the sections.
+	 */
+	uint64_t program_hash;
 	int pidfd;
 	struct owner owner; /* of the process, as last read */
 	/* State of owners.h: */
@@ -119,9 +122,9 @@ struct instance {
 	/*
 	 * For --children, in the unit of start_ticks: when capture attaches to this process, the
 	 * broker adds those of its children that were born at this time or later
-	 * (instance_add_missed_children). 0: the next attachment adds no children, and sets this
-	 * member to start_ticks. The first value is
-	 * - 0 for a child that capture has reported and traces from its birth;
+	 * (instance_add_missed_children). 0: the next attachment sets this member to start_ticks,
+	 * and adds no children if capture traces (targets_trace()). The first value is
+	 * - 0 for a child that capture has reported;
 	 * - start_ticks for a child that was born while capture did not trace its parent;
 	 * - for every other process the clock tick after the one in which it became an instance.
 	 */

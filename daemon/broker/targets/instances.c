@@ -57,6 +57,7 @@ static int make_room(struct targets *ts)
  */
 static int add_instance(struct targets *ts, struct process *p, struct instance **ret)
 {
+	struct process_identity now = {0};
 	struct instance *i;
 	int r = make_room(ts);
 
@@ -69,6 +70,8 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 	i->pid = p->pid;
 	i->parent = p->parent;
 	i->start_ticks = p->start_ticks;
+	(void)process_identity(p->pid, &now);
+	i->program_hash = now.program_hash;
 	i->pidfd = p->pidfd;
 	/* A child of the tick under way may have been born before. */
 	i->followed_since_ticks = process_ticks_now() + 1;
@@ -251,9 +254,14 @@ void instance_add_missed_children(struct targets *ts, struct run *run)
 
 	if (run->crash.tid != 0)
 		return;
-	if (i->followed_since_ticks == 0)
+	if (i->followed_since_ticks == 0) {
 		i->followed_since_ticks = i->start_ticks;
-	else if (ts->state->phase < PHASE_STOPPING)
+		/* The kernel attaches to children of a traced process; sampler = perf misses some.
+		 */
+		if (targets_trace(ts))
+			return;
+	}
+	if (ts->state->phase < PHASE_STOPPING)
 		threads_each_child(i->pid, add_missed_child, i);
 }
 
@@ -400,8 +408,9 @@ static void start_run(struct targets *ts, struct instance *i)
 	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == 0)
 		i->ship->only_probed_ns = 0;
+	/* The ship of a DSN that a reload has removed is still there. */
 	if (r == -ENOSPC)
-		leave_out(i, "its DSN is one too many (see LIMITS in sentry-profd.conf(5))");
+		i->obstacle = INSTANCE_LIMIT_REACHED;
 	/* A later turn tries again: the next one, or one after the rate limit. */
 	if (r < 0 || (server_limit_stops_sampling(i->ship) && i->n_recordings == 0))
 		return;

@@ -45,8 +45,8 @@ void instance_add_child(struct targets *ts, int32_t pid);
  */
 void instance_add_missed_children(struct targets *ts, struct run *run);
 /*
- * Call it when MSG_CHILD_BORN has come with the id 0: capture had detached from all processes for a
- * moment. Calls instance_add_missed_children() for each run in which capture has attached.
+ * Call it when MSG_CHILD_BORN has come with the id 0: capture may not know of some children. Calls
+ * instance_add_missed_children() for each run in which capture has attached.
  */
 void instances_add_missed_children(struct targets *ts);
 

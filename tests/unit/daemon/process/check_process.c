@@ -1,8 +1,10 @@
 /* What process_look() says of this process when descriptors are short, and of other pids. */
 #include "daemon/process/process.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -44,6 +46,22 @@ TEST(a_process_is_read)
 	close_fd(&process.pidfd);
 	ck_assert_int_eq(process_look(INT32_MAX, &process), PROCESS_GONE);
 	ck_assert_int_eq(process.pidfd, -1);
+}
+
+/* With hidepid=2 a user does not see that /proc has another user's process. */
+TEST(a_hidden_process_is_not_gone)
+{
+	/* Only root is permitted to mount. */
+	if (geteuid() != 0)
+		return;
+	OK(unshare(CLONE_NEWNS));
+	OK(mount(NULL, "/proc", NULL, MS_PRIVATE | MS_REC, NULL));
+	OK(mount("proc", "/proc", "proc", 0, "hidepid=2"));
+	OK(setgid(65534));
+	OK(setuid(65534));
+	ck_assert_int_eq(process_look(getppid(), &process), PROCESS_UNREADABLE);
+	ck_assert_int_eq(process.pidfd, -1);
+	ck_assert_int_eq(process_look(INT32_MAX, &process), PROCESS_GONE);
 }
 
 /* For the pidfd, or for the files in /proc: the process is not gone. */

@@ -32,6 +32,8 @@ static int take(char step)
 		return setresgid(1, 1, 1) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0;
 	case 'u':
 		return setresuid(USER, USER, USER);
+	case 'r':
+		return prctl(PR_SET_NAME, "renamed");
 	default:
 		return 1;
 	}
@@ -73,7 +75,9 @@ static void begin_run(void)
 	struct process_identity now;
 
 	ck_assert(process_identity(process.pid, &now));
-	i = (struct instance){.pid = process.pid, .start_ticks = now.start_ticks};
+	i = (struct instance){.pid = process.pid,
+			      .start_ticks = now.start_ticks,
+			      .program_hash = now.program_hash};
 	i.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
 	(void)build_run(&b, &i, NULL);
 }
@@ -109,4 +113,42 @@ TESTS(a_change_of_ids_is_looked_at_at_once, getuid() == 0 ? sizeof(steps) - 1 : 
 	owned_go(&process, steps[_i]);
 	wait_ms(10000);
 	ck_assert(!run_is_open(i.run));
+}
+
+static struct section_config one = {.name = "one", .comm = "no such name"};
+
+static void check_for(uint64_t ms)
+{
+	const uint64_t end_ns = clock_mono_ns() + ms * NS_PER_MS;
+
+	while (i.life == INSTANCE_LIVES && clock_mono_ns() < end_ns) {
+		(void)!loop_run_once(b.modules.state.loop, 10);
+		discovery_check(b.modules.discovery);
+	}
+}
+
+/* A process that its section would not match any more. */
+static void begin_known(void)
+{
+	begin_run();
+	i.origin = INSTANCE_OF_SECTION;
+	i.config = one;
+	b.modules.state.options.config.sections = &one;
+	b.modules.state.options.config.n_sections = 1;
+	discovery_config_changed(b.modules.discovery);
+}
+
+/* As by the scan after lost events, and by that of each minute. */
+TEST(a_change_that_no_event_has_reported_is_found)
+{
+	uint64_t before;
+
+	begin_known();
+	check_for(300);
+	ck_assert_int_eq(i.life, INSTANCE_LIVES);
+	before = i.program_hash;
+	owned_go(&process, 'r');
+	discovery_config_changed(b.modules.discovery);
+	check_for(300);
+	ck_assert_uint_ne(i.program_hash, before);
 }

@@ -581,3 +581,27 @@ TEST(a_run_for_a_user_above_the_part_waits)
 	turn();
 	ck_assert_ptr_nonnull(many[0]->run);
 }
+
+/* A reload has replaced the DSN. The ship of the former one ends within a second. */
+TEST(a_new_dsn_waits_for_the_place_of_the_old_one)
+{
+	static struct ship others[SHIPS_MAX];
+	static const char dsn[] = "https://new@h/1";
+
+	for (size_t k = 1; k < SHIPS_MAX; k++) {
+		others[k] = (struct ship){.child = {.children = &b.modules.children, .fd = -1}};
+		(void)snprintf(others[k].dsn, sizeof(others[k].dsn), "https://k%zu@h/1", k);
+		b.modules.children.ships[k] = &others[k];
+	}
+	b.modules.children.n_ships = SHIPS_MAX;
+	memcpy(many[0]->config.dsn, dsn, sizeof(dsn));
+	many[0]->is_started = true;
+	turn();
+	ck_assert_ptr_null(many[0]->run);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LIMIT_REACHED);
+	/* As if the place was free, and had the new DSN. */
+	memcpy(others[3].dsn, dsn, sizeof(dsn));
+	turn();
+	ck_assert_ptr_nonnull(many[0]->run);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+}
