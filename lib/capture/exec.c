@@ -186,6 +186,8 @@ bool exec_compare_rights(struct traced_process *t)
 	if (t->phase != TRACED_AWAITS_EXEC && t->phase != TRACED_SAMPLED)
 		return true;
 	t->phase = has_other_rights(t) ? TRACED_AWAITS_EXEC : TRACED_SAMPLED;
+	/* Read after the comparison: a later exec has a record before its program's samples. */
+	t->observed.compared_ns = t->capture->options.now_ns();
 	schedule_target(t);
 	return t->phase == TRACED_SAMPLED;
 }

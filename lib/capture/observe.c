@@ -113,9 +113,12 @@ static size_t make_sample(const struct perf *perf, struct thread *th,
 static void end_last_sample(struct thread *th, uint64_t tick)
 {
 	const struct traced_process *t = th->target;
+	const struct tick_span *span = &t->ticks.span;
+	/* In a look, the span is that of this look. */
+	const uint64_t looked_at = tick > span->last ? span->last : span->previous;
 	const uint64_t last = th->observed.tick;
 
-	if (last > t->ticks.span.last && schedule_ticks_between(t, last, tick) > 1)
+	if (last > looked_at && schedule_ticks_between(t, last, tick) > 1)
 		record_missed(th, MISSED_LATE, 0, last + 1, time_of(t->capture, last + 1));
 }
 
@@ -165,6 +168,35 @@ static void watch_once(struct traced_process *t)
 	t->observed.watched_tick = tick->number;
 }
 
+/*
+ * Until the tick is over, no sample and no look of the process is used: the rights were compared
+ * for the program that runs now, and samples may be of one that ran in between.
+ */
+static void drop_this_tick(struct traced_process *t)
+{
+	t->observed.drops_tick = t->capture->tick.number;
+}
+
+/*
+ * Asks once in a tick whether the process runs the program that capture knows. If not, no sample
+ * and no look of the tick is used, and the record of the exec follows at the next tick. If it does
+ * not, it is lost: then capture handles the exec without it (exec_check_tick).
+ */
+static bool runs_known_program(struct traced_process *t)
+{
+	struct traced_observed *o = &t->observed;
+
+	if (o->asked_tick == t->capture->tick.number)
+		return o->n_unknown == 0;
+	o->asked_tick = t->capture->tick.number;
+	o->n_unknown = exec_program_is_known(t) ? 0 : o->n_unknown + 1;
+	if (o->n_unknown > 0)
+		drop_this_tick(t);
+	if (o->n_unknown > 1)
+		t->exec.doubt = true;
+	return o->n_unknown == 0;
+}
+
 static void take_sample(struct traced_process *t, const struct perf_record *from)
 {
 	struct capture *c = t->capture;
@@ -174,8 +206,9 @@ static void take_sample(struct traced_process *t, const struct perf_record *from
 	size_t size;
 
 	if (t->phase != TRACED_SAMPLED || t->is_withheld ||
-	    t->observed.drops_tick == c->tick.number || t->exec.doubt || tick == 0 ||
-	    (t->ticks.first_ns == 0 && tick <= t->ticks.span.last))
+	    from->time_ns < t->observed.compared_ns || t->observed.drops_tick == c->tick.number ||
+	    tick == 0 || (t->ticks.first_ns == 0 && tick <= t->ticks.span.last) ||
+	    !runs_known_program(t))
 		return;
 	th = thread_of(t, from->tid);
 	if (th == NULL) {
@@ -213,15 +246,6 @@ static void note_fork(struct capture *c, const struct perf_record *r)
 		c->options.born(c->options.ctx, r->pid);
 }
 
-/*
- * Until the tick is over, no sample and no look of the process is used: the rights were compared
- * for the program that runs now, and samples may be of one that ran in between.
- */
-static void drop_this_tick(struct traced_process *t)
-{
-	t->observed.drops_tick = t->capture->tick.number;
-}
-
 static void note_exec(struct traced_process *t)
 {
 	drop_this_tick(t);
@@ -246,18 +270,15 @@ static void note_exit(struct thread *th)
 }
 
 /*
- * Births, execs and ends may be among the lost records: everything is read anew. No sample is used
- * until it is known which program runs.
+ * Births, execs and ends may be among the lost records. Scans find threads, and
+ * runs_known_program() an exec. Of a process without samples it is asked here.
  */
 static void note_lost(struct capture *c)
 {
 	c->observing.lost_tick = c->tick.number;
-	FOR_EACH_TARGET (t, c) {
-		if (t->phase != TRACED_SAMPLED)
-			continue;
-		drop_this_tick(t);
-		t->exec.doubt = true;
-	}
+	c->observing.births_lost = true;
+	FOR_EACH_TARGET (t, c)
+		t->exec.doubt |= t->phase == TRACED_AWAITS_EXEC;
 }
 
 static void handle(struct capture *c, const struct perf_record *r)
@@ -313,6 +334,18 @@ void observe_start(struct capture *c)
 		perf_set_period(c->options.perf, FIRST_PERIOD_NS);
 }
 
+/* Births are among the lost records: the caller looks for the children itself. */
+static void look_for_children(struct capture *c)
+{
+	struct observing *o = &c->observing;
+
+	if (!o->births_lost || c->options.born == NULL || c->now_ns - o->children_ns < NS_PER_SEC)
+		return;
+	o->births_lost = false;
+	o->children_ns = c->now_ns;
+	c->options.born(c->options.ctx, 0);
+}
+
 void observe_begin_tick(struct capture *c)
 {
 	const struct perf_record *record;
@@ -320,7 +353,7 @@ void observe_begin_tick(struct capture *c)
 
 	perf_set_period(c->options.perf, c->tick.period_ns * c->wake_of / c->wake_ticks);
 	if (c->now_ns - c->observing.checked_ns >= PROCESSORS_NS) {
-		perf_check_processors(c->options.perf);
+		c->observing.births_lost |= perf_check_processors(c->options.perf);
 		c->observing.checked_ns = c->now_ns;
 	}
 	end_ns = go_back(c);
@@ -329,6 +362,7 @@ void observe_begin_tick(struct capture *c)
 		handle(c, record);
 		perf_release(c->options.perf);
 	}
+	look_for_children(c);
 }
 
 /* Why nothing is known of a thread that runs now and has no sample in the period. */
@@ -371,11 +405,12 @@ static void was_ready(struct thread *th, const struct covered_ticks *covered)
 static void look(struct thread *th, const struct covered_ticks *covered)
 {
 	struct traced_process *t = th->target;
+	const struct capture *c = t->capture;
 	enum missed_reason reason = record_no_room_reason(t);
 	struct activity_place place;
 	int r;
 
-	if (t->observed.drops_tick == t->ticks.span.last) {
+	if (t->observed.drops_tick == c->tick.number || !runs_known_program(t)) {
 		missed(th, MISSED_EXEC, covered);
 		return;
 	}
@@ -482,7 +517,8 @@ void observe_look(struct thread *th, uint64_t ticks, const struct covered_ticks 
 	count_earlier(th, ticks - known, ran ? now.before + now.ticks - 1 : now.before);
 	if (ran)
 		note_mark(th);
-	if (o->exits) {
+	/* A kept sample gets the next tick first. */
+	if (o->exits && o->kept == NULL) {
 		th->target->counters->expected -= ran ? 0 : now.ticks;
 		remove_dead(th, ran);
 	} else if (!ran) {

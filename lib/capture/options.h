@@ -117,8 +117,8 @@ struct capture_options {
 	 * a target until the caller calls capture_add. A child of fork(2) or vfork(2) is reported
 	 * before its parent's end. NULL: capture does not attach to children.
 	 *
-	 * pid 0, reported by capture_attach_again: for a moment no target was traced. Capture has
-	 * not attached to children that targets have forked in that time.
+	 * pid 0: capture may not know of some children, which the caller looks for. For a moment
+	 * no target was traced (capture_attach_again), or records of perf were lost.
 	 */
 	void (*born)(void *ctx, int32_t pid);
 	void *ctx; /* passed to each callback */

@@ -313,6 +313,7 @@ bool record_knows(const struct thread *th)
 void record_forget_sample(struct thread *th)
 {
 	th->stop.known = false;
+	th->observed.mark_known = false;
 }
 
 void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,

@@ -193,7 +193,14 @@ enum traced_end {
 
 /* observe.h: a process that is sampled without being traced. */
 struct traced_observed {
-	uint64_t drops_tick;   /* an exec may have happened in this tick: no sample of it is used */
+	uint64_t drops_tick; /* an exec may have happened in this tick: no sample of it is used */
+	uint64_t asked_tick; /* the last tick at which capture asked which program runs */
+	uint64_t n_unknown;  /* so many ticks in a row capture did not know the program */
+	/*
+	 * When the rights were compared last (exec_compare_rights). An older sample may be one of a
+	 * program with other rights, and is not used.
+	 */
+	uint64_t compared_ns;
 	uint64_t watched_tick; /* the last tick at which a sample caused watch_tick() */
 };
 
@@ -326,6 +333,8 @@ struct observing {
 	uint64_t checked_ns; /* when processors were checked last */
 	/* The last tick in which the kernel had no room for records, or stopped an event. */
 	uint64_t lost_tick, throttled_tick;
+	bool births_lost;     /* records of births may be lost */
+	uint64_t children_ns; /* when the caller was last asked to look for children */
 };
 
 struct capture {

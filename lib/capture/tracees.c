@@ -219,6 +219,18 @@ void tracees_begin_again(struct thread *th)
 	th->ended_resumed = false;
 }
 
+/* Counts the samples that no look has counted. */
+static void give_up_observed(struct thread *th)
+{
+	struct capture_counters *counters = th->target->counters;
+	const uint64_t kept = th->observed.kept != NULL;
+
+	counters->expected += th->observed.taken + kept;
+	counters->captured += th->observed.taken;
+	counters->missed[MISSED_EXITED] += kept;
+	free(th->observed.kept);
+}
+
 static void forget(struct thread *th, enum missed_reason reason)
 {
 	struct traced_process *t = th->target;
@@ -226,6 +238,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 	uint32_t index;
 
 	give_up_sample(th, reason);
+	give_up_observed(th);
 	priority_forget(th);
 	if (table_get(&c->threads.indices, th->tid, &index)) {
 		(void)table_remove(&c->threads.indices, th->tid);
@@ -234,7 +247,6 @@ static void forget(struct thread *th, enum missed_reason reason)
 	sleepers_unlink(th);
 	activity_close(&th->activity);
 	stack_hints_fini(&th->stack.hints);
-	free(th->observed.kept);
 	free(th);
 }
 

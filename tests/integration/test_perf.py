@@ -43,11 +43,15 @@ def started(box, targets, *args):
     return box.profd(targets, *PERF, *args).wait_attached()
 
 
+def wait_work(targets, seconds):
+    goals = {t.pid: cpu_seconds(t.pid) + seconds for t in targets}
+    wait_for(lambda: all(cpu_seconds(pid) >= goal for pid, goal in goals.items()),
+             f'{seconds} s of work')
+
+
 def profiled(box, targets, *args, work=0.0):
     profd = started(box, targets, *args)
-    goals = {t.pid: cpu_seconds(t.pid) + work for t in targets}
-    wait_for(lambda: all(cpu_seconds(pid) >= goal for pid, goal in goals.items()),
-             f'{work} s of work')
+    wait_work(targets, work)
     check_untraced(targets)
     return profd.interrupt()
 
@@ -87,6 +91,13 @@ def test_stacks(box):
     check(seen == {p.pid for p in programs}, f'{len(seen)} of {len(programs)}')
 
 
+def check_ticks(profd, rate_hz=chunk_rules.RATE_HZ):
+    """Each sample of a running thread lasts for one tick, but for those of the last tick."""
+    told = sum(b.seconds for b in bars(profd) if b.names)
+    ran = profd.stats['times']['running_s']
+    check(abs(told - ran) < 2.5 / rate_hz, f'{told:.3f} s told, {ran} s sampled')
+
+
 def told_and_ran(box, target, seconds, rate_hz=202):
     """Returns the seconds that a profile tells, those of samples included whose threads had ended
     before the rings were read, and the least and the most that its process ran meanwhile, by the
@@ -100,9 +111,7 @@ def told_and_ran(box, target, seconds, rate_hz=202):
     profd.interrupt()
     check_sums(profd.stats, arrived='written')
     told = sum(b.seconds for b in bars(profd) if b.names)
-    # Each sample of a running thread lasts for one tick, but for those of the last tick.
-    ran = profd.stats['times']['running_s']
-    check(abs(told - ran) < 2.5 / rate_hz, f'{told:.3f} s told, {ran} s sampled')
+    check_ticks(profd, rate_hz)
     lost = profd.stats['missed'].get('thread_exited', 0) / rate_hz
     return told + lost, least, cpu_seconds(target.pid) - before
 
@@ -174,6 +183,44 @@ def test_a_stack_above_the_copy(box):
     check({b.names.count('descend') for b in bars(profd) if b.names} == {11}, 'all callers')
 
 
+def test_full_rings(box):
+    """While capture does not run, the rings get full. What is lost counts as missed, and no
+    sample lasts until capture runs again."""
+    target = box.target('shares')
+    profd = started(box, [target], '--mode', 'cpu')
+    capture, = profd.helpers()['capture']
+    # sentry-profd as well, which would replace a capture that hangs.
+    for pid in profd.pid, capture:
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda p=pid: harness.state(p) == 'T', f'{pid} is stopped')
+    wait_work([target], 1)
+    for pid in profd.pid, capture:
+        os.kill(pid, signal.SIGCONT)
+    wait_work([target], 0.5)
+    profd.interrupt()
+    check_well(profd)
+    missed = profd.stats['missed']
+    check(missed.get('sampler_late', 0) > 0 and 'exec' not in missed, f'{missed}')
+    check_ticks(profd)
+
+
+def test_throttled(box):
+    """The kernel permits fewer samples than the rate: the others count as missed."""
+    limit = pathlib.Path('/proc/sys/kernel/perf_event_max_sample_rate')
+    before = limit.read_text()
+    try:
+        limit.write_text('1')
+    except OSError as e:
+        raise Skip(f'{limit} cannot be written: {e.strerror}') from e
+    try:
+        profd = profiled(box, [box.target('shares')], '--rate', '997', work=0.5)
+    finally:
+        limit.write_text(before)
+    check_well(profd, rate_hz=997)
+    missed = profd.stats['missed']
+    check(missed.get('throttled', 0) > 0, f'{missed}')
+
+
 def test_no_other_process(box):
     """Only threads of the target are in the profile, though the rings have all processes."""
     target, other = box.target('shares'), box.target('handoff', 'cond', '15')
@@ -196,6 +243,25 @@ def test_birth_and_end(box):
     ran = {min(c['profile']['thread_metadata']): sum(b.seconds for b in chunk_rules.bars(c) if b.names)
            for c in profd.chunks}
     check(len(ran) == 2 and min(ran.values()) > 0.1, f'{ran}')
+
+
+def test_grandchildren(box):
+    """A child that forks before capture knows of it, as a compiler's driver does."""
+    need_perf(box)
+    text = ('import os, time\n'
+            'if os.fork() == 0:\n'
+            '    if os.fork() == 0:\n'
+            '        end = time.process_time() + 0.5\n'
+            '        while time.process_time() < end: pass\n'
+            '        os._exit(0)\n'
+            '    os.wait()\n'
+            '    os._exit(0)\n'
+            'os.wait()\n')
+    profd = box.profd([], *PERF, '--children', '--mode', 'cpu', '--', '/usr/bin/python3', '-c',
+                      text).finish()
+    check_well(profd)
+    ran = sum(b.seconds for b in bars(profd) if b.names)
+    check(ran > 0.3, f'{ran:.2f} s of 0.5 s')
 
 
 def test_an_exec(box):

@@ -101,8 +101,9 @@ static void take_user(struct cursor *c, struct perf_record *ret)
 	/* A 32-bit thread has the same number of registers. */
 	if (abi != PERF_SAMPLE_REGS_ABI_NONE)
 		take(c, regs, sizeof(regs));
-	ret->has_user = abi == PERF_SAMPLE_REGS_ABI_64;
 	to_dwarf(regs, ret->regs);
+	/* Up to Linux 6.17 an io_uring's thread of the kernel has registers: all are 0. */
+	ret->has_user = abi == PERF_SAMPLE_REGS_ABI_64 && ret->regs[ARCH_SP] != 0;
 	size = take_u64(c);
 	if (size == 0)
 		return;

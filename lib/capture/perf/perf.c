@@ -191,16 +191,21 @@ static bool counts(struct processor *c)
 	return read(c->fd, &c->count, sizeof(c->count)) == sizeof(c->count) && c->count != before;
 }
 
-void perf_check_processors(struct perf *p)
+bool perf_check_processors(struct perf *p)
 {
+	bool changed = false;
+
 	for (size_t i = 0; i < p->n; i++) {
 		struct processor *c = &p->processors[i];
 
-		if (c->fd >= 0 && p->period_ns != 0 && !counts(c))
+		if (c->fd >= 0 && p->period_ns != 0 && !counts(c)) {
 			close_processor(c);
-		if (c->fd < 0)
-			(void)!open_processor(p, c);
+			changed = true;
+		}
+		if (c->fd < 0 && open_processor(p, c) == 0)
+			changed = true;
 	}
+	return changed;
 }
 
 /* Reads the record at the tail. */

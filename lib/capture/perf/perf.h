@@ -44,11 +44,12 @@ void perf_close(struct perf *p);
 void perf_set_period(struct perf *p, uint64_t period_ns);
 
 /*
- * Closes the events of processors that have gone offline, and opens those of new ones. The unread
- * records of a closed event are lost. Call it once a second, and not between perf_next() and
- * perf_release(). Takes a system call for each processor.
+ * Closes the events of processors that have gone offline, and opens those of new ones. Returns true
+ * if there were any: records are lost, the unread ones of a closed event and those of a processor
+ * without an event. Call it once a second, and not between perf_next() and perf_release(). Takes a
+ * system call for each processor.
  */
-void perf_check_processors(struct perf *p);
+bool perf_check_processors(struct perf *p);
 
 /*
  * Reads how far the rings are filled. A record that the kernel writes after this call is returned

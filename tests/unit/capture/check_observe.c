@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "lib/capture/look.h"
 #include "lib/capture/perf/perf.h"
+#include "lib/capture/record.h"
 #include "lib/capture/schedule.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
@@ -205,6 +207,143 @@ TEST_IF(no_look_samples_a_program_that_is_not_known_yet, is_permitted())
 	ck_assert_int_eq(look_sample_blocked(th, l.capture->tick.number, l.capture->tick.begin_ns,
 					     &place, NULL),
 			 -EAGAIN);
+}
+
+/* The tick n ticks after the last look. */
+static void tick_after(const struct traced_process *t, uint64_t n)
+{
+	/* observe_begin_tick() goes back by one. */
+	const uint64_t number = t->ticks.span.last + n + 1;
+	const uint64_t begin_ns = t->ticks.span.last_ns + (n + 1) * LIVE_TICK_NS;
+	const struct tick tick = {.number = number,
+				  .begin_ns = begin_ns,
+				  .period_ns = LIVE_TICK_NS,
+				  .due_ns = begin_ns};
+
+	capture_tick(l.capture, &tick);
+	live_read(&l);
+}
+
+/* A sleeping thread of a process that was looked at. */
+static struct thread *looked_at(void)
+{
+	set_up();
+	ticks(3);
+	live_until_blocked(&l, l.pid);
+	ticks(1);
+	live_read(&l);
+	return live_known(&l, l.pid);
+}
+
+/* Until the rights were compared, a program with other rights may have run. */
+TEST_IF(no_sample_from_before_a_comparison_of_rights_is_used, is_permitted())
+{
+	struct traced_process *t;
+	uint64_t running;
+	pid_t tid;
+
+	set_up();
+	tid = (pid_t)live_ask(&l, "busy 1", "ok");
+	ticks(10);
+	t = live_known(&l, tid)->target;
+	capture_set_user(l.capture, LIVE_TARGET, geteuid(), geteuid());
+	ck_assert_uint_gt(t->observed.compared_ns, 0);
+	t->observed.compared_ns = clock_mono_ns() + 60 * NS_PER_SEC;
+	/* One for a kept sample. */
+	ticks(2);
+	live_read(&l);
+	running = live_thread(&l, tid)->running;
+	ticks(5);
+	live_read(&l);
+	ck_assert_uint_eq(live_thread(&l, tid)->running, running);
+	(void)live_ask(&l, "join", "ok");
+	while (l.counters.threads > 1)
+		tick_now();
+}
+
+/* What the thread did between its last sample and the look is not known. */
+TEST_IF(a_sample_without_a_look_lasts_for_its_tick, is_permitted())
+{
+	struct thread *th = looked_at();
+	const uint64_t missed = l.records[RECORD_MISSED];
+
+	th->observed.tick = th->target->ticks.span.last + 1;
+	th->observed.taken = 1;
+	sleepers_wake(th);
+	tick_after(th->target, 5);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], missed + 1);
+}
+
+/* The thread has moved to another processor, and then ended. */
+TEST_IF(a_kept_sample_of_a_dead_thread_is_written, is_permitted())
+{
+	struct thread *th = looked_at();
+	struct traced_process *t = th->target;
+	const uint64_t samples = l.records[RECORD_SAMPLE];
+
+	th->observed.tick = t->ticks.span.last + 1;
+	th->observed.taken = 1;
+	th->observed.kept = calloc(1, sizeof(*th->observed.kept));
+	ck_assert_ptr_nonnull(th->observed.kept);
+	th->observed.kept_size = sizeof(*th->observed.kept);
+	th->observed.exits = true;
+	sleepers_wake(th);
+	tick_after(t, 1);
+	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples);
+	ck_assert_ptr_nonnull(live_known(&l, l.pid)->observed.kept);
+	tick_after(t, 1);
+	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples + 1);
+}
+
+/* After a miss the reader has no stack that could be ready. */
+TEST_IF(a_thread_is_not_ready_after_a_miss, is_permitted())
+{
+	const struct activity_mark mark = {.run_ns = 1, .wait_ns = 1, .slices = 1};
+	struct thread *th = looked_at();
+	const struct tick_span *span = &th->target->ticks.span;
+
+	live_script(&th->activity.schedstat_fd, "1 1 1\n");
+	live_script(&th->activity.syscall_fd, "running\n");
+	th->observed.mark = mark;
+	th->observed.mark_known = true;
+	record_missed(th, MISSED_LOST, 0, span->last, span->last_ns);
+	sleepers_wake(th);
+	ticks(1);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_READY], 0);
+	ck_assert_uint_gt(l.counters.missed[MISSED_NO_STACK], 0);
+}
+
+TEST_IF(an_exec_whose_record_is_lost_is_found, is_permitted())
+{
+	struct thread *th = looked_at();
+
+	/* As if it had executed another program. */
+	th->target->exec.auxv.words[1]++;
+	sleepers_wake(th);
+	ticks(1);
+	ck_assert_uint_eq(l.execs, 0);
+	ck_assert_uint_gt(l.counters.missed[MISSED_EXEC], 0);
+	ticks(2);
+	ck_assert_uint_eq(l.execs, 1);
+	ticks(2);
+	ck_assert_uint_eq(l.execs, 1);
+}
+
+/* Names fill the ring of this test's processor. */
+TEST_IF(after_lost_records_children_are_looked_for, is_permitted())
+{
+	l = (struct live){.pidfd = -1, .in = -1, .out = -1, .follow_children = true, .born = -1};
+	OK(perf_open(PERF_STACK_BYTES_MAX, &l.perf));
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, RING_BYTES);
+	OK(live_add(&l));
+	ticks(1);
+	while (l.born != 0) {
+		for (int i = 0; i < 40000; i++)
+			OK(prctl(PR_SET_NAME, "a long name ..."));
+		tick_now();
+	}
 }
 
 /* A look comes after the end of its tick: a thread that is dead by then may have run meanwhile. */

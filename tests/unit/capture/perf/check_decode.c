@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/unit/suite.h"
 
@@ -128,6 +129,15 @@ TEST(a_thread_of_32_bits)
 {
 	begin(0);
 	put_sample(PERF_RECORD_MISC_USER, PERF_SAMPLE_REGS_ABI_32, STACK_BYTES, STACK_BYTES);
+	ck_assert(!decoded().has_user);
+}
+
+/* Of an io_uring's thread of the kernel, before Linux 6.18. */
+TEST(a_thread_whose_registers_are_0)
+{
+	begin(0);
+	put_sample(PERF_RECORD_MISC_KERNEL, PERF_SAMPLE_REGS_ABI_64, STACK_BYTES, 0);
+	memset(ring + 8 + 8 + 8 + 8, 0, 8 * ARCH_REGS);
 	ck_assert(!decoded().has_user);
 }
 
