@@ -270,8 +270,8 @@ static int read_chunks(struct stacks *s)
 			  "cause)",
 			  recording->pid, recording->pid);
 	else if (r < 0)
-		log_error("process %d: reading its samples failed: %s", recording->pid,
-			  strerror(-r));
+		log_error("process %d: the samples from sentry-profd cannot be read: %s",
+			  recording->pid, strerror(-r));
 	else if (!s->is_printed && recording->has_ended)
 		log_error("process %d: sampling ended before it had any sample: %s", recording->pid,
 			  recording_end_text(recording));

@@ -4,9 +4,9 @@
  * for debug files and perf maps, and for ELF files that cannot be opened through
  * /proc/PID/map_files.
  *
- * A path is resolved below /proc/PID/root, and no link leads out of there. The process still
- * chooses which file is found. So the file is opened with the rights of owner, the owner of the
- * process (daemon/process/owner.h). The caller
+ * The parameter `owner` (daemon/process/owner.h) names the process and its rights. A path is
+ * resolved below /proc/TID/root, with owner->tid, and no link leads out of there. The process still
+ * chooses which file is found, so the file is opened with the rights of owner. The caller
  * - reads the owner before the call;
  * - reads the owner again after the call, and closes the file if the owner has changed;
  * - gives the file only to a process that has no more rights than the owner.

@@ -62,14 +62,14 @@ struct process_time {
 	int64_t lack_ns; /* counted less told time; negative: too much was told */
 	uint64_t counted_ns;
 	/*
-	 * For the variance of lack_ns: each comparison adds its counted time * the length of the
-	 * ticks since the look before (ns^2).
+	 * Each comparison adds its counted time * the length of the ticks since the look before
+	 * (ns^2). The variance of lack_ns is this sum * (1 - counted_ns / ticks_ns).
 	 */
 	double looks;
 	/*
-	 * lacks becomes true when lack_ns is positive, has_surplus when lack_ns is negative, and
-	 * |lack_ns| is more than chance explains: more than 8 ticks, and more than three standard
-	 * deviations. Both become false when lack_ns no longer has that sign.
+	 * lacks: too little was told. It becomes true when lack_ns is above 8 ticks, and above
+	 * three standard deviations, which chance does not explain. It stays true until lack_ns is
+	 * 0 or less. has_surplus: the same for too much told, with the opposite sign.
 	 */
 	bool lacks, has_surplus;
 };

@@ -114,8 +114,8 @@ static void release_list(struct thread *list)
 		if (!th->held.is)
 			continue;
 		th->held.is = false;
-		stop_resume(th->tid, th->held.status, th->held.signal,
-			    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+		stop_continue(th->tid, th->held.status, th->held.signal,
+			      th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	}
 }
 
@@ -168,7 +168,7 @@ void crash_enter_handler(struct traced_process *t)
 
 	th->held.is = false;
 	(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
-	stop_resume(th->tid, th->held.status, th->held.signal, PTRACE_CONT);
+	stop_continue(th->tid, th->held.status, th->held.signal, PTRACE_CONT);
 }
 
 bool crash_is_in_handler(struct traced_process *t)

@@ -57,7 +57,7 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status, i
 	if (is_new)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
 			     tracees_base_options(c) | PTRACE_O_TRACEEXIT);
-	stop_resume(tid, status, signal, PTRACE_CONT);
+	stop_continue(tid, status, signal, PTRACE_CONT);
 	if (is_new)
 		c->options.born(c->options.ctx, (int32_t)tid);
 }
@@ -89,7 +89,7 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 	}
 	set_options(t, tid);
 	/* The thread is continued before files are opened. */
-	stop_resume(tid, status, signal, PTRACE_CONT);
+	stop_continue(tid, status, signal, PTRACE_CONT);
 	t->counters->event_stops++;
 	/* If adopting fails, the thread is dead, or a scan finds it. */
 	(void)!tracees_adopt(t, tid);

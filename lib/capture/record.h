@@ -42,8 +42,14 @@ void record_request_reset(struct traced_process *t);
 void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
- * Returns the time for a record about an event between two ticks: now, but not later than the
- * samples that follow. (Samples carry the time at which their period begins.)
+ * Returns the time for a record about an event that happens now, between two looks. Samples have
+ * the time at which their period begins, and the record must not be later than the samples that
+ * follow:
+ * - While the period of capture's tick lasts: now, or the time of the process's last tick if that
+ *   is later.
+ * - After it, because the next tick comes late: the begin of the period that contains now.
+ * - With capture_options.perf: the time of the tick whose samples are still to be written, or the
+ *   end of its period if the process has been looked at.
  */
 uint64_t record_time(const struct traced_process *t);
 

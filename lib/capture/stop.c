@@ -20,7 +20,7 @@
 #include "lib/capture/tracees.h"
 #include "lib/capture/waits.h"
 
-void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how)
+void stop_continue(uint32_t tid, enum tracee_status status, int signal, int how)
 {
 	if (status == TRACEE_GROUP_STOP)
 		how = PTRACE_LISTEN;
@@ -337,8 +337,8 @@ static void end_stop(struct thread *th, enum tracee_status status, int signal)
 
 	/* With PTRACE_SYSCALL a thread in a resumed call stops at the call's begin and end. */
 	if (th->target->crash.now.tid == 0 || (status == TRACEE_CALL && in_call))
-		stop_resume(th->tid, status, signal,
-			    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+		stop_continue(th->tid, status, signal,
+			      th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	else
 		stop_hold(th, status, signal);
 }
@@ -439,7 +439,7 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	/* Every stop consumes a pending interrupt (kernel/signal.c). */
 	tracees_stop_came(th, th->ended_resumed);
 	sleepers_wake(th);
-	/* After all that asks what the stops before this one have said. */
+	/* Last, because the functions above need th->group_stop as earlier stops left it. */
 	note_kind(th, kind, signal);
 	tracees_assert(th);
 	t->counters->cost_ns += options->now_ns() - since_ns;

@@ -16,7 +16,7 @@
  * in a group-stop stays in it (PTRACE_LISTEN). Ignores errors: if the thread was killed meanwhile,
  * waitpid(2) reports that.
  */
-void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
+void stop_continue(uint32_t tid, enum tracee_status status, int signal, int how);
 
 /*
  * Notes that the thread stays stopped (th->held) until capture detaches from its process, because a

@@ -1,8 +1,9 @@
 /*
  * Finds the thread pointer (fs_base, tpidr_el0: the base of thread-local storage) of a thread that
- * is not stopped. glibc has the thread's list of robust locks (get_robust_list(2)) in the thread's
- * own data, near that address: the module searches there. On aarch64 thread_pointer_find() finds
- * nothing; there only a stop shows the pointer.
+ * is not stopped. get_robust_list(2) tells where the head of the thread's list of robust locks is.
+ * glibc has the head in the thread's struct pthread, which begins at the thread pointer on x86_64:
+ * so the module searches the 2 KiB before the head. On aarch64 thread_pointer_find() finds nothing;
+ * there only a stop shows the pointer.
  *
  * The two functions that search do nothing if their field of th is known, or while the memory is
  * slow to read (slow_memory.h). If they find nothing, the field stays 0, which means unknown.
@@ -19,9 +20,9 @@ void thread_pointer_set(struct thread *th, uint64_t pointer);
 void thread_pointer_find(struct thread *th);
 
 /*
- * Searches for th->stack.hints.own_end, the end of the thread's own stack: a thread other than the
- * leader has its own data there. (record_announce() reads the end of the leader's stack from
- * /proc.)
+ * Searches for th->stack.hints.own_end, the end of the thread's own stack. Of a thread other than
+ * the leader it is the address of its struct pthread, which glibc puts above the stack. (Of the
+ * leader, record_announce() reads it from /proc.)
  */
 void thread_pointer_find_stack_end(struct thread *th);
 

@@ -117,7 +117,7 @@ static void begin_records(struct traced_process *t)
 	const struct tick_span *span = &t->ticks.span;
 	const struct covered_ticks first = schedule_first(span);
 
-	/* If capture comes late, no one knows for how long a thread that ended still ran. */
+	/* If capture comes late, a thread that has ended gets none of the late ticks. */
 	if (!t->reader.needs_reset)
 		record_exits(t, first.tick, first.time_ns);
 	/* record_exits() sets it if the ring has no room. */
@@ -164,7 +164,10 @@ static void miss_tick(struct traced_process *t)
 /* Begins to look at the threads. Returns false if none has to be looked at: the tick is over. */
 static bool begin_looks(struct traced_process *t)
 {
-	/* Names get the earliest tick of any sample of this look: that of a thread just woken. */
+	/*
+	 * Names get the earliest tick of any sample of this look: that of a thread that has just
+	 * woken (awake_ns 0), whose look covers the most ticks.
+	 */
 	const struct covered_ticks covered = schedule_covered(&t->ticks.span, 0);
 	bool more;
 

@@ -124,10 +124,10 @@ SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
  * seconds: how long the daemon stays away, from the return of this function on;
  * 0: 30 s; at most a day. After that time, and once no other process traces a
  * thread, the daemon attaches again, with a new profiler id. Meanwhile root spans
- * may begin and end; transactions have no profile. A further call can only
- * prolong the time. Exception: in the first second of this process
- * (min_age_seconds) the daemon may not know the process yet. Then it attaches
- * when it discovers the process, in spite of the call.
+ * may begin and end; transactions have no profile. A further call can
+ * prolong the time, not shorten it. In the first second of this process
+ * (min_age_seconds) the daemon may not know the process yet: then the call has no
+ * effect, and the daemon attaches when it discovers the process.
  *
  * Blocks: usually for some tenths of a second, for 25 s if a system call of this
  * process cannot be interrupted, for 30 s at most. The function uses a

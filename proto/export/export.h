@@ -69,11 +69,11 @@ must_check int export_firefox(const struct merge *m, const struct export_options
  * The profile of the JS Self-Profiling API: frames, resources, samples, and stacks with
  * parentId; times in milliseconds since the first sample. A sample lasts until the next one of its
  * thread. The format has no threads:
- * - If o->thread is NULL, the root frame of each stack names the thread. Where no bar of the
- *   thread follows a bar at once, a sample with this frame only marks the end of the bar.
+ * - If o->thread is NULL, the root frame of each stack names the thread. If a gap follows a bar of
+ *   the thread, a further sample marks the end of the bar; its stack is this root frame alone.
  * - Otherwise the function writes only the first thread whose label, name or id is o->thread, and
- *   stacks have no root frame for it. Where no bar follows a bar at once, a sample without a stack
- *   marks the end. If no thread fits, the function writes nothing and returns -ENOENT.
+ *   stacks have no root frame for it. If a gap follows a bar, a sample without a stack marks the
+ *   end of the bar. If no thread fits, the function writes nothing and returns -ENOENT.
  * Merge: by function, ordered.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */

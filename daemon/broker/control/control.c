@@ -229,8 +229,8 @@ static void log_refused(struct control *control, const struct peer *peer)
 	const bool is_full = !peer->is_operator && user_quota_is_full(&control->quotas);
 
 	if (is_full && !control->is_full)
-		log_warning("connections to the socket are refused, but those of operators: users "
-			    "have too many (process %d, uid %u, and perhaps others)",
+		log_warning("users have too many connections to the socket: until some are closed, "
+			    "only operators get new ones (refused: process %d, uid %u)",
 			    peer->pid, peer->uid);
 	else
 		log_debug("process %d (uid %u): its connection to the socket is refused: too many "

@@ -85,7 +85,9 @@ struct governed {
 	/*
 	 * Used while the rate is 0: what sampling would cost, at the full rate, for each processor
 	 * that the process uses. It is cost.average / busy.average at the time when the rate became
-	 * 0. If busy.average was 0 then, the next reading above 0 replaces it. 0: not known yet.
+	 * 0. If busy.average was 0 then, the value is 0 until an interval in which the process uses
+	 * a processor: then it is cost.average / the processors used in that interval. 0: not
+	 * known.
 	 */
 	double cost_of_busy;
 	uint64_t withheld_ns; /* how long the rate has been 0 without a break */

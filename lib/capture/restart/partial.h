@@ -81,9 +81,9 @@ struct partial_files {
 };
 
 /*
- * Finds the files to which the descriptors of a call refer now. Thread tid is stopped in the call,
- * with these registers. nr is the number of the call, which partial_find() has found. Call it at
- * the first stop in the call, since the descriptors may be given to other files later.
+ * Finds the files to which the descriptors of a call refer now. Call it directly after
+ * partial_find(), at the same stop: regs and nr are those of the struct partial. At a later stop
+ * the descriptors may refer to other files.
  */
 void partial_files(uint32_t tid, const struct arch_regs *regs, long nr, struct partial_files *ret);
 

@@ -42,9 +42,10 @@ struct space_mapping {
 	/* The members below belong to versions.h, which explains them. */
 	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * Of a present mapping: how many readings found it doubted or refused since memory last
-	 * matched its image. Of a replaced mapping: how many readings did not have the mapping
-	 * although memory matched its image.
+	 * How many readings of the maps contradict memory, at most SPACE_DOUBTS_MAX: then the maps
+	 * count. Of a present mapping, readings that have it although it is doubted or refused; 0
+	 * again when memory matches its image. Of a replaced mapping, readings that do not have it
+	 * although memory matches its image.
 	 */
 	uint8_t doubts;
 	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */

@@ -29,7 +29,10 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 	ret->shared_id = 0;
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
-		/* Of this frame: f becomes its caller. The memo has no trampolines. */
+		/*
+		 * Of this frame: f becomes its caller. memo_follow() may move f further, but never
+		 * to a signal's trampoline, for which at_pc is used.
+		 */
 		const bool at_pc = f->is_leaf || f->interrupted;
 		bool searched = false;
 
@@ -58,8 +61,9 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 		    f->regs.r[CPU_SP] <= w->stack.second_hi)
 			ret->second_from = f->regs.r[CPU_SP];
 		/*
-		 * No call is before the address of a signal's trampoline, either. That of a leaf,
-		 * or of a trampoline that another signal has interrupted, is a pc.
+		 * f was interrupted, so the frame before is a signal's trampoline. No call is
+		 * before its address, either, unless the address is a pc: the trampoline is a leaf,
+		 * or another signal has interrupted it.
 		 */
 		if (f->interrupted && !at_pc)
 			ret->frames[ret->n - 1].addr += CPU_PC_STEP;
