@@ -225,6 +225,8 @@ static void give_up_observed(struct thread *th)
 	struct capture_counters *counters = th->target->counters;
 	const uint64_t kept = th->observed.kept != NULL;
 
+	if (th->observed.taken + kept == 0)
+		return;
 	counters->expected += th->observed.taken + kept;
 	counters->captured += th->observed.taken;
 	counters->missed[MISSED_EXITED] += kept;

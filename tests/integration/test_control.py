@@ -798,7 +798,7 @@ def test_a_user_with_many_uids(box):
     check(ctl.run('status', uid=first + 300, status=1).stderr, 'another user is refused')
     ctl.run('status')
     ctl.run('reload', status=1)  # it has no configuration
-    check(profd.stderr.count('are refused, but those of operators') == 1, profd.stderr)
+    check(profd.stderr.count('users have too many connections') == 1, profd.stderr)
     for program in users:
         program.end()
 
