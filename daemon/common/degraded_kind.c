@@ -28,9 +28,9 @@ const struct degraded_kind_text degraded_kind_texts[DEGRADED_N] = {
 	[DEGRADED_SPOOL] = {"spool", "no spool",
 			    "chunks wait in memory, and those that no server has taken at the "
 			    "end are lost",
-			    "make room on its disk; or name a directory that belongs to the "
-			    "account of sentry-profd-ship or does not exist yet, then restart "
-			    "sentry-profd; see \"spool\" in sentry-profd(8)",
+			    "make room on its disk; or give its directory to the account of "
+			    "sentry-profd-ship (systemd-tmpfiles --create sentry-profd.conf), "
+			    "then restart sentry-profd; see \"spool\" in sentry-profd(8)",
 			    false},
 	[DEGRADED_SECTION] = {"section", "a section of the configuration cannot be used",
 			      "its processes are not profiled, or are profiled by its former "
