@@ -68,9 +68,9 @@ def envelope_problems(envelope, sent):
     return found
 
 
-def kept_by_server(chunk):
+def kept_by_server(chunk, sent):
     """Returns a copy without the samples and the members that the server does
-    not get."""
+    not get. sent: the chunk that it got."""
     def only(fields, objects):
         return [{k: v for k, v in o.items() if k in fields} for o in objects]
     profile, meta = chunk['profile'], chunk['debug_meta']
@@ -78,7 +78,8 @@ def kept_by_server(chunk):
             'debug_meta': {'images': only(IMAGE_FIELDS, meta['images'])},
             'profile': {**profile, 'frames': only(FRAME_FIELDS, profile['frames']),
                         'samples': only(
-                SAMPLE_FIELDS, samples_for_server(profile['samples']))}}
+                SAMPLE_FIELDS, samples_for_server(profile['samples'],
+                                                  sent['profile']['samples']))}}
 
 
 def fields_problems(value, what, allowed, required):

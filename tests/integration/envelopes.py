@@ -47,22 +47,27 @@ def separates_states(before, sample, after):
         'running' not in states and len(set(states)) > 1
 
 
-def samples_for_server(samples):
-    """Returns the samples of a file without those that are only for files."""
+def samples_for_server(samples, sent=()):
+    """Returns the samples of a file without those that are only for files. sent: the samples that
+    the server has. Of a thread that exits it needs one at the tick before, even if that separates
+    states; a file does not tell an exit from the end of the chunk."""
     by_thread, dropped = {}, set()
+    had = {(s['thread_id'], s['timestamp']) for s in sent}
     for n, sample in enumerate(samples):
         by_thread.setdefault(sample['thread_id'], []).append(n)
     for of in by_thread.values():
         dropped |= {b for a, b, c in zip(of, of[1:], of[2:])
                     if separates_states(*(samples[n] for n in (a, b, c)))}
+        if len(of) > 1 and tuple(samples[of[-2]][k] for k in ('thread_id', 'timestamp')) in had:
+            dropped.discard(of[-2])
     return [s for n, s in enumerate(samples) if n not in dropped]
 
 
-def for_server(payload):
+def for_server(payload, sent=()):
     """Returns the payload that the server would get instead of one that was
-    written to a file."""
+    written to a file. sent: as of samples_for_server()."""
     def kept(match):
-        samples = samples_for_server(json.loads(b'[' + match[1] + b']'))
+        samples = samples_for_server(json.loads(b'[' + match[1] + b']'), sent)
         return match[0].replace(match[1], b','.join(
             json.dumps(s, separators=(',', ':')).encode() for s in samples))
     if b'"state":"ready"' in payload:

@@ -140,6 +140,11 @@ class Envelope:
         file."""
         return envelopes.for_server(self.payload)
 
+    def is_sent_as(self, sent):
+        """Returns True if the server got this chunk of a file in the envelope sent."""
+        return sent.payload == envelopes.for_server(self.payload,
+                                                    sent.chunk['profile']['samples'])
+
 
 # sentry-profd's exit status if all chunks of a run were lost.
 ALL_LOST = 3
