@@ -104,19 +104,22 @@ static int emit(struct open_chunk *c, struct thread *t, uint64_t time_ns, uint32
 	return open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), node, state);
 }
 
-/* Copies the thread t of the chunk from, with its stack, into c. */
+/* Copies the thread t of the chunk from, with its stacks, into c. */
 static int copy_thread(struct open_chunk *c, const struct open_chunk *from, const struct thread *t)
 {
 	struct thread *copy;
-	uint32_t node;
+	uint32_t node, ran;
 	int r = open_chunk_thread(c, t->tid, &copy);
 
 	if (r == 0)
 		r = stacks_copy(&c->stacks, &from->stacks, t->stack.node, &node);
+	if (r == 0)
+		r = stacks_copy(&c->stacks, &from->stacks, t->ran.node, &ran);
 	if (r != 0)
 		return r;
 	*copy = *t;
 	copy->stack.node = node;
+	copy->ran.node = ran;
 	copy->last = PROFILE_NONE;
 	copy->since_ns = max_u64(t->since_ns, c->window.start_ns);
 	return emit(c, copy, c->window.start_ns, node, t->state);

@@ -350,6 +350,31 @@ TEST(second_aggregate)
 }
 
 /* A second aggregate for a target that has no tick yet. */
+/* The stack where a thread ran last is copied, too: a node of the first aggregate is none of the
+ * second. */
+TEST(second_aggregate_knows_where_threads_ran)
+{
+	struct aggregate *first = a, *second;
+
+	/* The nodes of thread 2, which ends, come first. */
+	runs(2, 0, "dcbam");
+	runs(1, 0, "em");
+	tick(0);
+	exits(2, 10);
+	sample(1, 10, "fm");
+	tick(10);
+	OK(aggregate_new_beside(first, &half_a_second, &second));
+	a = second;
+	OK(aggregate_running(a, 1, 20 * MS));
+	tick(20);
+	sample(1, 30, "fm");
+	tick(30);
+	OK(aggregate_close(a, 40 * MS, &chunk));
+	ck_assert_str_eq(letters_samples(&chunk), "10 1:fm, 20 1:em, 30 1:fm, 40 1:fm");
+	aggregate_free(a);
+	a = first;
+}
+
 TEST(second_aggregate_before_the_first_tick)
 {
 	struct aggregate *first = a, *second;
