@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <unistd.h>
 
 /*
@@ -89,6 +90,17 @@ must_check static inline int write_all(int fd, const void *bytes, size_t n)
 		n -= (size_t)written;
 	}
 	return 0;
+}
+
+/*
+ * Writes what out has buffered. Returns 0, or -errno. -EIO can mean that only an earlier write to
+ * out has failed, whose error is not known any more.
+ */
+must_check static inline int flush_stream(FILE *out)
+{
+	if (fflush(out) != 0)
+		return -errno;
+	return ferror(out) ? -EIO : 0;
 }
 
 #endif

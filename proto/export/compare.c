@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/util.h"
 #include "proto/export/export.h"
 
 /* Room for a file name and an offset. */
@@ -413,5 +414,5 @@ int compare_write_folded(const struct compare *c, FILE *out)
 		(void)fprintf(out, " %" PRIu64 " %" PRIu64 "\n", a, b);
 	}
 	free(path);
-	return fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+	return flush_stream(out);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/util.h"
 #include "proto/export/export.h"
 
 /* Control characters are C0, DEL, and C1, which is two bytes in UTF-8: 0xc2 and 0x80-0x9f. */
@@ -73,7 +74,7 @@ static int write_lines(const struct merge *m, const struct export_options *o,
 		write_stack(m, o, first->thread, first->node, path, out);
 		(void)fprintf(out, " %" PRIu64 "\n", value);
 	}
-	return fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+	return flush_stream(out);
 }
 
 int export_folded(const struct merge *m, const struct export_options *o, FILE *out)

@@ -15,6 +15,7 @@
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
+#include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 
 /* Writes "name": n, with a comma before all but the first. */
@@ -278,8 +279,7 @@ int stats_write(const struct modules *modules, int fd)
 		fprintf(out, "}");
 	}
 	fprintf(out, "]\n}\n");
-	/* If only an earlier part could not be written, its error is not known any more. */
-	r = fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+	r = flush_stream(out);
 	if (fclose(out) != 0 && r == 0)
 		r = -errno;
 	return r;

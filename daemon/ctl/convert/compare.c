@@ -8,6 +8,7 @@
 #include "daemon/common/option_fault.h"
 #include "daemon/ctl/convert/selection.h"
 #include "lib/aggregate/functions.h"
+#include "lib/base/util.h"
 #include "proto/export/compare.h"
 #include "proto/export/html/html.h"
 
@@ -211,7 +212,7 @@ static int write_rows(const struct compare_table *t, const struct compare *c, FI
 	write_others(rows + shown, n - shown, out);
 	free(rows);
 	if (r == 0)
-		r = fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+		r = flush_stream(out);
 	return r;
 }
 

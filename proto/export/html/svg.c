@@ -7,6 +7,7 @@
 #include "lib/base/short_names.h"
 #include "lib/base/text.h"
 #include "lib/base/utf8.h"
+#include "lib/base/util.h"
 #include "proto/export/html/html_page.h"
 
 /* Pixels, as in flamegraph.pl. svg.js has the last three, too. */
@@ -225,7 +226,7 @@ static int write_graph(const struct graph *g, FILE *out)
 	(void)fputs("<script><![CDATA[\n", out);
 	(void)fwrite(svg_script, 1, svg_script_size, out);
 	(void)fputs("]]></script>\n</svg>\n", out);
-	return fflush(out) != 0 ? -errno : ferror(out) ? -EIO : 0;
+	return flush_stream(out);
 }
 
 static int make_labels(struct graph *g, bool full_names, struct text *text)
