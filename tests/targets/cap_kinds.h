@@ -30,6 +30,11 @@ static const struct wait_kind kinds[] = {
 	{"nanosleep", NULL, NULL, ENDS, 0, {SYS_nanosleep, {AT(span)}}},
 	{"clock_nanosleep", NULL, NULL, ENDS, 0,
 	 {SYS_clock_nanosleep, {CLOCK_MONOTONIC, 0, AT(span)}}},
+	/* As in sleep(3): what is left is written over the time. */
+	{"nanosleep_in_place", NULL, NULL, ENDS, 0,
+	 {SYS_nanosleep, {AT(span), AT(span)}}},
+	{"clock_nanosleep_in_place", NULL, NULL, ENDS, 0,
+	 {SYS_clock_nanosleep, {CLOCK_MONOTONIC, 0, AT(span), AT(span)}}},
 	{"clock_nanosleep_absolute", NULL, NULL, ENDS, 0,
 	 {SYS_clock_nanosleep, {CLOCK_MONOTONIC, TIMER_ABSTIME, AT(until)}}},
 	{"sigtimedwait", NULL, NULL, ENDS, -EAGAIN,

@@ -86,7 +86,7 @@ static bool set_timeout(struct resumed_call *r, const struct resume_stop *stop)
 
 	if (!timeout_find(&c, &r->timeout))
 		return false;
-	r->until_ns = r->since_ns + r->timeout.ns;
+	r->until_ns = (r->timeout.is_rest ? stop->now_ns : r->since_ns) + r->timeout.ns;
 	return true;
 }
 

@@ -131,8 +131,9 @@ static const struct syscall_rule rules[] = {
 	[SYS_rt_sigtimedwait] = {WAITS, WITHIN(TIMESPEC, 2), .timeout.result = -EAGAIN},
 	[SYS_futex] = {WITHIN(TIMESPEC, 3), .timeout.result = -ETIMEDOUT,
 		       .timeout.applies = is_futex_wait},
-	[SYS_nanosleep] = {WITHIN(TIMESPEC, 0)},
-	[SYS_clock_nanosleep] = {WITHIN(TIMESPEC, 2), .timeout.applies = is_relative},
+	[SYS_nanosleep] = {WITHIN(TIMESPEC, 0), .timeout.rest = 1},
+	[SYS_clock_nanosleep] = {WITHIN(TIMESPEC, 2), .timeout.rest = 3,
+				 .timeout.applies = is_relative},
 
 	[SYS_ioctl] = {.restart = RESTART_IF_DRAIN},
 	[SYS_fallocate] = {.restart = RESTART_UNDISTURBED},

@@ -78,7 +78,12 @@ struct syscall_timeout {
 		TIME_URING, /* in a struct io_uring_getevents_arg */
 	} kind;
 	uint8_t argument; /* index of the argument that is the timeout or points to it */
-	int result;	  /* of the call when the timeout is over */
+	/*
+	 * Index of the argument that points to where the kernel writes what is left of the timeout
+	 * when the call is interrupted; 0: the kernel does not write it.
+	 */
+	uint8_t rest;
+	int result; /* of the call when the timeout is over */
 	/*
 	 * NULL, or a function that returns false if this timeout does not apply to the call: the
 	 * timeout is not relative, or capture cannot make the call's result at its end.

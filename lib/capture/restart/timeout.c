@@ -76,6 +76,16 @@ static bool find(const struct timeout_call *c, const struct syscall_timeout *t, 
 }
 
 /*
+ * Returns true if the kernel has written what is left of the timeout over the timeout itself, as in
+ * sleep(3), which calls nanosleep(&t, &t) (nanosleep_copyout() in kernel/time/hrtimer.c).
+ */
+static bool is_overwritten(const struct timeout_call *c, const struct syscall_timeout *t)
+{
+	return t->rest != 0 &&
+	       arch_argument(c->regs, t->rest) == arch_argument(c->regs, t->argument);
+}
+
+/*
  * Finds the timeout of the call's socket: see timeout_of_socket. AF_UNIX sends in pieces of 32 KiB
  * (net/unix/af_unix.c).
  */
@@ -125,6 +135,7 @@ bool timeout_find(const struct timeout_call *c, struct timeout *ret)
 		t = (struct timeout){.result = rule->timeout.result};
 		if (!find(c, &rule->timeout, &t.ns))
 			return false;
+		t.is_rest = is_overwritten(c, &rule->timeout);
 	}
 	*ret = t;
 	return true;

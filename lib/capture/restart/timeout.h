@@ -29,6 +29,8 @@ struct timeout {
 	uint64_t ns;   /* length */
 	long result;   /* of the call, when the timeout is over */
 	bool by_piece; /* the kernel starts the timeout anew with each piece of the transfer */
+	/* ns is what was left at the interruption: the kernel has written it over the length. */
+	bool is_rest;
 };
 
 /* A stopped thread, and the call that the stop interrupted. */

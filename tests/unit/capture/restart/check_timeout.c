@@ -123,6 +123,21 @@ TESTS(timeouts_in_memory_are_read, array_size(calls))
 	ck_assert(!find(calls[_i].nr, arguments, &t));
 }
 
+TEST(a_time_that_the_kernel_has_overwritten_is_the_rest)
+{
+	struct timeout t;
+
+	ck_assert(find(SYS_nanosleep, (uint64_t[6]){SPAN, SPAN}, &t) && t.is_rest);
+	ck_assert(find(SYS_nanosleep, (uint64_t[6]){SPAN, 0}, &t) && !t.is_rest);
+	ck_assert(find(SYS_nanosleep, (uint64_t[6]){SPAN, VAL}, &t) && !t.is_rest);
+	ck_assert(find(SYS_clock_nanosleep, (uint64_t[6]){CLOCK_MONOTONIC, 0, SPAN, SPAN}, &t));
+	ck_assert(t.is_rest);
+	ck_assert(find(SYS_clock_nanosleep, (uint64_t[6]){CLOCK_MONOTONIC, 0, SPAN, VAL}, &t));
+	ck_assert(!t.is_rest);
+	/* ppoll(2) has no such argument: argument 0 points to its descriptors. */
+	ck_assert(find(SYS_ppoll, (uint64_t[6]){SPAN, 1, SPAN}, &t) && !t.is_rest);
+}
+
 TEST(select_with_sets_has_no_known_timeout)
 {
 	struct timeout t;
