@@ -401,6 +401,9 @@ static bool settle(void)
 			deadline = min_u64(deadline, clock_mono_ns() + FINISH_NS);
 		}
 		readers_send_heads(me.readers);
+		/* Processes execute programs meanwhile, and are held until the broker has decided.
+		 */
+		report_processes();
 		beat();
 		if (!settled && loop_run_once(me.loop, 10) < 0)
 			break;

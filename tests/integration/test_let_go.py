@@ -8,7 +8,9 @@ Runs alone: it measures how fast the daemon detaches.
 
 import os
 import select
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -217,6 +219,39 @@ def in_a_rest(box, number):
     read_all(writer, reader, data)
     profd.finish()
     return seconds
+
+
+# Executes its argument when a line comes.
+BECOMES = r'''
+import os, sys
+print('ready', os.getpid(), flush=True)
+sys.stdin.readline()
+os.execv(sys.argv[1], sys.argv[1:])
+'''
+
+
+def test_an_exec_in_the_rest_of_a_call(box):
+    """A process that executes a program while capture waits for the resumed call of
+    another one does not stand still until capture detaches from both."""
+    def turn():
+        program = box.make_dir('new') / 'echo'
+        shutil.copy('/bin/echo', program)
+        other = box.start([sys.executable, '-c', BECOMES, program, 'executed'],
+                          stdin=subprocess.PIPE)
+        other.wait_line(r'ready \d+')
+        writer, reader = start_writer(box)
+        profd = start(box, [writer, other], '--rate', '1000')
+        data = until_in_a_rest(writer, reader)
+        profd.signal(signal.SIGINT)
+        # capture begins to wait.
+        time.sleep(0.2)
+        life.begin(other)
+        other.wait_line('executed')
+        meanwhile = harness.tracer(writer.pid) != 0
+        read_all(writer, reader, data)
+        profd.finish()
+        return [] if meanwhile else ['the exec was held until the end']
+    harness.in_turns(turn)
 
 
 # If other targets were not sampled meanwhile, they had samples of one or two
