@@ -106,26 +106,39 @@ void crash_begin(const struct thread *th, int signal)
 	};
 	t->settling.cut = true;
 	t->capture->crashing = t;
+	t->capture->n_newborn = 0;
 }
 
-static void release_list(struct thread *list)
+static void release_list(struct thread *list, bool go_on)
 {
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (!th->held.is)
-			continue;
+		const bool held = th->held.is;
+
 		th->held.is = false;
-		stop_continue(th->tid, th->held.status, th->held.signal,
-			      th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+		if (held && go_on)
+			stop_continue(th->tid, th->held.status, th->held.signal,
+				      th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL
+								       : PTRACE_CONT);
 	}
 }
 
-void crash_give_up(struct traced_process *t)
+static void release(struct traced_process *t, bool go_on)
 {
 	t->capture->crashing = NULL;
 	t->crash.now = (struct capture_crash){0};
 	t->settling.cut = false;
-	release_list(t->threads.awake);
-	release_list(t->threads.asleep);
+	release_list(t->threads.awake, go_on);
+	release_list(t->threads.asleep, go_on);
+}
+
+void crash_give_up(struct traced_process *t)
+{
+	release(t, true);
+}
+
+void crash_is_void(struct traced_process *t)
+{
+	release(t, false);
 }
 
 void crash_runs_traced(struct traced_process *t)

@@ -13,7 +13,7 @@
  * 2. crash_interrupt(), repeated until the other threads are held, too.
  * 3. crash_enter_handler(), and crash_is_in_handler() until the crashed thread is held at the first
  *    instruction of its handler.
- * 4. crash_detach(). Other targets are not touched.
+ * 4. crash_detach(). Other targets are not touched: their stops are handled meanwhile.
  *
  * If a thread does not stop within the limits below (a parent in vfork(2), uninterruptible sleep),
  * reap.c calls crash_may_end_tracer(). If the result is true, the tracing thread ends: the kernel
@@ -21,8 +21,8 @@
  * For that reason crash_may_end_tracer() limits these ends for each user. If the result is false,
  * reap.c calls crash_runs_traced().
  *
- * Nothing is allocated meanwhile. Only two files are opened: /proc/TID/status of the crashed
- * thread, and /proc/PID/task if threads were born just before.
+ * Nothing is allocated for the process meanwhile. Only two files of it are opened: /proc/TID/status
+ * of the crashed thread, and /proc/PID/task if threads were born just before.
  */
 #ifndef LIB_CAPTURE_CRASH_H
 #define LIB_CAPTURE_CRASH_H
@@ -65,6 +65,13 @@ void crash_begin(const struct thread *th, int signal);
 
 /* Gives up the detaching: the held threads go on, and stay traced. */
 void crash_give_up(struct traced_process *t);
+
+/*
+ * Gives up the detaching because the crashed thread has died: the process was killed, or another
+ * thread executes a program. All held threads die, too, so none is continued: the thread that
+ * executes may have the number of one of them already.
+ */
+void crash_is_void(struct traced_process *t);
 
 /* Calls capture_options.crashed, with left false, and crash_give_up(): the handler runs traced. */
 void crash_runs_traced(struct traced_process *t);

@@ -217,34 +217,31 @@ static void handle_exit(struct capture *c, uint32_t tid)
 
 /*
  * Reports a forked child. The parent stops in fork(2) before it can end, so the caller
- * gets the child's pid before it gets the parent's end. The child may not have run yet.
+ * gets the child's pid before it gets the parent's end. The child may not have run yet. In a crash
+ * notes a new thread or child of another target: th is the parent.
  */
-static void report_forked(struct capture *c, uint32_t tid, int status)
+static void note_birth(struct capture *c, uint32_t tid, const struct thread *th, int status)
 {
 	const int event = status >> 16;
-	unsigned long pid;
+	const bool is_fork = event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
+	const bool reports = is_fork && c->options.born != NULL;
+	const bool notes = (is_fork || event == PTRACE_EVENT_CLONE) && c->crashing != NULL &&
+			   th != NULL && th->target != c->crashing &&
+			   c->n_newborn < array_size(c->newborn);
+	unsigned long born;
 
-	if (c->options.born != NULL &&
-	    (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) &&
-	    ptrace(PTRACE_GETEVENTMSG, tid, NULL, &pid) == 0)
-		c->options.born(c->options.ctx, (int32_t)pid);
+	if ((!reports && !notes) || ptrace(PTRACE_GETEVENTMSG, tid, NULL, &born) < 0)
+		return;
+	if (notes)
+		c->newborn[c->n_newborn++] = (uint32_t)born;
+	if (reports)
+		c->options.born(c->options.ctx, (int32_t)born);
 }
 
 static void handle_status(struct capture *c, uint32_t tid, int status);
 static void take_pending(struct capture *c);
 
-/*
- * Returns true if a status of the thread may come: it has a stop or a resumed call under way, or it
- * dies in a crash.
- */
-static bool may_have_status(const struct thread *th)
-{
-	if (th->target == th->target->capture->crashing)
-		return !th->held.is;
-	return th->due != DUE_NOTHING || th->resumed.state != RESUME_NONE;
-}
-
-/* Handles the statuses of these threads. Returns their number. */
+/* Handles the statuses of those of these threads that are not held. Returns their number. */
 static unsigned int take_list(struct capture *c, struct thread *list)
 {
 	struct thread *next;
@@ -255,7 +252,7 @@ static unsigned int take_list(struct capture *c, struct thread *list)
 		const uint32_t tid = th->tid;
 
 		next = th->next;
-		if (!may_have_status(th) || tracee_wait((pid_t)tid, false, &status) <= 0)
+		if (th->held.is || tracee_wait((pid_t)tid, false, &status) <= 0)
 			continue;
 		handle_status(c, tid, status);
 		n++;
@@ -285,18 +282,70 @@ static void nap_unless(unsigned int n_stops)
 		(void)nanosleep(&nap, NULL);
 }
 
+/* In a crash the rounds through all other threads take at most 1/OTHERS_SHARE of the time. */
+#define OTHERS_SHARE 4
+
 /*
- * Waits until all threads of the crashing process are held; the stops of interrupted threads of
- * other targets are handled meanwhile. Returns false if a thread has not stopped in time.
+ * Handles the statuses of other targets' threads in a crash of t, so that they do not stand still
+ * until it is over: signals, births and ends, too. A new thread's first stop is handled after its
+ * parent's, which names it. due_ns: when the next round is due; 0 at first.
+ */
+static void take_others(struct traced_process *t, uint64_t *due_ns)
+{
+	struct capture *c = t->capture;
+	const uint64_t began_ns = c->options.now_ns();
+	uint64_t ended_ns;
+	int status;
+
+	if (began_ns < *due_ns)
+		return;
+	FOR_EACH_TARGET (other, c)
+		if (other != t)
+			(void)take_target(other);
+	for (size_t i = c->n_newborn; i-- > 0;) {
+		const uint32_t tid = c->newborn[i];
+		const pid_t r = tracee_wait((pid_t)tid, false, &status);
+
+		if (r == 0)
+			continue;
+		c->newborn[i] = c->newborn[--c->n_newborn];
+		if (r > 0)
+			handle_status(c, tid, status);
+	}
+	ended_ns = c->options.now_ns();
+	*due_ns = ended_ns + (OTHERS_SHARE - 1) * (ended_ns - began_ns);
+}
+
+/*
+ * Returns true if the crashed thread has died while it was held: the process was killed, or another
+ * thread executes a program. The stop in which the thread is held stays in the kernel.
+ */
+static bool crashed_is_gone(struct traced_process *t)
+{
+	const uint32_t tid = t->crash.now.tid;
+	int status, signal;
+
+	if (tracees_find(t->capture, tid) == NULL)
+		return true;
+	if (tracee_wait((pid_t)tid, false, &status) <= 0 ||
+	    tracee_classify(status, &signal) == TRACEE_SIGNAL)
+		return false;
+	handle_status(t->capture, tid, status);
+	return true;
+}
+
+/*
+ * Waits until all threads of the crashing process are held, or the crashed thread is gone. Returns
+ * false if a thread has not stopped in time.
  */
 static bool hold_all(struct traced_process *t)
 {
 	struct capture *c = t->capture;
 	const uint64_t began_ns = c->options.now_ns();
-	uint64_t now_ns = began_ns, stopped_ns = began_ns;
+	uint64_t now_ns = began_ns, stopped_ns = began_ns, others_ns = 0;
 	unsigned int n;
 
-	while (t->crash.now.tid != 0 && !crash_interrupt(t)) {
+	while (!crashed_is_gone(t) && !crash_interrupt(t)) {
 		if (now_ns - stopped_ns >= CRASH_STOP_NS || now_ns - began_ns >= CRASH_HOLD_NS)
 			return false;
 		n = take_target(t);
@@ -305,6 +354,7 @@ static bool hold_all(struct traced_process *t)
 		if (n > 0)
 			stopped_ns = now_ns;
 		take_pending(c);
+		take_others(t, &others_ns);
 		state_beat(t);
 	}
 	return true;
@@ -315,6 +365,7 @@ static bool enter_handler(struct traced_process *t)
 {
 	struct capture *c = t->capture;
 	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+	uint64_t others_ns = 0;
 
 	crash_enter_handler(t);
 	while (!crash_is_in_handler(t)) {
@@ -322,6 +373,7 @@ static bool enter_handler(struct traced_process *t)
 			return false;
 		nap_unless(0);
 		take_pending(c);
+		take_others(t, &others_ns);
 		state_beat(t);
 	}
 	return true;
@@ -332,14 +384,11 @@ static void settle_others(struct traced_process *t)
 {
 	struct capture *c = t->capture;
 	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+	uint64_t others_ns = 0;
 
 	while (!detach_others_are_settled(c, t) && c->options.now_ns() < end_ns) {
-		unsigned int n = 0;
-
-		FOR_EACH_TARGET (other, c)
-			if (other != t)
-				n += take_target(other);
-		nap_unless(n);
+		take_others(t, &others_ns);
+		nap_unless(0);
 		state_beat(t);
 	}
 }
@@ -358,9 +407,8 @@ static void leave_in_crash(struct thread *th, int signal)
 	crash_begin(th, signal);
 	stop_handle(th, TRACEE_SIGNAL, signal);
 	held = hold_all(t);
-	if (t->crash.now.tid == 0) {
-		/* Another thread has executed a program, so the crashed thread is gone. */
-		crash_give_up(t);
+	if (crashed_is_gone(t)) {
+		crash_is_void(t);
 	} else if (held && enter_handler(t)) {
 		crash_detach(t);
 	} else if (crash_may_end_tracer(t)) {
@@ -403,7 +451,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	case TRACEE_CALL:
 	case TRACEE_CLONE:
 	case TRACEE_OTHER:
-		report_forked(c, tid, status);
+		note_birth(c, tid, th, status);
 		if (th == NULL) {
 			first_stop(c, tid, kind, signal);
 			return;

@@ -304,6 +304,9 @@ struct crash_user {
 /* crash.h: the last processes from which capture has detached because of a crash. */
 #define CRASH_LEFT 64
 
+/* The most threads that are noted in a crash. The first stops of others wait until it is over. */
+#define CRASH_NEWBORN 16
+
 struct left_process {
 	int32_t pid;   /* 0: none */
 	uint64_t ns;   /* time of the detaching */
@@ -360,6 +363,9 @@ struct capture {
 	struct realtime_threads realtime;
 	struct detaching detaching;
 	struct traced_process *crashing; /* crash.h: capture detaches from it; NULL: none */
+	/* reap.c: threads that other targets have made since the crash, before their first stop. */
+	uint32_t newborn[CRASH_NEWBORN];
+	size_t n_newborn;
 	struct crash_user crash_users[CRASH_USERS];
 	size_t n_crash_users;
 	struct left_process left[CRASH_LEFT];

@@ -10,6 +10,7 @@ from account import check_sums
 from crashes import check_end, crash, start
 from harness import check, in_turns
 from progress import Progress
+from service import tell
 from test_crash import LOOKS, go, profile_crash
 from test_transparency_calls import check_calls, kinds
 
@@ -76,6 +77,34 @@ def test_two_targets_at_once(box):
         other.check_going_on()
         profd.interrupt()
         check_sums(profd.stats, arrived='written')
+
+
+# Less than the time for which capture holds a process whose threads do not all stop.
+STALL_US = 50_000
+
+
+def test_other_targets_do_not_stand_still(box):
+    """Their signals, new threads and ends are handled while a process is held that
+    has a parent in vfork(2), which does not stop."""
+    def turn():
+        program = box.target('cap_threads', stdin=subprocess.PIPE)
+        for line in ('handle 11', 'vforks'):
+            tell(program, line)
+        program.wait_line(r'ok \d+\nok \d+')
+        other = box.target('stalls', stdin=subprocess.PIPE)
+        profd = box.profd([program, other]).wait_attached()
+        profd.wait_looks(LOOKS)
+        tell(program, 'raise 11')
+        program.wait_line('traced 0')
+        other.process.stdin.close()
+        check(other.wait() == 0, other.report())
+        tell(program, 'join')
+        program.process.stdin.close()
+        check(program.wait() == 0, program.report())
+        profd.interrupt()
+        longest = int(other.stdout.split()[-1])
+        return [] if longest < STALL_US else [f'stood still for {longest} us']
+    in_turns(turn)
 
 
 def test_at_once(box):

@@ -9,7 +9,8 @@
  *   storm N    N threads that start threads, until "join"
  *   join       ends all of these
  *   name TEXT  gives the last thread a name
- *   exec       runs itself anew, from a thread that is not the leader
+ *   exec [N]   runs itself anew, from a thread that is not the leader, and that
+ *              sends the obeying thread signal N just before
  *   hidden exec  the same, from a thread that the kernel attaches to no tracer
  *   hidden wait  makes one of those that waits for "hidden end"   its number
  *   clone      makes a process by clone(2) that gives no SIGCHLD: its pid
@@ -102,8 +103,14 @@ static void join(void)
 	atomic_store(&ending, false);
 }
 
+/* The signal that the obeying thread gets just before another one runs the program anew. */
+static int signal_first;
+static pthread_t obeying;
+
 static void *run_anew(void *unused)
 {
+	if (signal_first != 0)
+		pthread_kill(obeying, signal_first);
 	execl(program, "cap_threads", NULL);
 	abort();
 	return unused;
@@ -307,8 +314,11 @@ static int obey_line(const char *command, const char *argument)
 	else if (strcmp(command, "born") == 0) {
 		start(asleep, NULL);
 		raise((int)n);
-	} else if (strcmp(command, "exec") == 0)
+	} else if (strcmp(command, "exec") == 0) {
+		signal_first = (int)n;
+		obeying = pthread_self();
 		pthread_join(start(run_anew, NULL), NULL);
+	}
 	return 0;
 }
 

@@ -265,6 +265,37 @@ static void trace(void (*part)(void))
 
 FIXTURE(NULL, tear_down)
 
+/*
+ * A crash beside an exec of another thread. Returns false if the other thread was held before its
+ * exec: then the crash came first.
+ */
+static bool exec_beside_crash(bool leaderless)
+{
+	begin();
+	if (leaderless) {
+		live_say(&l, "leave");
+		(void)live_answer(&l, "ready");
+	}
+	handle(SIGSEGV);
+	live_say(&l, "exec 11");
+	while (l.execs == 0 && l.crashes == 0)
+		live_wait(&l);
+	return l.execs > 0;
+}
+
+/* The exec kills the crashed thread, which is held, and waits until capture has seen its death. */
+TESTS(an_exec_in_another_thread_ends_the_crash, 2)
+{
+	while (!exec_beside_crash(_i == 1))
+		live_end(&l);
+	(void)live_answer(&l, "ready");
+	ck_assert_uint_eq(l.crashes_traced, 0);
+	ck_assert(!capture_must_detach_now(l.capture));
+	handle(SIGSEGV);
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+}
+
 TEST(a_thread_that_does_not_stop_is_left_by_the_end_of_the_tracer)
 {
 	trace(crash_beside_vfork);
