@@ -389,12 +389,17 @@ static enum unwind_end step_by_path(struct walk *w, struct walk_frame *f)
  * wrote it there to be returned to, as makecontext(3) does. The byte before it has no rule, and the
  * frame pointer is that of the code which made the stack: such a stack ends here.
  */
-static bool is_function_start(const struct walk_frame *f, const struct pc_info *p)
+static bool is_function_start(const struct walk *w, const struct walk_frame *f)
 {
+	const struct pc_info *p;
 	uint64_t start;
 
-	return !f->is_leaf && !f->interrupted &&
-	       rows_function(p->rows, f->addr - p->bias, &start) && start == f->addr - p->bias;
+	if (f->is_leaf || f->interrupted)
+		return false;
+	/* The byte before may be in another part of the rows (dwarf/cfi.h). */
+	p = pc_info_at(w->space, f->addr);
+	return p->image && rows_function(p->rows, f->addr - p->bias, &start) &&
+	       start == f->addr - p->bias;
 }
 
 /*
@@ -439,7 +444,7 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 			f->not_called = end != WALK_ON && !at_pc;
 			return end;
 		}
-		if (is_function_start(f, p)) {
+		if (is_function_start(w, f)) {
 			f->not_called = true;
 			f->by_heuristic = true;
 			return UNWIND_END_ROOT;

@@ -16,7 +16,7 @@
  * A function that pushes without CFI for it, as gcc -Oz writes "edi = 7"; one whose caller's
  * address the test puts there; one that has popped its return address, with CFI for it; one that
  * makes a call then; their caller; a caller with a frame pointer; a function that no call enters,
- * behind a byte without CFI; and a signal's trampoline.
+ * behind a byte without CFI; 16 more of these; and a signal's trampoline.
  */
 __asm__(".text\n"
 	".type pushes, @function\npushes:\n.cfi_startproc\n"
@@ -39,6 +39,8 @@ __asm__(".text\n"
 	"call pushes\nhas_framed: nop\n.cfi_endproc\n"
 	"points:\n.cfi_startproc\ncall *%rax\nhas_pointed: ret\n.cfi_endproc\n"
 	"nop\nstarts:\n.cfi_startproc\n.cfi_undefined rip\nnop\n.cfi_endproc\n"
+	"starts_each:\n.rept 16\nnop\n.cfi_startproc\n.cfi_undefined "
+	"rip\nnop\n.cfi_endproc\n.endr\n"
 	/* A signal's trampoline: the interrupted pc is at rsp + 8, its rsp at rsp + 16. */
 	".cfi_startproc\n.cfi_signal_frame\n"
 	".cfi_escape 0x0f, 3, 0x77, 16, 0x06\n.cfi_escape 0x10, 16, 2, 0x77, 8\n"
@@ -49,7 +51,7 @@ __asm__(".text\n"
 	".data\nnameless: .quad .Lnameless\n.text\n");
 extern const uint8_t pushed[], swapping[], popped[];
 extern const uint8_t has_pushed[], has_swapped[], has_popped[], has_called[], has_framed[];
-extern const uint8_t starts[], has_pointed[], trampoline[], in_trampoline[];
+extern const uint8_t starts[], starts_each[], has_pointed[], trampoline[], in_trampoline[];
 extern const uint8_t *const nameless;
 
 /* Code without a file, as if the program had generated it. */
@@ -112,6 +114,20 @@ TEST(a_stack_whose_return_address_is_a_function_ends_there)
 	ck_assert_uint_eq(m.out.n, 2);
 	ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(starts) + 1);
 	ck_assert(m.out.frames[1].by_heuristic && m.out.has_heuristic);
+}
+
+/* CFI is compiled in parts of 16 functions: one of these is the first of its part. */
+TEST(a_stack_ends_at_a_function_at_any_place_in_its_part)
+{
+	for (size_t i = 0; i < 16; i++) {
+		const uint8_t *function = starts_each + 2 * i + 1;
+
+		m.stack[TOP] = made_up_word(function);
+		walk(swapping);
+		ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+		ck_assert_uint_eq(m.out.n, 2);
+		ck_assert_uint_eq(m.out.frames[1].addr, made_up_word(function) + 1);
+	}
 }
 
 /*
