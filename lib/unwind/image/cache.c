@@ -263,8 +263,8 @@ void cache_put(struct image *i)
 }
 
 /*
- * Returns true if the file behind fd, whose identity this is, still is the image's. If only its
- * change time differs, *i gets the new one.
+ * Returns true if the file behind fd, whose identity this is, still is the image's. If its change
+ * time differs, or it is another copy in memory, *i gets the new identity.
  */
 static bool is_still(struct image *i, int fd, const struct image_identity *identity)
 {
@@ -273,6 +273,9 @@ static bool is_still(struct image *i, int fd, const struct image_identity *ident
 	if (image_identity_equal(identity, &expected))
 		return true;
 	expected.file.ctime_ns = identity->file.ctime_ns;
+	/* A file on FUSE is copied into a new memfd at each request. All memfds have one device. */
+	if (fcntl(fd, F_GET_SEALS) >= 0)
+		expected.file.inode = identity->file.inode;
 	if (!image_identity_equal(identity, &expected) || !image_matches(i, fd))
 		return false;
 	i->identity = *identity;

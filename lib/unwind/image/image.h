@@ -8,7 +8,8 @@
  *
  * The caller of these functions, the cache (cache.h), opens the file for each read. Before the read
  * the cache checks by image_identify() that the file has not changed or, if only the change time
- * differs, by image_matches(). An image keeps one descriptor only: lines_file.fd.
+ * differs or it is a new copy in memory, by image_matches(). An image keeps one descriptor only:
+ * lines_file.fd.
  *
  * "The cache's clock" is unwind_cache.clock: the number of calls of cache_begin() so far.
  */
@@ -46,8 +47,8 @@ struct image_identity {
 };
 
 /*
- * Bytes. A larger memfd or file on a tmpfs is not hashed, but identified like a file on disk: a
- * second copy of the same memory then gets a second image. The vDSO has 8 KiB.
+ * Bytes. A larger memfd or file on a tmpfs is not hashed, but identified like a file on disk: each
+ * target that has the same memory then has an image of its own. The vDSO has 8 KiB.
  */
 #define IMAGE_CONTENT_MAX (1u << 20)
 
@@ -147,7 +148,8 @@ bool image_identity_equal(const struct image_identity *a, const struct image_ide
 /*
  * Returns true if the file behind fd has the image's build-id or, if neither has one, the same ELF
  * header, section headers and modification time: probably it is the same build. Call it
- * - if the file differs from the image's only in its change time, which chmod(2) and link(2) set;
+ * - if the file differs from the image's only in its change time, which chmod(2) and link(2) set,
+ *   or if both are copies in memory (a memfd) of the same size;
  * - if the file of lines_file has changed since it was opened, but not in size. It may be the debug
  *   file, which has the image's build-id.
  */

@@ -796,6 +796,39 @@ TEST(a_file_is_the_same_as_long_as_its_build_id_is)
 	close_copies();
 }
 
+/* Replaces the file of copy 0 by a copy in memory, too large to be known by its contents. */
+static void copy_anew(void)
+{
+	int copy = memfd_create("copy", MFD_CLOEXEC);
+
+	ck_assert_int_ge(copy, 0);
+	copy_bytes(copies.fds[0], copy);
+	OK(ftruncate(copy, IMAGE_CONTENT_MAX + 1));
+	close_fd(&copies.fds[0]);
+	copies.fds[0] = copy;
+}
+
+/* A file on FUSE is copied at each request. */
+TEST(a_new_copy_in_memory_is_the_same_file)
+{
+	struct unwind_space *space;
+	const struct image *image;
+	off_t at;
+
+	make_copies();
+	copy_anew();
+	space = map_copies(COPIES);
+	image = sample_in(space, 0);
+	copy_anew();
+	ck_assert_int_ge(open_again(space), 0);
+	at = find_build_id(image);
+	copy_anew();
+	write_word(at, 0x12345678);
+	ck_assert_int_eq(open_again(space), -ESTALE);
+	free_space(space);
+	close_copies();
+}
+
 TEST(without_a_build_id_section_headers_and_modification_time_count)
 {
 	struct unwind_space *space;
