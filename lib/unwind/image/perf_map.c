@@ -202,6 +202,20 @@ static int merge(struct perf_map *m, size_t first)
 	return 0;
 }
 
+static size_t tail_size(const struct perf_map *m)
+{
+	return (size_t)min_u64(m->read_to, sizeof(m->tail));
+}
+
+static bool has_tail(const struct perf_map *m)
+{
+	const size_t n = tail_size(m);
+	char bytes[PERF_MAP_TAIL];
+
+	return elf_file_pread(m->fd, bytes, n, m->read_to - n) == 0 &&
+	       memcmp(bytes, m->tail, n) == 0;
+}
+
 int perf_map_update(struct perf_map *m)
 {
 	static char block[BLOCK];
@@ -216,7 +230,7 @@ int perf_map_update(struct perf_map *m)
 	if (size == m->read_to || m->reads >= PERF_MAP_READS_MAX)
 		return 0;
 	m->reads++;
-	if (size < m->read_to)
+	if (size < m->read_to || !has_tail(m))
 		forget(m);
 	first = m->n;
 	while (r == 0 && m->read_to < size && m->n < PERF_MAP_ENTRIES_MAX) {
@@ -234,6 +248,8 @@ int perf_map_update(struct perf_map *m)
 			break;
 		m->read_to += used > 0 ? used : n;
 	}
+	/* If this fails, the next update reads the whole file. */
+	(void)!elf_file_pread(m->fd, m->tail, tail_size(m), m->read_to - tail_size(m));
 	if (merge(m, first) < 0) {
 		m->n = first;
 		return -ENOMEM;

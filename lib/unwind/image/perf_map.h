@@ -4,8 +4,9 @@
  * START and SIZE are hexadecimal. Each space has one perf map (space/space.h).
  *
  * Targets append to the file while they run, so the file stays open and only new lines
- * are read. If two entries overlap, the later line is kept: the code was moved. The
- * target writes the contents, so they are not trusted. Malformed lines are skipped.
+ * are read. HotSpot writes the whole file each time it is asked to. If two entries overlap, the
+ * later line is kept: the code was moved. The target writes the contents, so they are not trusted.
+ * Malformed lines are skipped.
  *
  * Source: Linux, tools/perf/Documentation/jit-interface.txt.
  */
@@ -31,6 +32,8 @@
 #define PERF_MAP_READS_MAX 4
 /* Bytes. Longer lines are skipped; names of generics reach a kilobyte. */
 #define PERF_MAP_LINE_MAX 4096
+/* The most bytes that are compared to find that the file was written anew: the last line or two. */
+#define PERF_MAP_TAIL 128
 
 struct perf_map_entry {
 	uint64_t start; /* address in the target */
@@ -43,6 +46,7 @@ struct perf_map {
 	int fd; /* -1: no file */
 	uint64_t device, inode;
 	uint64_t read_to;	  /* bytes of the file that were read: whole lines */
+	char tail[PERF_MAP_TAIL]; /* the last of them; all, if they are fewer */
 	struct perf_map_entry *v; /* sorted by start, without overlap */
 	size_t n, cap;
 	char *names;
@@ -74,10 +78,11 @@ void perf_map_drop(struct perf_map *m);
 void perf_map_reset_reads(struct perf_map *m);
 
 /*
- * Reads the lines that were appended. If the file became shorter, removes all entries, and reads
- * the whole file. A last line without a newline is left for the next update. Does nothing after
- * PERF_MAP_READS_MAX reads, or without a file. Returns 0, also if the file cannot be read; or
- * -ENOMEM: new entries may be missing.
+ * Reads the lines that were appended. If the file became shorter, or has other bytes where the last
+ * update ended, it was written anew: removes all entries, and reads the whole file. A last line
+ * without a newline is left for the next update. Does nothing after PERF_MAP_READS_MAX reads, or
+ * without a file. Returns 0, also if the file cannot be read; or -ENOMEM: new entries may be
+ * missing.
  */
 must_check int perf_map_update(struct perf_map *m);
 

@@ -134,6 +134,23 @@ TEST(another_or_a_shorter_file_replaces_all_entries)
 	expect(0x4000, "third", 0);
 }
 
+/* HotSpot writes all its code each time it is asked to, and has compiled more since. */
+TEST(a_file_that_is_written_again_and_longer_replaces_all_entries)
+{
+	append("1000 20 first\n2000 20 second\n");
+	OK(ftruncate(fd, 0));
+	OK(lseek(fd, 0, SEEK_SET));
+	append("1000 20 other\n1800 20 new\n2800 20 second\n3000 20 last\n");
+	expect(0x1000, "other", 0);
+	expect(0x1800, "new", 0);
+	expect_none(0x2000);
+	expect(0x3000, "last", 0);
+	ck_assert_uint_eq(map.n, 4);
+	append("4000 20 appended\n");
+	expect(0x4000, "appended", 0);
+	expect(0x1800, "new", 0);
+}
+
 TEST(updates_are_limited_until_the_reset)
 {
 	for (int i = 0; i < PERF_MAP_READS_MAX + 1; i++) {
