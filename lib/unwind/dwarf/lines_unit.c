@@ -143,6 +143,10 @@ static int read_entry(struct lines_unit *u, Dwarf_Die *die, struct lines_budget 
 	case DW_TAG_namespace:
 	case DW_TAG_module:
 		return read_children(u, die, b, depth);
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+		return u->types_have_code ? read_children(u, die, b, depth) : 0;
 	default:
 		return 0;
 	}
@@ -167,6 +171,8 @@ int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *
 	int r;
 
 	u->tried = true;
+	/* Methods, before Rust 1.69. Types of C++ have many entries inside, but no code. */
+	u->types_have_code = dwarf_srclang(unit) == DW_LANG_Rust;
 	r = read_children(u, unit, b, 0);
 	if (u->functions.n > 0)
 		qsort(u->functions.v, u->functions.n, sizeof(u->functions.v[0]),

@@ -327,6 +327,66 @@ TEST(a_nested_function_has_none_of_the_outer_one_s_inlined_functions)
 	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
 }
 
+#define METHOD_TYPE 4
+
+/* Returns the number of functions at an inlined one in a function, which is inside a type. */
+static size_t functions_in_a_type(uint8_t language)
+{
+	static const uint8_t abbrevs[] = {HOSTILE_UNIT,
+					  DW_TAG_compile_unit,
+					  1,
+					  DW_AT_language,
+					  DW_FORM_data1,
+					  HOSTILE_RANGE,
+					  HOSTILE_FUNCTION,
+					  DW_TAG_subprogram,
+					  1,
+					  HOSTILE_RANGE,
+					  HOSTILE_INLINE,
+					  DW_TAG_inlined_subroutine,
+					  0,
+					  HOSTILE_RANGE,
+					  METHOD_TYPE,
+					  DW_TAG_structure_type,
+					  1,
+					  0,
+					  0,
+					  0};
+	uint8_t bytes[HOSTILE_BYTES];
+	uint8_t *at = bytes + 4;
+	struct fuzz_section sections[] = {
+		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = bytes},
+		{.name = ".debug_abbrev",
+		 .type = SHT_PROGBITS,
+		 .bytes = abbrevs,
+		 .size = sizeof(abbrevs)},
+	};
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	put(&at, 4, 2); /* version */
+	put(&at, 0, 4); /* abbreviations */
+	put(&at, 8, 1); /* bytes of an address */
+	put(&at, HOSTILE_UNIT, 1);
+	put(&at, language, 1);
+	put(&at, HOSTILE_AT, 8);
+	put(&at, HOSTILE_SIZE, 4);
+	put(&at, METHOD_TYPE, 1);
+	put_entry(&at, HOSTILE_FUNCTION);
+	put_entry(&at, HOSTILE_INLINE);
+	put(&at, 0, 3); /* the ends of the function, the type and the unit */
+	sections[0].size = (size_t)(at - bytes);
+	memcpy(bytes, &(uint32_t){(uint32_t)sections[0].size - 4}, 4);
+	reopen(fuzz_elf(sections, array_size(sections)));
+	return lines_find(lines, HOSTILE_AT, found);
+}
+
+/* rustc before 1.69 describes methods in this way. The types of C++ are not searched. */
+TEST(methods_of_rust_may_be_inside_their_types)
+{
+	ck_assert_uint_eq(functions_in_a_type(DW_LANG_Rust), 2);
+	ck_assert_uint_eq(functions_in_a_type(DW_LANG_C_plus_plus_14), 1);
+}
+
 /* For each range of a function, also a malformed one. */
 TEST(inlined_functions_stay_within_the_array)
 {
