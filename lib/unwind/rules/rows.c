@@ -74,6 +74,7 @@ int rows_builder_init(struct rows_builder *b, uint64_t base)
 {
 	memset(b, 0, sizeof(*b));
 	b->rows.base = base;
+	b->compares = UINT64_MAX;
 	b->hash = calloc(HASH_SIZE, sizeof(*b->hash));
 	b->rules_cap = 64;
 	b->rows.rules = calloc(b->rules_cap, sizeof(*b->rows.rules));
@@ -201,7 +202,7 @@ int rows_add_full(struct rows_builder *b, const struct full_rule *f, int32_t *re
 	struct rows *r = &b->rows;
 	int err;
 
-	for (size_t i = 0; i < r->n_full; i++) {
+	for (size_t i = 0; i < r->n_full && b->compares > 0; i++, b->compares--) {
 		if (memcmp(&r->full[i], f, sizeof(*f)) == 0) {
 			*ret_index = (int32_t)i;
 			return 0;
@@ -225,7 +226,7 @@ int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n, ui
 	int err;
 
 	/* Expressions repeat, so an equal one is searched first. */
-	for (size_t i = 0; n > 0 && i + n <= r->n_ops; i++) {
+	for (size_t i = 0; n > 0 && i + n <= r->n_ops && b->compares > 0; i++, b->compares--) {
 		if (memcmp(&r->ops[i], ops, n * sizeof(*ops)) == 0) {
 			*ret_index = (uint32_t)i;
 			return 0;

@@ -175,6 +175,11 @@ struct rows_builder {
 	uint64_t end;	/* the end of the last range */
 	bool open;	/* no row marks the end of the last range yet */
 	size_t dropped; /* ranges, rules and expressions left out because of a limit */
+	/*
+	 * How many comparisons rows_add_full() and rows_add_ops() may still make, without a limit
+	 * at first. At 0 they store what is equal once more.
+	 */
+	uint64_t compares;
 };
 
 /* base becomes rows.base. Returns 0 or -ENOMEM; after -ENOMEM nothing needs to be freed. */
@@ -194,10 +199,10 @@ must_check int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bo
 			const struct rule *rule);
 
 /*
- * Store a full rule, or the n operations of an expression; equal ones are stored once. Set
- * *ret_index to the index in rows.full, for rule.cfa_offset, or in rows.ops, for
- * full_rule.cfa_ops or reg_rule.ops. Return 0; -ENOMEM; or -E2BIG above ROWS_FULL_MAX or
- * ROWS_OPS_MAX, which is also counted in dropped.
+ * Store a full rule, or the n operations of an expression; equal ones are stored once, as long as
+ * rows_builder.compares is not 0. Set *ret_index to the index in rows.full, for rule.cfa_offset, or
+ * in rows.ops, for full_rule.cfa_ops or reg_rule.ops. Return 0; -ENOMEM; or -E2BIG above
+ * ROWS_FULL_MAX or ROWS_OPS_MAX, which is also counted in dropped.
  */
 must_check int rows_add_full(struct rows_builder *b, const struct full_rule *f, int32_t *ret_index);
 must_check int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n,

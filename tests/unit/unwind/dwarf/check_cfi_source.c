@@ -472,3 +472,53 @@ TEST(the_limit_of_work_counts_for_the_whole_file)
 	elf_file_close(&f);
 	close_fd(&fd);
 }
+
+#define FULL_FUNCTIONS 20
+#define FULL_ROWS      2000u
+
+/* Gives 16 registers an expression that no other register and no other function has. */
+static void put_expressions(struct section *s, uint8_t number)
+{
+	for (uint8_t i = 0; i < 16; i++) {
+		uint8_t bytes[3 + 60] = {DW_CFA_expression, i < 15 ? i : CPU_FP, 60};
+
+		memset(bytes + 3, DW_OP_nop, 57);
+		memcpy(bytes + 60, (uint8_t[]){DW_OP_const2u, i, number}, 3);
+		put(s, bytes, sizeof(bytes));
+	}
+}
+
+/* They fill the table of a part; then each row of the last function searches all of it. */
+TEST(searches_for_equal_expressions_count_as_work)
+{
+	static struct section s;
+	const uint16_t full_end = FULL_FUNCTIONS * 16 + FULL_ROWS;
+	const struct function behind = {full_end, full_end + 16, 24};
+	size_t cie = put_cie(&s, "zR", DW_EH_PE_udata8);
+	struct elf_file f;
+	struct cfi *cfi;
+	int fd;
+
+	for (uint64_t i = 0; i < FULL_FUNCTIONS; i++) {
+		const size_t rows = i == FULL_FUNCTIONS - 1 ? FULL_ROWS : 0;
+		const size_t at = begin(&s, cie);
+
+		put_number(&s, BASE + i * 16, 8);
+		put_number(&s, 16 + rows, 8);
+		put_number(&s, 0, 1);
+		put_expressions(&s, (uint8_t)i);
+		for (size_t k = 0; k < rows; k++)
+			put_number(&s, DW_CFA_advance_loc | 1, 1);
+		end(&s, at);
+	}
+	put_fde(&s, cie, &behind, 8);
+	fd = make_file(&s, 1);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_open_parts(&f, 0, FULL_FUNCTIONS, &cfi));
+	ck_assert_int_ne(rows_find(cfi_rows(cfi, BASE), BASE)->cfa, RULE_CFA_NONE);
+	/* The file's work is used up. */
+	expect_at(cfi_rows(cfi, BASE + full_end), &(struct expected){full_end, 0});
+	cfi_free(cfi);
+	elf_file_close(&f);
+	close_fd(&fd);
+}
