@@ -391,16 +391,34 @@ static void put_id(uint8_t *entry, uint64_t distance)
 	memcpy(entry + at, &distance, size);
 }
 
+/*
+ * Reads the function of the entry at *at. If its size is 0, reads that of the next entry, and sets
+ * *at to it: compilers write such an entry for a function without an instruction, and lld's table
+ * then lacks the function that follows at the same address.
+ */
+static bool read_not_empty(const struct cfi_source *s, uint64_t *at, struct function *ret)
+{
+	uint64_t size = 0;
+
+	if (!read_function(s, *at, ret))
+		return false;
+	memcpy(&size, ret->fde.start + ret->width, ret->width);
+	if (size > 0)
+		return true;
+	*at = ret->end;
+	return read_function(s, *at, ret);
+}
+
 int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n, uint64_t *work)
 {
-	const uint64_t at = s->entries[n].at;
+	uint64_t at = s->entries[n].at;
 	struct made_section section = {.name = ".eh_frame"};
 	struct function f;
 	size_t cie_size;
 	int r;
 
 	memset(c, 0, sizeof(*c));
-	if (!read_function(s, at, &f) || !take_work(&f, work))
+	if (!read_not_empty(s, &at, &f) || !take_work(&f, work))
 		return -ENODATA;
 	cie_size = f.cie_end - f.fde.CIE_pointer;
 	section.size = cie_size + (f.end - at);

@@ -65,7 +65,8 @@ struct cfi_function {
 };
 
 /*
- * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. The check bounds
+ * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. If the entry covers
+ * nothing, takes the one behind it, which may have the same start. The check bounds
  * lengths, registers and nesting, and finds incomplete instructions. It does not find all faults:
  * libdw runs in the sandbox of this process.
  *

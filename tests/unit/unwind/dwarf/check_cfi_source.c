@@ -402,6 +402,22 @@ TEST(of_functions_with_one_start_the_first_in_the_file_counts)
 	}
 }
 
+/* Compilers write an entry for a function without an instruction. */
+TEST(an_empty_function_hides_no_other)
+{
+	static const struct function v[] = {{0x40, 0x40, 16}, {0x40, 0x80, 24}};
+	static const struct expected expected[] = {{0x3f, 0}, {0x40, 24}, {0x7f, 24}, {0x80, 0}};
+
+	for (size_t first = 0; first < 2; first++) {
+		struct section s = {.n = 0};
+		size_t cie = put_cie(&s, "zR", DW_EH_PE_udata8);
+
+		put_fde(&s, cie, &v[first], 8);
+		put_fde(&s, cie, &v[1 - first], 8);
+		expect(&s, 1, expected, array_size(expected));
+	}
+}
+
 /* Even if a function of .debug_frame starts before. */
 TEST(debug_frame_is_used_only_where_eh_frame_has_no_function)
 {
