@@ -75,6 +75,8 @@ int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *o
 		json_out_raw(&o, ",\"" PROFILE_READY_KNOWN "\":true");
 	if (for_file && p->symbols != NULL)
 		json_out_member(&o, ",\"" PROFILE_SYMBOLS "\":", p->symbols);
+	if (for_file && p->command_line != NULL)
+		json_out_member(&o, ",\"" PROFILE_COMMAND_LINE "\":", p->command_line);
 	write_measurements(p, &o);
 	json_out_raw(&o, ",");
 	r = profile_json_write(p, PROFILE_JSON_UNIX, for_file, &o);

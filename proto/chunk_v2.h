@@ -19,8 +19,8 @@
  * The reader of the payload. A payload for a file is the payload for the server and, in addition,
  * - the samples with profile_sample.is_for_files;
  * - members that the server does not know: "state" of samples (PROFILE_STATE_WAITING), "lines" of
- *   frames (PROFILE_LINES), "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS), and
- *   "code_id" of images that have a build-id.
+ *   frames (PROFILE_LINES), "ready_known" (PROFILE_READY_KNOWN), "symbols" (PROFILE_SYMBOLS),
+ *   "command_line" (PROFILE_COMMAND_LINE), and "code_id" of images that have a build-id.
  */
 enum chunk_v2_reader {
 	CHUNK_V2_SERVER,

@@ -109,7 +109,8 @@ struct profile {
 	const char *environment;
 	const char *sdk_name;
 	const char *sdk_version;
-	const char *symbols; /* value of the member PROFILE_SYMBOLS; NULL: it is left out */
+	const char *symbols;	  /* value of the member PROFILE_SYMBOLS; NULL: it is left out */
+	const char *command_line; /* the same for PROFILE_COMMAND_LINE */
 
 	const struct profile_image *images; /* sorted by addr */
 	size_t n_images;
@@ -214,6 +215,12 @@ bool profile_is_utf8(const char *s);
  * or "lines", which includes names and inlined functions.
  */
 #define PROFILE_SYMBOLS "symbols"
+
+/*
+ * A member of a payload from which a page is made: the arguments of the process with spaces between
+ * them, as ps(1) shows them. They may contain secrets.
+ */
+#define PROFILE_COMMAND_LINE "command_line"
 
 /* Returns the name of a state, as in a payload: "running", "ready" or "waiting". */
 const char *profile_state_name(enum profile_state state);

@@ -40,12 +40,13 @@ struct msg_session_open {
 	 * (proto/chunk_v2.h). A payload for Spotlight comes with an anchor (struct msg_chunk).
 	 */
 	uint32_t for_server, for_file, for_spotlight;
-	uint32_t recordings_only; /* make no chunks: the session exists for its recordings */
-	uint32_t with_table;	  /* the table of MSG_TABLE includes the session */
-	uint64_t chunk_us;	  /* length of a chunk, at most 60 s */
-	uint64_t first_chunk_us;  /* length of the first chunk, at most chunk_us */
-	uint64_t wall_offset_us;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
-	uint64_t hash_seed;	  /* random, because the target chooses the keys of hash tables */
+	uint32_t with_command_line; /* payloads for a file have PROFILE_COMMAND_LINE */
+	uint32_t recordings_only;   /* make no chunks: the session exists for its recordings */
+	uint32_t with_table;	    /* the table of MSG_TABLE includes the session */
+	uint64_t chunk_us;	    /* length of a chunk, at most 60 s */
+	uint64_t first_chunk_us;    /* length of the first chunk, at most chunk_us */
+	uint64_t wall_offset_us;    /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
+	uint64_t hash_seed;	    /* random, because the target chooses the keys of hash tables */
 	char profiler_id[MSG_ID_SIZE];
 	/* If not "": the session has one chunk, a V1 profile of the transaction of this name. */
 	char transaction[MSG_TEXT_MAX];
@@ -100,11 +101,12 @@ enum file_kind {
 	FILE_KIND_DEBUG_LINK, /* the same, by the name in the file mapped at [start, end) */
 	FILE_KIND_PERF_MAP,   /* /tmp/perf-PID.map: names of code generated at run time */
 	/*
-	 * The program of a process, as four texts in one memfd; each of the first three ends with a
+	 * The program of a process, as five texts in one memfd; each of the first four ends with a
 	 * NUL:
 	 * - the path in the link /proc/PID/exe;
 	 * - the file's device, inode and modification time; "": unknown;
 	 * - argv[0], the beginning of /proc/PID/cmdline;
+	 * - the first PATH_MAX - 1 bytes of /proc/PID/cmdline, with a space between the arguments;
 	 * - /proc/PID/environ; "" if another user may have chosen it
 	 *   (daemon/broker/targets/instance.h).
 	 */

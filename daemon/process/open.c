@@ -129,6 +129,26 @@ static int write_identity(int to, const char *path)
 }
 
 /*
+ * Writes argv[0], and all arguments with spaces between them. A longer argv[0] is not the name of a
+ * file. What cannot be read counts as empty.
+ */
+static int write_arguments(int to, int32_t pid)
+{
+	char bytes[PATH_MAX] = "";
+	size_t n = sizeof(bytes);
+	int r;
+
+	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text, bytes, sizeof(bytes));
+	r = write_all(to, bytes, strlen(bytes) + 1);
+	while (n > 0 && bytes[n - 1] == '\0')
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i] == '\0')
+			bytes[i] = ' ';
+	return r < 0 ? r : write_all(to, bytes, strlen(bytes) + 1);
+}
+
+/*
  * Copies all texts of FILE_KIND_PROGRAM at once, because each request costs two passes of the
  * broker's loop.
  */
@@ -147,10 +167,8 @@ static int copy_program(const struct open_order *o, int *ret_fd)
 		r = write_all(to, bytes, strlen(bytes) + 1);
 	if (r == 0)
 		r = write_identity(to, exe.text);
-	/* A longer argv[0] is not the name of a file. */
-	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text, bytes, sizeof(bytes));
 	if (r == 0)
-		r = write_all(to, bytes, strlen(bytes) + 1);
+		r = write_arguments(to, pid);
 	/* An environment that cannot be read counts as empty. */
 	if (r == 0 && !o->no_memory)
 		(void)!append_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);

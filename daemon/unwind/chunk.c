@@ -265,6 +265,7 @@ void chunk_send(const struct msg_session_open *open, uint32_t recording,
 	profile->platform = open->platform;
 	profile->release = program->release;
 	profile->environment = program->environment;
+	profile->command_line = open->with_command_line ? program->command_line : NULL;
 	profile->sdk_name = SDK_NAME;
 	profile->sdk_version = SDK_VERSION;
 	profile->symbols = symbols_name(open->symbols);

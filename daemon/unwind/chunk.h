@@ -25,6 +25,8 @@ struct chunk_program {
 	const char *name; /* file name of the executable, for Spotlight, Sentry's local viewer */
 	const char *release;
 	const char *environment;
+	/* NULL: unknown. Not used without msg_session_open.with_command_line. */
+	const char *command_line;
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "daemon/unwind/release.h"
 #include "daemon/unwind/request.h"
 #include "lib/base/clock.h"
+#include "lib/base/utf8.h"
 
 /* The most bytes of a FILE_KIND_MAPS file: the text of maps, and the array of identities after it.
  */
@@ -159,11 +160,16 @@ static void identity_fini(struct program_identity *r)
 	buf_fini(&r->exe);
 	buf_fini(&r->file);
 	buf_fini(&r->cmdline);
+	buf_fini(&r->command_line);
 	r->names = (struct release_names){.release = ""};
 }
 
+/* A command line is cut at this size: each byte of PATH_MAX may become U+FFFD, of 3 bytes. */
+#define COMMAND_LINE_SIZE (3 * PATH_MAX)
+
 static int get_identity(struct program *p, struct program_identity *ret)
 {
+	char command_line[COMMAND_LINE_SIZE];
 	const char *at, *end;
 	struct buf text;
 	int r;
@@ -171,7 +177,8 @@ static int get_identity(struct program *p, struct program_identity *ret)
 	buf_init(&ret->exe, PATH_MAX);
 	buf_init(&ret->file, PATH_MAX);
 	buf_init(&ret->cmdline, PATH_MAX);
-	r = get_text(p, FILE_KIND_PROGRAM, 3 * PATH_MAX + MSG_ENVIRON_MAX, &text);
+	buf_init(&ret->command_line, COMMAND_LINE_SIZE);
+	r = get_text(p, FILE_KIND_PROGRAM, 4 * PATH_MAX + MSG_ENVIRON_MAX, &text);
 	if (r < 0)
 		return r;
 	at = buf_string(&text);
@@ -183,6 +190,10 @@ static int get_identity(struct program *p, struct program_identity *ret)
 	at = next_text(at, end);
 	if (r == 0)
 		r = buf_add_string(&ret->cmdline, at);
+	at = next_text(at, end);
+	utf8_clean(at, false, command_line, sizeof(command_line));
+	if (r == 0)
+		r = buf_add_string(&ret->command_line, command_line);
 	at = next_text(at, end);
 	release_of_environ(at, (size_t)(end - at), &ret->names);
 	buf_fini(&text);
@@ -231,6 +242,13 @@ void program_ended(struct program *p, uint64_t time_ns)
 		given = "unknown";
 	memcpy(p->release, given, strlen(given) + 1);
 	memcpy(p->environment, p->open->environment, sizeof(p->environment));
+}
+
+const char *program_command_line(const struct program *p)
+{
+	const char *text = buf_string(&p->identity.command_line);
+
+	return text[0] != '\0' ? text : NULL;
 }
 
 bool program_is_other(struct program *p)

@@ -43,6 +43,8 @@ struct program_identity {
 	struct buf exe;	    /* path of the executable, without " (deleted)" */
 	struct buf file;    /* device, inode and modification time of the executable, as text */
 	struct buf cmdline; /* argv[0] */
+	/* All arguments with spaces between them, in UTF-8, without control characters. */
+	struct buf command_line;
 	struct release_names names;
 };
 
@@ -179,6 +181,8 @@ must_check int program_set_maps(struct program *p, const struct buf *maps);
  */
 const char *program_release(struct program *p);
 const char *program_environment(struct program *p);
+/* Returns program_identity.command_line, or NULL if it is unknown. */
+const char *program_command_line(const struct program *p);
 
 /* Writes the executable's file name, cleaned by release_clean(); or "unknown". */
 #define PROGRAM_NAME_SIZE 129

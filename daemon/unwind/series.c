@@ -54,6 +54,7 @@ static void open_for_file(struct msg_session_open *open, const struct msg_record
 {
 	open->for_server = open->for_spotlight = 0;
 	open->for_file = 1;
+	open->with_command_line = 0;
 	open->recordings_only = 0;
 	open->by_function = 0;
 	open->transaction[0] = '\0';

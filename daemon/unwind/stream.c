@@ -169,6 +169,7 @@ static void send_chunk(struct stream *s, struct series *c, uint64_t end_ns, bool
 			   .name = name,
 			   .release = program_release(&s->program),
 			   .environment = program_environment(&s->program),
+			   .command_line = program_command_line(&s->program),
 		   },
 		   profile);
 	if (c->recording == 0)

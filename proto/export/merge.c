@@ -438,6 +438,8 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 	}
 	if (p->main_program == NULL)
 		r = intern(m, c->main_program, &p->main_program);
+	if (r == 0 && p->command_line == NULL)
+		r = intern(m, c->command_line, &p->command_line);
 	m->has_states |= c->has_states;
 	m->hides_ready |= c->hides_ready;
 	m->lacks_lines |= c->lacks_lines;

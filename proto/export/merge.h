@@ -150,6 +150,7 @@ struct merge_process {
 	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;
 	const char *main_program; /* import_chunk.main_program */
+	const char *command_line; /* import_chunk.command_line: the first one that is known */
 	json_t *extra;		  /* merge_extra.h; NULL without keep_extra */
 	/* Unix times of its first and its last sample; 0: no sample. */
 	uint64_t start_ns, end_ns;

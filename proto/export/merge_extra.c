@@ -106,6 +106,7 @@ int merge_extra_add(json_t **extra, json_t *payload)
 		return -ENOMEM;
 	(void)json_object_del(shallow, "profile");
 	(void)json_object_del(shallow, "debug_meta");
+	(void)json_object_del(shallow, PROFILE_COMMAND_LINE);
 	*extra = json_deep_copy(shallow);
 	json_decref(shallow);
 	return *extra == NULL ? -ENOMEM : 0;

@@ -1,7 +1,7 @@
 /*
- * Merges the extra members of a process's payloads. All members but "profile" and "debug_meta" are
- * extra members. One of them, "measurements", has curves: lists of points in time. For files of
- * proto/export/ only.
+ * Merges the extra members of a process's payloads. All members but "profile", "debug_meta" and
+ * PROFILE_COMMAND_LINE are extra members. One of them, "measurements", has curves: lists of points
+ * in time. For files of proto/export/ only.
  */
 #ifndef PROTO_EXPORT_MERGE_EXTRA_H
 #define PROTO_EXPORT_MERGE_EXTRA_H

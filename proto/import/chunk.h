@@ -74,6 +74,7 @@ struct import_chunk {
 	const char *profiler_id, *chunk_id; /* never NULL */
 	const char *platform;		    /* NULL: unknown */
 	const char *main_program; /* path; NULL: unknown, images may tell (merge_main_program) */
+	const char *command_line; /* PROFILE_COMMAND_LINE; NULL: unknown */
 
 	struct import_image *images;
 	size_t n_images;

@@ -19,7 +19,7 @@
 
 struct process {
 	const char *profiler_id, *platform, *release, *environment;
-	const char *main_program;
+	const char *main_program, *command_line;
 	uint32_t first_run; /* PROFILE_NONE: none */
 };
 
@@ -41,7 +41,7 @@ struct import_page {
 	size_t n_strings, cap_strings;
 	struct process *processes;
 	size_t n_processes, cap_processes;
-	size_t n_main_programs;
+	size_t n_main_programs, n_command_lines;
 	struct import_frame *frames;
 	size_t n_frames, cap_frames;
 	struct profile_node *nodes;
@@ -179,6 +179,16 @@ static int read_main_program(struct import_page *p, struct cursor *c)
 	return 0;
 }
 
+static int read_command_line(struct import_page *p, struct cursor *c)
+{
+	const char *text = get_known(c, p);
+
+	c->has_failed |= p->n_command_lines == p->n_processes;
+	if (!c->has_failed)
+		p->processes[p->n_command_lines++].command_line = text;
+	return 0;
+}
+
 /* Returns true for the name that a page shows for an unknown function: "[MODULE]". */
 static bool is_no_name(const char *name, const char *package)
 {
@@ -299,6 +309,8 @@ static int read_block(struct import_page *p, uint8_t kind, struct cursor *c,
 		return read_rows(p, c, read_process);
 	case 'M':
 		return read_rows(p, c, read_main_program);
+	case 'A':
+		return read_rows(p, c, read_command_line);
 	case 'F':
 		return read_rows(p, c, read_frame);
 	case 'N':
@@ -671,6 +683,7 @@ static int make_payload(const struct process *p, struct import_chunk *c)
 	c->chunk_id = json_string_value(json_object_get(c->payload, "chunk_id"));
 	c->platform = p->platform;
 	c->main_program = p->main_program;
+	c->command_line = p->command_line;
 	return 0;
 }
 

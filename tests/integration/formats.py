@@ -3,15 +3,24 @@ formats' specifications only. Each returns {(thread, (function, ...)):
 microseconds}, the functions root first.
 """
 
+import base64
 import collections
 import gzip
 import json
+import re
+import zlib
 
 from patience import check
 
 
 def us(seconds):
     return round(seconds * 1e6)
+
+
+def page_data(path):
+    """Returns the unpacked data of a page."""
+    return zlib.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<',
+                                                      path.read_text())[1]))
 
 
 def name_of(frame):

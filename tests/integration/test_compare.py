@@ -2,16 +2,15 @@
 """sentry-profctl compare: profiles with an exactly known difference, and two
 profiles of a program whose shares were changed."""
 
-import base64
 import collections
 import json
 import os
 import pty
 import re
 import subprocess
-import zlib
 
 import harness
+from formats import page_data
 from harness import BUILD, check
 
 
@@ -176,8 +175,7 @@ def test_page(box):
     a, b = known(box)
     path = box.make_dir('out') / 'x.html'
     check(compare(a, b, '-o', path) == ('', ''), 'a page is silent')
-    page = path.read_text()
-    data = zlib.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', page)[1]))
+    data = page_data(path)
     for name in (str(a), str(b), 'parse', 'poll', '/opt/app'):
         check(name.encode() in data, name)
     check(b'/srv/2/app' not in data, 'modules have one name')

@@ -9,7 +9,9 @@ import signal
 
 import harness
 import stranger
+from formats import page_data
 from harness import Skip, check, wait_for
+from test_convert import convert
 from test_delivery_server import KEY
 
 
@@ -55,6 +57,36 @@ def test_errors_do_not_show_it(box):
                           output=None)
         check(profd.wait() in (2, harness.ALL_LOST), f'{profd.process.returncode}')
         check(KEY[:8] not in profd.stderr + profd.stdout, profd.stderr)
+
+
+WORD = 'AWordOfAnArgument'
+
+
+# A shell that is busy for a moment.
+BUSY = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+
+
+def with_argument(box, *args, **options):
+    """Profiles a command with an argument."""
+    profd = box.profd([], *args, '--', 'sh', '-c', BUSY, WORD, **options)
+    check(profd.wait() == 0, profd.report())
+
+
+def test_arguments_are_in_pages_only(box):
+    """A page of a run by hand shows how processes were started. Their arguments may be
+    secrets, so nothing else has them: no chunk that is sent, and no other file."""
+    server = box.server(tls=False)
+    page = box.make_dir('page') / 'x.html'
+    with_argument(box, '--dsn', server.dsn, output=page)
+    check(WORD.encode() in page_data(page), 'the page lacks it')
+    check(server.envelopes, 'no chunk')
+    check(not any(WORD.encode() in e.data for e in server.envelopes), 'it was sent')
+    for output in ('files', 'x.json', 'x.speedscope.json', 'x.svg'):
+        path = box.make_dir('other') / output
+        with_argument(box, output=path)
+        for file in [path] if path.is_file() else path.iterdir():
+            check(WORD.encode() not in file.read_bytes(), f'it is in {file}')
+    check(WORD not in convert('--to', 'json', page)[0].decode(), 'it is in a file made of the page')
 
 
 def cores(directory):

@@ -156,11 +156,13 @@ static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick, 
 	};
 }
 
-static void add_known(struct merge *m, const char *profiler_id, const char *release, uint64_t ticks)
+static void add_known(struct merge *m, const char *profiler_id, const char *release,
+		      const char *command_line, uint64_t ticks)
 {
 	struct import_chunk c = {
 		.profiler_id = profiler_id,
 		.chunk_id = "0123456789abcdef0123456789abcdef",
+		.command_line = command_line,
 		.frames = known_frames,
 		.n_frames = sizeof(known_frames) / sizeof(known_frames[0]),
 		.stack_starts = known_stack_starts,
@@ -185,13 +187,15 @@ static void add_known(struct merge *m, const char *profiler_id, const char *rele
 
 static void add_programs(struct merge *m)
 {
-	char id[PROFILE_ID_SIZE];
+	char id[PROFILE_ID_SIZE], command_line[200];
 
-	add_known(m, "ffeeddccbbaa99887766554433221100", "sh@1", 100);
-	add_known(m, "ffeeddccbbaa99887766554433221100", "make@2", 200);
+	add_known(m, "ffeeddccbbaa99887766554433221100", "sh@1", NULL, 100);
+	add_known(m, "ffeeddccbbaa99887766554433221100", "make@2", "make -j2", 200);
 	for (unsigned int i = 0; i < 500; i++) {
 		(void)snprintf(id, sizeof(id), "%032x", i);
-		add_known(m, id, "cc1@3", 20);
+		(void)snprintf(command_line, sizeof(command_line), "/usr/lib/cc1 -o %u.s %0150u.c",
+			       i, i);
+		add_known(m, id, "cc1@3", command_line, 20);
 	}
 }
 
@@ -342,9 +346,9 @@ static int write_comparison(void)
 	struct merge m;
 
 	merge_init(&m, &options);
-	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", FIRST_TICKS);
+	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", NULL, FIRST_TICKS);
 	m.side = 1;
-	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.5.0", SECOND_TICKS);
+	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.5.0", NULL, SECOND_TICKS);
 	check(merge_finish(&m));
 	check(compare_init(&c, &m, names, NULL, 0));
 	check(export_html(&m, &export, stdout));
@@ -382,9 +386,9 @@ int main(int argc, char **argv)
 		make_long_names();
 	if (is_called(argc, argv, "known") || is_called(argc, argv, "names") ||
 	    is_called(argc, argv, "two") || has_ready || hides_ready || lacks_states) {
-		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", FIRST_TICKS);
+		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", NULL, FIRST_TICKS);
 		if (is_called(argc, argv, "two"))
-			add_known(&m, "ffeeddccbbaa99887766554433221100", "batch@7",
+			add_known(&m, "ffeeddccbbaa99887766554433221100", "batch@7", NULL,
 				  FIRST_TICKS + 100);
 	} else if (is_called(argc, argv, "programs")) {
 		add_programs(&m);

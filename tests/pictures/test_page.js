@@ -154,6 +154,9 @@ async function programs_open() {
 	assert.strictEqual((await options()).length, 4, 'closed again');
 	await thread.selectOption({label: 'cc1@3 · 500 processes · 150 s running'});
 	assert.strictEqual(await user.page.locator('#thread optgroup').count(), 500);
+	/* What distinguishes the processes: how they were started, cut at 120 characters. */
+	assert.strictEqual(await user.page.locator('#thread optgroup').nth(7).getAttribute('label'),
+		'process 4242 \u00b7 ' + ('cc1 -o 7.s ' + '0'.repeat(150)).slice(0, 120) + '\u2026');
 	assert.strictEqual(await user.page.$eval('#thread', s => s.value), 'program 0');
 	await user.close();
 }

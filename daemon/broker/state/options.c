@@ -449,6 +449,14 @@ static void choose_symbols(struct options *o)
 		o->config.symbols = UNWIND_SYMBOLS_LINES;
 }
 
+/* Spotlight gets the payload that is for files. */
+static void choose_command_line(struct options *o)
+{
+	o->with_command_line = o->config_path == NULL &&
+			       o->output_format == &output_formats[OUTPUT_FORMAT_HTML] &&
+			       o->config.spotlight[0] == '\0';
+}
+
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults)
 {
 	const enum config_occasion occasion = o->check_only ? CONFIG_AT_CHECK : CONFIG_AT_START;
@@ -469,6 +477,7 @@ void options_load(struct options *o, int32_t command_pid, struct config_faults *
 	if (r == 0) {
 		options_replace(o, &config);
 		choose_symbols(o);
+		choose_command_line(o);
 	}
 	if (o->check_servers)
 		return;

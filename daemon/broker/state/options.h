@@ -57,6 +57,11 @@ struct options {
 	 * functions; chunks for servers have neither.
 	 */
 	bool lines_for_files;
+	/*
+	 * true: the only output is a page of a run by hand, and it shows the command lines of
+	 * processes. They may contain secrets, so nothing that is sent or kept elsewhere has them.
+	 */
+	bool with_command_line;
 };
 
 /* Returns true if sentry-profd is a service: the configuration's sections say what is profiled. */

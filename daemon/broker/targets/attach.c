@@ -74,6 +74,7 @@ static void open_session(struct targets *ts, struct run *run)
 		.for_server = run->instance->ship->dsn[0] != '\0',
 		.for_file = delivery_has_files(ts->delivery),
 		.for_spotlight = ts->children->spotlight != NULL,
+		.with_command_line = ts->state->options.with_command_line,
 		.recordings_only = run->is_for_recordings,
 		.with_table = options_prints_table(&ts->state->options),
 	};

@@ -165,6 +165,10 @@ function readBlock(kind, from, end, profile) {
 			profile.processes.push({id, platform, release, environment});
 		}
 		break;
+	case 'A':
+		for (const process of profile.processes)
+			process.commandLine = profile.strings[from.index(n)];
+		break;
 	case 'T':
 		while (from.at < end) {
 			const process = from.index(profile.processes.length);

@@ -36,6 +36,7 @@ struct writer {
 	const char **names, **short_names;
 	size_t n_names;
 	bool has_short_names; /* some differ from the names */
+	bool has_command_lines;
 	const struct merge *merge;
 	const struct compare *comparison; /* NULL: none */
 };
@@ -181,6 +182,14 @@ static void put_main_programs(struct writer *w)
 {
 	for (size_t i = 0; i < w->merge->n_processes && w->comparison == NULL; i++)
 		put_string(w, merge_main_program(&w->merge->processes[i]));
+}
+
+static void put_command_lines(struct writer *w)
+{
+	for (size_t i = 0; i < w->merge->n_processes; i++) {
+		w->has_command_lines |= w->merge->processes[i].command_line != NULL;
+		put_string(w, w->merge->processes[i].command_line);
+	}
 }
 
 static void put_frames(struct writer *w)
@@ -349,6 +358,7 @@ static void write_data(struct writer *w)
 	(void)add_string(w, "");
 	put_processes(w);
 	put_main_programs(w);
+	put_command_lines(w);
 	put_frames(w);
 	put_short_names(w);
 	put_threads(w);
@@ -358,6 +368,8 @@ static void write_data(struct writer *w)
 	write_table(w, 'P', put_processes);
 	if (w->comparison == NULL)
 		write_table(w, 'M', put_main_programs);
+	if (w->has_command_lines)
+		write_table(w, 'A', put_command_lines);
 	write_table(w, 'F', put_frames);
 	if (w->has_short_names)
 		write_table(w, 'L', put_short_names);

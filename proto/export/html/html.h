@@ -17,6 +17,8 @@
  *   P  processes: indices of four strings: profiler_id, platform, release and environment.
  *   M  for each process the index of a string, the path of its main program; left out in a
  *      comparison.
+ *   A  for each process the index of a string, its command line; "": unknown. Left out if all are
+ *      unknown.
  *   F  frames: indices of three strings: name, module and source file; the line, 0 if unknown;
  *      a byte, 1 if in_app; the address in 8 bytes, little-endian, 0 if unknown.
  *   L  short names (lib/base/short_names.h), for each name of frames whose short form differs:

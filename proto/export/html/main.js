@@ -56,6 +56,17 @@ function count(n, what) {
 	return n + ' ' + what + (n === 1 ? '' : n > 1 && what.endsWith('s') ? 'es' : 's');
 }
 
+/* The most characters of a command line that a label shows. */
+const COMMAND_LINE_MAX = 120;
+
+/* Returns how a process was started, without the program's directory. It differs from others of its program in this. */
+function describe({commandLine = ''}) {
+	const text = commandLine.replace(/^\S*\//, '');
+	const shown = text.length > COMMAND_LINE_MAX ? text.slice(0, COMMAND_LINE_MAX) + '\u2026' : text;
+
+	return shown && ' \u00b7 ' + shown;
+}
+
 /* The program of a process: its release is made of the program's name and build. */
 function programOf(process) {
 	return process.release || process.id;
@@ -225,7 +236,7 @@ class Page {
 				const main = own.find(t => t.process === thread.process && t.name === 'main') ?? thread;
 
 				group = document.createElement('optgroup');
-				group.label = 'process ' + main.id;
+				group.label = 'process ' + main.id + describe(this.profile.processes[thread.process]);
 				select.append(group);
 			}
 			group.append(new Option((thread.name || 'thread') + id + ' \u00b7 ' + sums([thread]), thread.index));

@@ -38,6 +38,7 @@ static void begin_with_tables(void)
 	/* The process: profiler_id p, platform rust, no release, no environment. */
 	ADD('P', 1, 2, 0, 0);
 	ADD('M', 3);
+	ADD('A', 4);
 	/* main, in /in.c:300, in_app; [lib.so] in lib.so at 0x1000. */
 	ADD('F', 4, 0, 7, 0xac, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 5, 3, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0,
 	    0);
@@ -94,6 +95,8 @@ TEST(a_page_becomes_a_chunk)
 	ck_assert_str_eq(c.profiler_id, "p");
 	ck_assert_str_eq(c.platform, "rust");
 	ck_assert_str_eq(c.main_program, "lib.so");
+	ck_assert_str_eq(c.command_line, "main");
+	ck_assert_ptr_null(json_object_get(c.payload, PROFILE_COMMAND_LINE));
 	ck_assert(c.has_states && !c.hides_ready && c.lacks_lines);
 	ck_assert_uint_eq(c.n_threads, 1);
 	ck_assert_str_eq(c.threads[0].id, "7");
@@ -141,6 +144,8 @@ static const struct {
 	{'P', {8, 0, 0, 0}, 4, "damaged: block P"},
 	{'M', {0}, 1, "damaged: block M"}, /* of a second process */
 	{'M', {8}, 1, "damaged: block M"},
+	{'A', {0}, 1, "damaged: block A"},
+	{'A', {8}, 1, "damaged: block A"},
 	{'F', {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 12, "damaged: block F"},
 	{'F', {0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x7f, 0}, 16, "damaged: block F"},
 	{'N', {3, 0}, 2, "damaged: block N"},

@@ -337,6 +337,7 @@ TEST(only_files_have_lines)
 	g.p.inlined = inlined;
 	g.p.n_inlined = 3;
 	g.p.symbols = "lines";
+	g.p.command_line = "app --key x";
 	text = payload(&g.p, &size);
 	ck_assert_str_eq(text, server);
 	free(text);
@@ -348,6 +349,7 @@ TEST(only_files_have_lines)
 	ck_assert_uint_eq(take_out(text, ",{}]}"), 1);
 	ck_assert_uint_eq(take_out(text, "\"lines\":["), 3);
 	ck_assert_uint_eq(take_out(text, ",\"symbols\":\"lines\""), 1);
+	ck_assert_uint_eq(take_out(text, ",\"command_line\":\"app --key x\""), 1);
 	LACKS(text, "unused");
 	free(text);
 	free(server);

@@ -26,6 +26,8 @@ static void set_up(uint64_t early_file_ns)
 	buf_init(&p.identity.cmdline, 100);
 	OK(buf_add_string(&p.identity.exe, "/bin/program"));
 	OK(buf_add_string(&p.identity.cmdline, "program"));
+	buf_init(&p.identity.command_line, 100);
+	OK(buf_add_string(&p.identity.command_line, "program -x"));
 	memcpy(p.release, "program@1", sizeof("program@1"));
 	memcpy(p.environment, "lab", sizeof("lab"));
 }
@@ -41,6 +43,7 @@ TEST(a_program_keeps_early_files_that_came_before_its_end)
 	program_ended(&p, ENDED_NS);
 	ck_assert(is_known());
 	ck_assert_str_eq(buf_string(&p.identity.cmdline), "program");
+	ck_assert_str_eq(program_command_line(&p), "program -x");
 	ck_assert_str_eq(program_release(&p), "program@1");
 	ck_assert_str_eq(program_environment(&p), "lab");
 }
@@ -52,6 +55,7 @@ TEST(a_program_loses_early_files_that_came_after_its_end)
 	ck_assert(!is_known());
 	ck_assert_str_eq(buf_string(&p.identity.exe), "");
 	ck_assert_str_eq(buf_string(&p.identity.cmdline), "");
+	ck_assert_ptr_null(program_command_line(&p));
 	ck_assert_str_eq(program_release(&p), "unknown");
 }
 

@@ -18,9 +18,9 @@
 
 static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n"
 			   "9000-a000 r-xp 00000000 00:00 0 \n";
-/* FILE_KIND_PROGRAM: the executable, which file it is, argv[0], the environment. */
-static const char first[] = "/bin/first\0\0first\0SENTRY_RELEASE=first@1";
-static const char second[] = "/bin/second\0\0second\0";
+/* FILE_KIND_PROGRAM: the executable, which file it is, argv[0], all arguments, the environment. */
+static const char first[] = "/bin/first\0\0first\0first -1\0SENTRY_RELEASE=first@1";
+static const char second[] = "/bin/second\0\0second\0second -2\0";
 
 static int broker;
 static uint32_t answers;

@@ -278,6 +278,26 @@ TEST(the_data_have_all_of_a_profile)
 	merge_fini(&m);
 }
 
+TEST(the_data_have_command_lines)
+{
+	struct merge m;
+	size_t end;
+
+	make(&m, false);
+	m.processes[0].command_line = "app --fast";
+	write_page(&m, 0);
+	unpack();
+	check_processes(&m);
+	check_main_programs(&m);
+	end = block('A');
+	ck_assert_str_eq(text(), "app --fast");
+	ck_assert_str_eq(text(), ""); /* unknown */
+	ck_assert_uint_eq(at, end);
+	check_frames(&m);
+	free(page);
+	merge_fini(&m);
+}
+
 TEST(the_data_have_short_names)
 {
 	struct merge m;

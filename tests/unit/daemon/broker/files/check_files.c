@@ -125,10 +125,10 @@ TEST(maps_come_with_the_identities_of_the_files)
 	ck_assert_uint_eq(n_here, 1);
 }
 
-TEST(a_program_comes_with_its_environment)
+TEST(a_program_comes_with_its_arguments_and_environment)
 {
 	char exe[PATH_MAX];
-	const char *at, *end;
+	const char *at, *end, *argv0;
 
 	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe)), 0);
 	OK(ask_for(FILE_KIND_PROGRAM, one));
@@ -137,8 +137,15 @@ TEST(a_program_comes_with_its_environment)
 	at = answer.bytes.data;
 	end = at + answer.bytes.len;
 	ck_assert_int_eq(strncmp(at, exe, strlen(at)), 0);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		at += strlen(at) + 1;
+	ck_assert(at < end);
+	argv0 = at;
+	at += strlen(at) + 1;
+	/* The test may have further arguments. */
+	ck_assert_int_eq(strncmp(at, argv0, strlen(argv0)), 0);
+	ck_assert(at[strlen(argv0)] == '\0' || at[strlen(argv0)] == ' ');
+	at += strlen(at) + 1;
 	ck_assert(at <= end);
 	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
