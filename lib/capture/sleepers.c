@@ -40,6 +40,8 @@ static void take_out(struct thread **list, struct thread *th)
 		th->target->threads.next_awake = th->next;
 	if (th->target->threads.next_asleep == th)
 		th->target->threads.next_asleep = th->next;
+	if (th->target->threads.first_late == th)
+		th->target->threads.first_late = th->next;
 	if (th->next != NULL)
 		th->next->prev = th->prev;
 	if (th->prev != NULL)
@@ -97,6 +99,22 @@ void sleepers_wake(struct thread *th)
 	th->asleep = false;
 	th->look.own_processor = false;
 	schedule_woken(t);
+}
+
+void sleepers_begin_with(struct thread *th)
+{
+	struct thread **list = &th->target->threads.awake;
+	struct thread *last = th;
+
+	if (th->prev == NULL)
+		return;
+	while (last->next != NULL)
+		last = last->next;
+	last->next = *list;
+	(*list)->prev = last;
+	th->prev->next = NULL;
+	th->prev = NULL;
+	*list = th;
 }
 
 void sleepers_note_counted(struct traced_process *t)

@@ -32,6 +32,11 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark,
 void sleepers_wake(struct thread *th);
 
 /*
+ * Moves the awake threads that precede this awake one to the end of their list, in the same order.
+ */
+void sleepers_begin_with(struct thread *th);
+
+/*
  * Call this when t->threads.n was found to agree with the number of threads in /proc. Sets
  * t->threads.stirred to false. It becomes true when a thread runs, begins or ends; until then the
  * numbers need not be compared again.

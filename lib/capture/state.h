@@ -66,7 +66,9 @@ struct traced_ticks {
 	uint64_t first_ns;     /* time of its first tick; 0: there was none */
 	uint64_t deadline_ns;  /* threads whose turn is later than this miss the tick (tick.c) */
 	uint64_t n_visited;    /* number of threads whose turn in this tick has come */
-	bool checking;	       /* this tick still has to find out which sleeping threads have run */
+	bool late;	       /* the deadline of this tick, or of the last one, was exceeded */
+	bool awake_first; /* the tick before was late: awake threads come before sleeping ones */
+	bool checking;	  /* this tick still has to find out which sleeping threads have run */
 };
 
 /* schedule.h: when the process is looked at next. */
@@ -86,6 +88,8 @@ struct traced_threads {
 	uint64_t n, n_asleep;	       /* number of all threads, and of the sleeping ones */
 	/* The threads whose turn in the tick under way is next. tick.h sets next_awake, too. */
 	struct thread *next_asleep, *next_awake;
+	/* tick.h: the next tick begins with this awake thread; NULL: with the first of the list. */
+	struct thread *first_late;
 	uint64_t asleep_ns; /* sum of thread.sleep.mark.run_ns of the sleeping threads */
 	/*
 	 * Run time of the threads that have ended: the process's CPU clock less the run times of

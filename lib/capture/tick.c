@@ -29,6 +29,12 @@
  * If a tick of one process has taken this time, the threads that are left miss it, unless fewer
  * than PORTION_MAX have had their turn. Without the limit, a process with tens of thousands of new
  * threads would leave other targets without ticks.
+ *
+ * The next tick begins with the threads that have missed this one. They are all in the awake list:
+ * a sleeping thread that had run was moved to the begin of this list when it was found, and
+ * sleepers_begin_with() puts the other late ones before it. In that tick the sleeping threads are
+ * checked after the awake ones. If they came first, threads that run a little between all ticks
+ * could take the time of each tick.
  */
 #define TICK_MAX_NS (20 * NS_PER_MS)
 
@@ -174,6 +180,11 @@ static bool begin_looks(struct traced_process *t)
 	record_rename_all(t, covered.tick, covered.time_ns);
 	balance_read_clock(t);
 	sleepers_begin_tick(t);
+	t->ticks.awake_first = t->ticks.late;
+	t->ticks.late = false;
+	if (t->threads.first_late != NULL)
+		sleepers_begin_with(t->threads.first_late);
+	t->threads.first_late = NULL;
 	t->threads.next_awake = t->threads.awake;
 	t->ticks.n_visited = 0;
 	t->ticks.checking = t->threads.next_asleep != NULL;
@@ -223,7 +234,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 }
 
 /* awake_ns: as of schedule_covered(). */
-static void visit(struct thread *th, bool late, uint64_t awake_ns)
+static void visit(struct thread *th, uint64_t awake_ns)
 {
 	struct traced_process *t = th->target;
 	const struct tick_span *span = &t->ticks.span;
@@ -249,7 +260,7 @@ static void visit(struct thread *th, bool late, uint64_t awake_ns)
 		priority_read(th);
 	tracees_set_life(th, THREAD_SEEN);
 	t->counters->expected += ticks;
-	if (late && th->due != DUE_SAMPLE)
+	if (t->ticks.late && th->due != DUE_SAMPLE)
 		record_missed(th, MISSED_LATE, ticks, span->last, span->last_ns);
 	else if (t->capture->options.perf != NULL)
 		observe_look(th, ticks, &covered);
@@ -279,7 +290,7 @@ static uint64_t portion_of(const struct traced_process *t)
  * A sleeping thread that has run is moved to the begin of the awake list, before next_awake: so it
  * is visited once.
  */
-static void visit_asleep(struct traced_process *t, bool late, uint64_t *portion)
+static void visit_asleep(struct traced_process *t, uint64_t *portion)
 {
 	unsigned int checks = PORTION_CHECKS;
 	struct thread *th;
@@ -288,37 +299,40 @@ static void visit_asleep(struct traced_process *t, bool late, uint64_t *portion)
 	while (*portion > 0 && (th = sleepers_next_that_ran(t, &checks, &awake_ns)) != NULL) {
 		--*portion;
 		t->ticks.n_visited++;
-		visit(th, late, awake_ns);
+		visit(th, awake_ns);
 	}
 	if (t->threads.next_asleep == NULL)
 		end_checks(t);
 }
 
-static void visit_awake(struct traced_process *t, bool late, uint64_t portion)
+static void visit_awake(struct traced_process *t, uint64_t portion)
 {
 	for (uint64_t n = 0; t->threads.next_awake != NULL && portion > 0 && n < PORTION_MAX; n++) {
 		struct thread *th = t->threads.next_awake;
 
 		t->threads.next_awake = th->next;
+		if (t->ticks.late && t->threads.first_late == NULL)
+			t->threads.first_late = th;
 		portion -= th->due != DUE_SAMPLE;
 		t->ticks.n_visited++;
-		visit(th, late, UINT64_MAX);
+		visit(th, UINT64_MAX);
 	}
 }
 
 bool tick_continue(struct traced_process *t)
 {
 	const struct capture *c = t->capture;
-	/* Even a process that is always late has looks at its first threads. */
-	const bool late = t->ticks.n_visited >= PORTION_MAX && c->charged_ns > t->ticks.deadline_ns;
+	const bool awake_first = t->ticks.awake_first && t->threads.next_awake != NULL;
 	uint64_t portion = portion_of(t);
 	bool more;
 
 	c->options.beat->touching = t->id;
-	if (t->ticks.checking)
-		visit_asleep(t, late, &portion);
-	if (!t->ticks.checking)
-		visit_awake(t, late, portion);
+	/* Even a process that is always late has looks at PORTION_MAX threads. */
+	t->ticks.late = t->ticks.n_visited >= PORTION_MAX && c->charged_ns > t->ticks.deadline_ns;
+	if (t->ticks.checking && !awake_first)
+		visit_asleep(t, &portion);
+	if (!t->ticks.checking || awake_first)
+		visit_awake(t, portion);
 	more = t->ticks.checking || t->threads.next_awake != NULL;
 	if (!more)
 		end_tick(t);

@@ -36,7 +36,7 @@
 
 #include "target.h"
 
-#define THREADS_MAX 512
+#define THREADS_MAX 1024
 
 static pthread_t threads[THREADS_MAX];
 static size_t n_threads;

@@ -187,6 +187,60 @@ TEST(a_tick_of_many_threads_has_a_time_limit)
 	live_check_sum(&l);
 }
 
+/* Makes each sleeping thread look as if it had run for a nanosecond since it fell asleep. */
+static void stir_sleepers(struct traced_process *t)
+{
+	for (struct thread *th = t->threads.asleep; th != NULL; th = th->next) {
+		th->sleep.mark.run_ns--;
+		t->threads.asleep_ns--;
+	}
+}
+
+/* Returns the number of threads without a sample since this tick. */
+static unsigned int without_sample_since(uint64_t tick)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < state_threads(l.capture); i++) {
+		const struct thread *th = l.capture->threads.by_index[i];
+
+		n += live_thread(&l, (pid_t)th->tid)->last_sample_tick < tick;
+	}
+	return n;
+}
+
+/*
+ * Each tick has time for little more than a third of the threads, and all threads run between two
+ * ticks. So each thread has a sample in each three ticks: those that a tick leaves out come first
+ * in the next one.
+ */
+TEST(ticks_without_time_leave_out_other_threads_each_time)
+{
+	const unsigned int n = 3 * LOOKS;
+	struct traced_process *t;
+
+	attach_to_many("asleep 767", 16u << 20);
+	live_ticks(&l, n / FIRSTS);
+	ck_assert_uint_eq(l.counters.captured, n);
+	t = live_known(&l, l.pid)->target;
+	for (int i = 0; i < 4; i++) {
+		const uint64_t first = l.tick + 1;
+
+		for (int k = 0; k < 3; k++) {
+			stir_sleepers(t);
+			/* Short enough that no read of memory counts as slow (slow_memory.c). */
+			live_step(90 * NS_PER_US);
+			live_tick(&l);
+			live_step(0);
+			live_settle(&l);
+			live_read(&l);
+			ck_assert_uint_gt(without_sample_since(l.tick), n / 2);
+		}
+		ck_assert_uint_eq(without_sample_since(first), 0);
+	}
+	live_check_sum(&l);
+}
+
 /* Every other tick is late: only ticks with odd numbers come. */
 TEST(a_thread_in_uninterruptible_sleep_is_sampled_later)
 {
