@@ -33,6 +33,23 @@ static bool is_drain(uint32_t tid, const struct arch_regs *regs)
 	}
 }
 
+/* Values of linux/io_uring.h that old headers lack. */
+#define REGISTER_SYNC_CANCEL	     24U
+#define REGISTER_USE_REGISTERED_RING (1U << 31)
+
+/*
+ * Returns true if an io_uring_register(2) that returned EINTR has had no effect: an operation that
+ * waits for requests in flight takes everything back when it is interrupted. Not so
+ * IORING_REGISTER_SYNC_CANCEL, which may have cancelled the request: a second one would not find
+ * it.
+ */
+static bool has_only_waited(const struct arch_regs *regs)
+{
+	const unsigned int operation = (unsigned int)arch_argument(regs, 1);
+
+	return (operation & ~REGISTER_USE_REGISTERED_RING) != REGISTER_SYNC_CANCEL;
+}
+
 /*
  * Returns true if the call can be repeated from its start. The check of a bpf program has made
  * nothing when it gives up (kernel/bpf/verifier.c). Memory that fallocate(2) has allocated may be
@@ -77,6 +94,9 @@ bool repair_is_due(uint32_t tid, const struct arch_regs *regs, int signal)
 		break;
 	case RESTART_IF_DRAIN:
 		rewrite = is_drain(tid, regs);
+		break;
+	case RESTART_IF_QUIESCES:
+		rewrite = has_only_waited(regs);
 		break;
 	case RESTART_IF_FILTERED:
 		rewrite = status_is_filtered(tid);

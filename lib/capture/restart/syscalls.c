@@ -108,6 +108,12 @@ static const struct syscall_rule rules[] = {
 			       .interrupted = RESULT_ERESTARTNOHAND, .alike = ON_ANY},
 	/* The call returns EINTR only if it has submitted nothing and no completion is there. */
 	[SYS_io_uring_enter] = {WAITS, WITHIN(URING, 4), .timeout.result = -ETIME},
+	/*
+	 * Before Linux 6.13 some operations wait until no request uses the buffers or files that
+	 * they remove (io_rsrc_ref_quiesce() in io_uring/rsrc.c), and in older kernels others until
+	 * no request is in flight.
+	 */
+	[SYS_io_uring_register] = {.restart = RESTART_IF_QUIESCES},
 
 #ifdef SYS_epoll_wait
 	[SYS_epoll_wait] = {WAITS, WITHIN(MS, 3)},

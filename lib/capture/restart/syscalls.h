@@ -36,6 +36,8 @@ enum restart_rule {
 	RESTART_IF_EITHER_SOCKET,
 	/* RESTART_REWRITE for an ioctl like that of tcdrain(3): repair.c. */
 	RESTART_IF_DRAIN,
+	/* RESTART_REWRITE for an io_uring_register(2) that has had no effect: repair.c. */
+	RESTART_IF_QUIESCES,
 	/*
 	 * RESTART_REWRITE if the thread is under a seccomp filter, which may refuse
 	 * restart_syscall(2), the call by which the kernel restarts this one.

@@ -307,6 +307,40 @@ TEST(calls_that_had_an_effect_are_not_repeated)
 	}
 }
 
+/* Numbers of linux/io_uring.h, which has not all of them on old systems. */
+#define UNREGISTER_BUFFERS  1
+#define UNREGISTER_FILES    3
+#define SYNC_CANCEL	    24
+#define USE_REGISTERED_RING (1U << 31)
+
+TEST(an_io_uring_register_that_waits_is_repeated)
+{
+	const struct {
+		unsigned int operation;
+		long result;
+		bool due;
+	} kinds[] = {
+		{UNREGISTER_BUFFERS, -EINTR, true},
+		{UNREGISTER_FILES, -EINTR, true},
+		{UNREGISTER_FILES | USE_REGISTERED_RING, -EINTR, true},
+		{UNREGISTER_FILES, 0, false},
+		{UNREGISTER_FILES, -ENXIO, false},
+		{SYNC_CANCEL, -EINTR, false},
+		{SYNC_CANCEL | USE_REGISTERED_RING, -EINTR, false},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct arch_regs regs = {
+			.orig_rax = SYS_io_uring_register,
+			.rax = (unsigned long long)kinds[i].result,
+			.rdi = 3,
+			.rsi = kinds[i].operation,
+		};
+
+		ck_assert_msg(repair_is_due(0, &regs, 0) == kinds[i].due, "call %zu", i);
+	}
+}
+
 /* Whether an ioctl that returned EINTR has had no effect. */
 TEST(ioctls_that_drain_a_terminal_are_repeated)
 {

@@ -37,6 +37,8 @@ static enum restart_rule rule_of(long nr)
 			return RESTART_IF_SOCKET;
 	if (nr == SYS_splice)
 		return RESTART_IF_EITHER_SOCKET;
+	if (nr == SYS_io_uring_register)
+		return RESTART_IF_QUIESCES;
 	if (nr == SYS_fallocate)
 		return RESTART_UNDISTURBED;
 	return nr == SYS_ioctl ? RESTART_IF_DRAIN : RESTART_LEAVE;
