@@ -219,22 +219,24 @@ int program_open(struct program *p, const struct msg_session_open *open, struct 
 	/* A process that has ended has no files. */
 	if (get_identity(p, &p->identity) < 0)
 		identity_fini(&p->identity);
+	p->identity_ns = clock_mono_ns();
 	note_early_file(p);
 	return 0;
 }
 
-void program_ended(struct program *p, uint64_t time_ns)
+bool program_ended(struct program *p, uint64_t time_ns)
 {
 	const char *given = p->open->release_given;
 
 	if (p->early_file_ns <= time_ns)
-		return;
+		return true;
 	log_debug("process %d: a program ended before its files were read, so its functions have "
 		  "no names",
 		  p->open->pid);
 	/* Empty maps cannot fail. */
 	(void)!unwind_space_set_maps(p->space, "", 0);
-	identity_fini(&p->identity);
+	if (p->identity_ns > time_ns)
+		identity_fini(&p->identity);
 	if (given[0] == '\0')
 		given = p->open->release_env;
 	p->release_is_unknown = given[0] == '\0';
@@ -242,6 +244,7 @@ void program_ended(struct program *p, uint64_t time_ns)
 		given = "unknown";
 	memcpy(p->release, given, strlen(given) + 1);
 	memcpy(p->environment, p->open->environment, sizeof(p->environment));
+	return p->identity_ns <= time_ns;
 }
 
 const char *program_command_line(const struct program *p)

@@ -100,6 +100,7 @@ struct program {
 	uint64_t maps_cost_ns;	/* duration of the last reading */
 	uint64_t maps_samples;	/* samples since the last reading */
 	uint64_t opened_ns;	/* when program_open() was called */
+	uint64_t identity_ns;	/* when the identity had come */
 	/*
 	 * When the newest early file came; 0: none. Early files are FILE_KIND_PROGRAM, maps and
 	 * images that come within 2 s after opened_ns.
@@ -123,11 +124,14 @@ void program_fini(struct program *p);
  * closed; after that call program_open().
  *
  * An early file that came after time_ns may belong to the next program, which may have other code
- * at the same addresses. In that case the function removes the maps and the identity. The release
- * is then that of the configuration or of the daemon's environment, or else "unknown"; the
- * environment is the configured one, that of the daemon's environment, or the default.
+ * at the same addresses. In that case the function removes the maps, and the identity if it came
+ * after time_ns, too. The release is then that of the configuration or of the daemon's environment,
+ * or else "unknown"; the environment is the configured one, that of the daemon's environment, or
+ * the default.
+ *
+ * Returns true if p still has the identity.
  */
-void program_ended(struct program *p, uint64_t time_ns);
+bool program_ended(struct program *p, uint64_t time_ns);
 
 /*
  * Requests the identity again, and compares the path of the executable. Returns true if the path is

@@ -68,7 +68,8 @@ void series_free(struct series *c); /* also frees c; accepts NULL */
 
 /*
  * Sets the program that the target runs from now on. After an exec, first call series_exit_all(),
- * series_close() and series_next(), which end the chunk of the old program.
+ * series_close() and series_next(), which end the chunk of the old program. Do not if p has lost
+ * its identity (program_ended()): the chunk is then of an unknown program.
  */
 void series_exec(struct series *c, const struct program *p);
 

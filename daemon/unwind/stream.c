@@ -344,7 +344,9 @@ static int change_program(struct stream *s, uint64_t time_ns)
 {
 	int r = exit_all(s, time_ns);
 
-	program_ended(&s->program, time_ns);
+	if (!program_ended(&s->program, time_ns))
+		FOR_EACH_SERIES (c, s)
+			series_exec(c, &s->program);
 	if (r == 0)
 		r = cut_all(s, time_ns, true);
 	exec_budget_begin(&s->execs, time_ns);

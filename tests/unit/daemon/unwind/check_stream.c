@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/msg/msg_io.h"
+#include "lib/aggregate/functions.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"
@@ -25,6 +26,7 @@ static const char second[] = "/bin/second\0\0second\0second -2\0";
 static int broker;
 static uint32_t answers;
 static struct stream *stream;
+static struct functions table;
 /* Members of msg_session_open. */
 static uint32_t recordings_only, cpu_only;
 
@@ -96,7 +98,8 @@ static void set_up(void)
 	close_fd(&fds[1]);
 	OK(unwind_cache_new(&options, &cache));
 	answer(first, sizeof(first));
-	OK(stream_new(&open, cache, &no_capture, NULL, &stream));
+	functions_init(&table, 1);
+	OK(stream_new(&open, cache, &no_capture, &table, &stream));
 }
 
 static void tick(uint64_t time_ns)
@@ -211,6 +214,19 @@ TEST(a_program_whose_files_came_after_its_last_record_has_no_release)
 	OK(stream_capture_ended(stream));
 	second_program();
 	ck_assert_str_eq(release_of_chunk(), "unknown");
+}
+
+/* The table of programs does not count the process twice in the second program. */
+TEST(a_program_whose_files_came_after_its_last_record_has_no_name)
+{
+	const uint64_t now = clock_mono_ns();
+
+	first_program(now - 2 * TICK_NS);
+	tick(now - TICK_NS);
+	OK(stream_capture_ended(stream));
+	second_program();
+	ck_assert_uint_eq(table.programs.n, 1);
+	ck_assert_str_eq(table.programs.rows[0].name, "unknown");
 }
 
 TEST(a_program_whose_files_came_before_its_last_record_has_a_release)
