@@ -30,6 +30,7 @@ struct stream {
 	uint64_t settled_ns;	/* settled time of the last tick */
 	bool closed;
 	bool was_interrupted; /* no record has come since the stream began, or capture ended */
+	bool lines_limit_is_logged;
 	struct work work;
 	struct unwind_counts counts;
 	struct usage_buffer usage;
@@ -113,6 +114,21 @@ uint32_t stream_target(const struct stream *s)
 	return s->open.target;
 }
 
+/* Counts addresses without lines, and logs the first file whose debug information is too large. */
+static void count_lines_lost(struct stream *s)
+{
+	const char *path = unwind_space_take_lines_limited(s->program.space);
+
+	if (path != NULL && !s->lines_limit_is_logged) {
+		log_warning("process %d: the debug information of %s is too large or takes too "
+			    "long to read: functions of this file have no source lines, and "
+			    "inlined functions are missing",
+			    s->open.pid, path);
+		s->lines_limit_is_logged = true;
+	}
+	s->counts.without_lines += unwind_space_take_lines_lost(s->program.space);
+}
+
 static void send_stats(struct stream *s)
 {
 	work_update(&s->work);
@@ -122,7 +138,7 @@ static void send_stats(struct stream *s)
 	};
 
 	s->counts.cost_ns = s->work.sum_ns;
-	s->counts.without_lines += unwind_space_take_lines_lost(s->program.space);
+	count_lines_lost(s);
 	m.counts = s->counts;
 	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);

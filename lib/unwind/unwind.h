@@ -527,6 +527,11 @@ void unwind_names_done(struct unwind_space *s);
  * - the file has changed, or memory or processor time was short.
  */
 uint64_t unwind_space_take_lines_lost(struct unwind_space *s);
+/*
+ * Returns the path of a file of which unwind_lines_at() found no lines since the last call because
+ * of a limit, valid until the maps are replaced. NULL: none, or the maps have been replaced since.
+ */
+const char *unwind_space_take_lines_limited(struct unwind_space *s);
 
 /* Longer mangled names are not demangled; libiberty has the same limit. */
 #define UNWIND_DEMANGLE_MAX 1024

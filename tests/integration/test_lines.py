@@ -69,6 +69,19 @@ def check_frames(frames, ours):
     check(frames[at - 1]['function'] == 'wait_here', f'{frames[at - 1]}')
 
 
+def test_too_large(box):
+    """A line says why there are no lines."""
+    path, large = (box.make_dir('large') / name for name in ('large', 'zeros'))
+    run('gcc', '-O2', '-g', ROOT / 'tests/targets/inlined.c', '-o', path)
+    with large.open('wb') as f:
+        f.truncate(129 << 20)
+    run('objcopy', '--add-section', f'.debug_addr={large}', path)
+    profd = box.profile([start(box, path)], '--symbols', 'lines', env=STRICT)
+    check(profd.stats['unwind']['without_lines'] > 0, f'{profd.stats["unwind"]}')
+    lines = [l for l in profd.stderr.splitlines() if 'too large' in l]
+    check(len(lines) == 1 and str(path) in lines[0], profd.stderr)
+
+
 def start(box, path):
     target = box.start([path])
     target.wait_line('ready.*')

@@ -146,6 +146,8 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 		if (m->image->lines) {
 			n = lines_find(m->image->lines, addr - m->bias, ret);
 			lost = n == 0 && lines_is_incomplete(m->image->lines);
+			if (lost)
+				s->lines_limited = m->file.path;
 		}
 		if (n > 0)
 			number = m->image->lines_file.number;
@@ -162,6 +164,14 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 void unwind_names_done(struct unwind_space *s)
 {
 	reading_set(s->cache->options.reading, 0);
+}
+
+const char *unwind_space_take_lines_limited(struct unwind_space *s)
+{
+	const char *path = s->lines_limited;
+
+	s->lines_limited = NULL;
+	return path;
 }
 
 uint64_t unwind_space_take_lines_lost(struct unwind_space *s)

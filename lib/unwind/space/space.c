@@ -100,6 +100,7 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	s->maps = *maps;
 	s->mappings = mappings;
 	s->far_path = NULL;
+	s->lines_limited = NULL;
 	s->perf_map_asked = false;
 	perf_map_reset_reads(&s->perf_map);
 	space_forget_lookups(s);

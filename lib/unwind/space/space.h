@@ -68,9 +68,10 @@ struct unwind_space {
 	const struct unwind_files *files;
 	void *ctx;
 	enum unwind_symbols symbols;
-	uint64_t lines_lost;   /* as unwind_space_take_lines_lost() */
-	uint64_t far_mappings; /* as unwind_space_take_far_mappings() */
-	const char *far_path;  /* *ret_path of that function */
+	uint64_t lines_lost;	   /* as unwind_space_take_lines_lost() */
+	const char *lines_limited; /* as unwind_space_take_lines_limited() */
+	uint64_t far_mappings;	   /* as unwind_space_take_far_mappings() */
+	const char *far_path;	   /* *ret_path of that function */
 	struct perf_map perf_map;
 	bool perf_map_asked; /* the perf map was requested since the maps were set */
 	struct maps maps;
