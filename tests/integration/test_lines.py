@@ -82,6 +82,20 @@ def test_too_large(box):
     check(len(lines) == 1 and str(path) in lines[0], profd.stderr)
 
 
+def test_the_memory_of_a_large_file(box):
+    """The sections are not in memory twice."""
+    path, large = (box.make_dir('large') / name for name in ('large', 'zeros'))
+    run('gcc', '-O2', '-g', ROOT / 'tests/targets/inlined.c', '-o', path)
+    with large.open('wb') as f:
+        f.truncate(40 << 20)
+    for section in '.debug_addr', '.debug_ranges', '.debug_str_offsets':
+        run('objcopy', '--add-section', f'{section}={large}', path)
+    profd = box.profile([start(box, path)], '--symbols', 'lines', env=STRICT)
+    check(profd.stats['unwind']['without_lines'] == 0, f'{profd.stats["unwind"]}')
+    peak = profd.stats['rss_peak_bytes']['unwind']
+    check(120 << 20 < peak < 190 << 20, f'{peak} bytes')
+
+
 def start(box, path):
     target = box.start([path])
     target.wait_line('ready.*')

@@ -42,7 +42,8 @@ static int read_parts(const struct elf_file *f, size_t max, struct parts *p)
 	return p->sizes[LINES_INFO] > 0 ? 0 : -ENODATA;
 }
 
-static int build(struct lines_source *s, const struct parts *p)
+/* Frees each part when it is copied. Otherwise large files would need their size twice. */
+static int build(struct lines_source *s, struct parts *p)
 {
 	struct made_section sections[LINES_SECTION_N];
 	int r;
@@ -54,6 +55,8 @@ static int build(struct lines_source *s, const struct parts *p)
 		if (sections[i].size == 0)
 			continue;
 		memcpy(sections[i].bytes, p->bytes[i], p->sizes[i]);
+		free(p->bytes[i]);
+		p->bytes[i] = NULL;
 		s->sections[i].bytes = sections[i].bytes;
 		s->sections[i].size = sections[i].size;
 	}
