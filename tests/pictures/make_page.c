@@ -16,7 +16,8 @@
  *   make_page names >FILE.html     the known one, in which parse_json and <script> have
  *                                  long names that differ in one argument, and
  *                                  handle_request one without brackets
- *   make_page programs >FILE.html  500 processes of cc1, and one that executes make after sh
+ *   make_page programs >FILE.html  501 processes of cc1, one of which ended before its build was
+ *                                  read; two of unknown programs; one that executes make after sh
  *   make_page many SAMPLES THREADS SECONDS html|json >FILE
  *                                  random stacks, the same for the same numbers
  */
@@ -191,6 +192,10 @@ static void add_programs(struct merge *m)
 
 	add_known(m, "ffeeddccbbaa99887766554433221100", "sh@1", NULL, 100);
 	add_known(m, "ffeeddccbbaa99887766554433221100", "make@2", "make -j2", 200);
+	/* Their programs had ended before they were read. */
+	add_known(m, "eeffddccbbaa99887766554433221100", "cc1@unknown", NULL, 20);
+	add_known(m, "eeffddccbbaa99887766554433221101", "unknown@unknown", NULL, 20);
+	add_known(m, "eeffddccbbaa99887766554433221102", "unknown", NULL, 20);
 	for (unsigned int i = 0; i < 500; i++) {
 		(void)snprintf(id, sizeof(id), "%032x", i);
 		(void)snprintf(command_line, sizeof(command_line), "/usr/lib/cc1 -o %u.s %0150u.c",

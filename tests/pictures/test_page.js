@@ -144,18 +144,19 @@ async function programs_open() {
 	const options = () => thread.locator('option').allTextContents();
 
 	/* The process that executed make is one, with two programs. */
-	assert.match(await user.text('#facts'), / 1506 threads · 501 processes /);
-	assert.deepStrictEqual(await options(), ['All threads', 'cc1@3 · 500 processes · 150 s running',
-		'make@2 · 1 process · 2.00 s running', 'sh@1 · 1 process · 1.00 s running']);
+	assert.match(await user.text('#facts'), / 1515 threads · 504 processes /);
+	assert.deepStrictEqual(await options(), ['All threads', 'cc1@3 · 501 processes · 150 s running',
+		'make@2 · 1 process · 2.00 s running', 'sh@1 · 1 process · 1.00 s running',
+		'unknown · 2 processes · 600 ms running']);
 	await thread.selectOption({label: 'sh@1 · 1 process · 1.00 s running'});
 	assert.strictEqual((await options()).length, 2 + 3);
 	near(await user.share('main', 1), 0.6, 'main of sh');
 	await thread.selectOption('');
-	assert.strictEqual((await options()).length, 4, 'closed again');
-	await thread.selectOption({label: 'cc1@3 · 500 processes · 150 s running'});
-	assert.strictEqual(await user.page.locator('#thread optgroup').count(), 500);
+	assert.strictEqual((await options()).length, 5, 'closed again');
+	await thread.selectOption({label: 'cc1@3 · 501 processes · 150 s running'});
+	assert.strictEqual(await user.page.locator('#thread optgroup').count(), 501);
 	/* What distinguishes the processes: how they were started, cut at 120 characters. */
-	assert.strictEqual(await user.page.locator('#thread optgroup').nth(7).getAttribute('label'),
+	assert.strictEqual(await user.page.locator('#thread optgroup').nth(8).getAttribute('label'),
 		'process 4242 \u00b7 ' + ('cc1 -o 7.s ' + '0'.repeat(150)).slice(0, 120) + '\u2026');
 	assert.strictEqual(await user.page.$eval('#thread', s => s.value), 'program 0');
 	await user.close();

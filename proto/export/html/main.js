@@ -67,17 +67,29 @@ function describe({commandLine = ''}) {
 	return shown && ' \u00b7 ' + shown;
 }
 
-/* The program of a process: its release is made of the program's name and build. */
-function programOf(process) {
-	return process.release || process.id;
+/*
+ * Names the program of each process: the release, which is made of the program's name and build.
+ * NAME@unknown, of a process that ended before its build was read, is the only known build of NAME.
+ */
+function namePrograms(processes) {
+	const releases = new Set(processes.map(p => p.release));
+
+	for (const process of processes) {
+		const release = process.release || process.id;
+		const name = release.replace(/@unknown$/, '');
+		const builds = [...releases].filter(r => name !== release && r !== release && r.startsWith(name + '@'));
+
+		process.program = builds.length === 1 ? builds[0] : name === 'unknown' ? name : release;
+	}
 }
 
 /* Lists the programs: name, threads, and number of processes; the one that ran longest first. */
 function findPrograms({threads, processes}) {
-	const found = new Map(processes.map(p => [programOf(p), []]));
+	namePrograms(processes);
+	const found = new Map(processes.map(p => [p.program, []]));
 
 	for (const thread of threads)
-		found.get(programOf(processes[thread.process])).push(thread);
+		found.get(processes[thread.process].program).push(thread);
 	return [...found].map(([name, own]) => ({name, threads: own, processes: new Set(own.map(t => t.process)).size, time: sumOf(own, RUNNING)}))
 		.sort((a, b) => b.time - a.time);
 }
@@ -308,7 +320,7 @@ class Page {
 		if (this.order === 'time' && this.thread === null && this.profile.threads.length > 0) {
 			const thread = this.shownThreads().reduce((a, b) => b.times[RUNNING] > a.times[RUNNING] ? b : a);
 
-			this.selectThreads(this.programs.find(p => p.name === programOf(this.profile.processes[thread.process])), thread, thread.index);
+			this.selectThreads(this.programs.find(p => p.name === this.profile.processes[thread.process].program), thread, thread.index);
 		}
 		if (this.isComparison && name === 'kind')
 			this.weigh();
