@@ -5,12 +5,14 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A child of fork(2) keeps these. */
 static uint8_t *memory; /* struct state, then the daemon's page */
 static uint32_t generations;
 static int noted_fd = -1;
+static struct stat noted; /* of noted_fd */
 
 static size_t page_bytes(void)
 {
@@ -27,6 +29,15 @@ static size_t state_bytes(void)
 	return (sizeof(struct state) + page - 1) / page * page;
 }
 
+/* Returns false if the program has closed the descriptor, and the number is that of another file.
+ */
+static bool is_noted(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == noted.st_dev && st.st_ino == noted.st_ino;
+}
+
 /*
  * Runs in a child of fork(2). Closes the parent's connection: while the child holds it, the daemon
  * does not notice the parent's end. Clears the state, because a kernel without MADV_WIPEONFORK
@@ -34,13 +45,14 @@ static size_t state_bytes(void)
  */
 static void on_fork(void)
 {
-	const int fd = noted_fd;
+	const int fd = noted_fd, saved_errno = errno;
 
 	noted_fd = -1;
-	if (fd >= 0)
+	if (fd >= 0 && is_noted(fd))
 		(void)close(fd);
 	if (memory != NULL)
 		memset(memory, 0, sizeof(struct state));
+	errno = saved_errno;
 }
 
 static uint8_t *map_memory(void)
@@ -145,5 +157,5 @@ void state_do_work(struct state *s, void (*work)(struct state *s))
 
 void state_close_on_fork(int fd)
 {
-	noted_fd = fd;
+	noted_fd = fd >= 0 && fstat(fd, &noted) == 0 ? fd : -1;
 }

@@ -281,6 +281,25 @@ static void check_exit_status(pid_t pid)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
+TEST(a_child_of_fork_keeps_a_descriptor_that_the_program_has_reused)
+{
+	int pair[2], fd;
+	pid_t pid;
+
+	meet(PROTOCOL_TRACE, true);
+	fd = find_socket();
+	ck_assert_int_ge(fd, 3);
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
+	ck_assert_int_eq(dup2(pair[0], fd), fd);
+	pid = fork();
+	if (pid == 0)
+		_exit(fcntl(fd, F_GETFD) >= 0 ? 0 : 1);
+	check_exit_status(pid);
+	close_fd(&fd);
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+}
+
 /* _i: 0: fork(3) of libc; 1: the bare system call, at which handlers of libc do not run. */
 TESTS(a_child_of_fork_has_its_own_state_and_connection, 2)
 {
