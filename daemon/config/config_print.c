@@ -113,6 +113,9 @@ bool config_section_equal(const struct section_config *a, const struct section_c
 {
 	if (a->is_off != b->is_off || (a->is_off && strcmp(a->defect, b->defect) != 0))
 		return false;
+	/* The default text, given, is another value: the processes' own variables do not count. */
+	if (a->environment_given != b->environment_given)
+		return false;
 	for (size_t i = 0; i < config_n_keys; i++)
 		if (config_keys[i].section == SECTION_TARGET &&
 		    !config_value_equal(&config_keys[i], a, b))

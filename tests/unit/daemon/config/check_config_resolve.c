@@ -171,7 +171,7 @@ TEST(a_printed_configuration_can_be_read_again)
 	ck_assert_int_ge(fd, 0);
 	read_main("[sentry]\ndsn = " DSN "\n"
 		  "https_proxy = http://me:secret@proxy:3128\n"
-		  "release = a@1\n[profiler]\nmode = cpu\n" TARGET_X
+		  "release = a@1\nenvironment = production\n[profiler]\nmode = cpu\n" TARGET_X
 		  "user = 33\nmin_age_seconds = 0\n");
 	resolve();
 	expect("");
@@ -212,6 +212,21 @@ static void on_key(void *ctx, const char *section, const char *key)
 static bool is_same(const struct config *old, const char *name)
 {
 	return config_section_equal(config_section(old, name), config_section(&config, name));
+}
+
+/* Without the key, the processes' own variables count. */
+TEST(the_default_environment_that_is_given_is_a_change)
+{
+	struct config old;
+
+	read_main("[target \"a\"]\n" RULES);
+	resolve();
+	old = config;
+	config_init(&config);
+	read_main("[sentry]\nenvironment = production\n[target \"a\"]\n" RULES);
+	resolve();
+	ck_assert(!is_same(&old, "a"));
+	config_fini(&old);
 }
 
 TEST(changed_sections_and_keys_are_found)
