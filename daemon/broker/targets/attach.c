@@ -134,13 +134,13 @@ static void add_to_capture(struct targets *ts, struct run *run)
  * Another process traces the target: a debugger that attached first, or while there was no
  * capture. Until it detaches, no samples are expected.
  */
-static void wait_for_tracer(struct targets *ts, struct run *run, int32_t tracer)
+static void wait_for_tracer(struct run *run, int32_t tracer)
 {
 	uint64_t now = clock_mono_ns();
 
 	if (run->retry_ns == 0)
 		refusal_log_traced_now(run->pid, tracer);
-	totals_count_missed(ts, run, now);
+	totals_count_missed(run, now);
 	run->phase = RUN_WAITING;
 	run->retry_ns = now + RETRY_NS;
 }
@@ -171,7 +171,7 @@ static void advance(struct targets *ts, struct run *run)
 	tracer = targets_trace(ts) ? process_tracer(run->pid) : 0;
 	/* Capture itself already traces a child that a target has forked. */
 	if (tracer != 0 && tracer != ts->children->capture.pid) {
-		wait_for_tracer(ts, run, tracer);
+		wait_for_tracer(run, tracer);
 		return;
 	}
 	if (run->retry_ns != 0)
@@ -241,14 +241,14 @@ static bool has_ended_unreported(const struct targets *ts, const struct run *run
 	       run->instance->life == INSTANCE_ENDED;
 }
 
-static void on_unreported_end(struct targets *ts, struct run *run)
+static void on_unreported_end(struct run *run)
 {
 	if (!run->instance->was_attached)
 		run->attach_error = ESRCH;
 	if (end_is_logged(run))
 		refusal_log_ended(run->pid);
 	run->attach_due = false;
-	totals_count_missed(ts, run, clock_mono_ns());
+	totals_count_missed(run, clock_mono_ns());
 	run_close(run);
 }
 
@@ -268,7 +268,7 @@ static void check_target(struct targets *ts, struct run *run, uint64_t now)
 	if (run->phase == RUN_WAITING && run->retry_ns != 0 && now >= run->retry_ns)
 		run->attach_due = crash_is_over(ts, run, now);
 	if (run_is_open(run) && has_ended_unreported(ts, run))
-		on_unreported_end(ts, run);
+		on_unreported_end(run);
 	if (run->unwind != NULL && run_is_open(run))
 		advance(ts, run);
 	/* Capture has ended, so it will not report the end of the target. */
@@ -314,7 +314,7 @@ static void on_attached(struct targets *ts, struct run *run)
 {
 	uint64_t now = clock_mono_ns();
 
-	totals_count_missed(ts, run, now);
+	totals_count_missed(run, now);
 	run->capture_died_ns = 0;
 	run->retry_ns = 0;
 	crash_attached(run);
@@ -328,7 +328,7 @@ static void on_attached(struct targets *ts, struct run *run)
 	log_debug("attached to process %d", run->pid);
 }
 
-static void on_refused(struct targets *ts, struct run *run, int error)
+static void on_refused(struct run *run, int error)
 {
 	int32_t tracer;
 
@@ -340,7 +340,7 @@ static void on_refused(struct targets *ts, struct run *run, int error)
 		 * thread.
 		 */
 		if (tracer != 0 || error == EBUSY) {
-			wait_for_tracer(ts, run, tracer);
+			wait_for_tracer(run, tracer);
 			return;
 		}
 	}
@@ -387,7 +387,7 @@ void attach_on_state(struct targets *ts, const struct msg_target_state *m)
 		owners_end_run(ts, run);
 		return;
 	case TARGET_REFUSED:
-		on_refused(ts, run, m->error);
+		on_refused(run, m->error);
 		return;
 	case TARGET_GONE:
 		log_debug(run->phase == RUN_STOPPING ? "detached from process %d"
@@ -423,7 +423,7 @@ void attach_stop(struct targets *ts, struct run *run)
 {
 	if (!run_is_open(run))
 		return;
-	totals_count_missed(ts, run, clock_mono_ns());
+	totals_count_missed(run, clock_mono_ns());
 	run->attach_due = false;
 	if (!run->in_capture) {
 		run_close(run);
@@ -439,7 +439,7 @@ void attach_close_all(struct targets *ts)
 	uint64_t now = clock_mono_ns();
 
 	FOR_EACH_RUN (run, ts) {
-		totals_count_missed(ts, run, now);
+		totals_count_missed(run, now);
 		run_close(run);
 	}
 }

@@ -5,17 +5,26 @@
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/state/counts.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/rates.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/discard.h"
 
-void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now)
+/* Returns the number of ticks that the run has in this time. A withheld run has the lowest rate. */
+static uint64_t ticks_in(const struct run *run, uint64_t ns)
+{
+	const uint32_t hz = run_is_withheld(run) ? rates_least_hz(run->full_hz) : run->rate_hz;
+
+	return ns * hz / NS_PER_SEC;
+}
+
+void totals_count_missed(struct run *run, uint64_t now)
 {
 	uint64_t ticks, n;
 
 	if ((run->phase != RUN_PROFILED && run->crash.tid == 0) || run->capture_died_ns == 0 ||
 	    now < run->capture_died_ns)
 		return;
-	ticks = (now - run->capture_died_ns) / ts->state->period_ns;
+	ticks = ticks_in(run, now - run->capture_died_ns);
 	n = ticks * run->capture_died_threads;
 	run->capture_past.ticks += ticks;
 	run->capture_past.expected += n;

@@ -44,7 +44,7 @@ void totals_unwind_died(struct targets *ts, struct unwind *u);
  * - when a process has ended from which capture had detached in a crash;
  * - when capture has attached again; the caller then sets run->capture_died_ns to 0.
  */
-void totals_count_missed(const struct targets *ts, struct run *run, uint64_t now_ns);
+void totals_count_missed(struct run *run, uint64_t now_ns);
 /*
  * Call it when the broker continues after a suspension (SIGTSTP), in which there was no capture.
  * The ticks before now_ns (CLOCK_MONOTONIC) that totals_count_missed() has not counted yet never

@@ -42,12 +42,12 @@ static void begin(bool blocks)
 {
 	build_broker(&b);
 	b.modules.children.heartbeat = &heartbeat;
-	b.modules.state.period_ns = NS_PER_SEC / 100;
 	instance = (struct instance){.targets = &b.modules.targets};
 	start(blocks);
 	broker_end = build_unwind(&b, &unwind_process);
 	run = build_run(&b, &instance, &unwind_process);
 	run->in_capture = run->was_attached = true;
+	run->rate_hz = run->full_hz = 100;
 	heartbeat.slots[run->slot].threads = 3;
 }
 

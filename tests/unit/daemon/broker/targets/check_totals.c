@@ -16,12 +16,12 @@ static struct capture_counters *page;
 static void set_up(void)
 {
 	build_broker(&b);
-	b.modules.state.period_ns = 10 * NS_PER_MS;
 	heartbeat = (struct heartbeat){.beat.time_ns = 5 * NS_PER_SEC};
 	b.modules.children.heartbeat = &heartbeat;
 	instance = (struct instance){.pid = 1};
 	run = build_run(&b, &instance, NULL);
 	run->was_attached = run->in_capture = true;
+	run->rate_hz = run->full_hz = 100;
 	page = &heartbeat.slots[run->slot];
 	*page = (struct capture_counters){
 		.ticks = 10, .expected = 20, .captured = 20, .threads = 2, .refused = 1};
@@ -107,11 +107,24 @@ TEST(ticks_without_a_capture_are_missed)
 
 	totals_capture_died(&b.modules.targets, 0);
 	ck_assert_uint_eq(run->capture_died_ns, 5 * NS_PER_SEC);
-	totals_count_missed(&b.modules.targets, run, 6 * NS_PER_SEC);
+	totals_count_missed(run, 6 * NS_PER_SEC);
 	totals_of_run(&b.modules.targets, run, &totals);
 	ck_assert_uint_eq(totals.missed_no_capture, 100 * 2);
 	ck_assert_uint_eq(totals.capture.expected, 20 + 100 * 2);
 	ck_assert_uint_eq(totals.capture.ticks, 10 + 100);
+}
+
+/* And not at the rate of the timer, which is that of the fastest target. */
+TEST(missed_ticks_are_those_of_the_target_s_rate)
+{
+	struct run_totals totals;
+
+	run->rate_hz = 25;
+	totals_capture_died(&b.modules.targets, 0);
+	totals_count_missed(run, 6 * NS_PER_SEC);
+	totals_of_run(&b.modules.targets, run, &totals);
+	ck_assert_uint_eq(totals.missed_no_capture, 25 * 2);
+	ck_assert_uint_eq(totals.capture.ticks, 10 + 25);
 }
 
 /* unwind makes no chunk of a process that is only recorded. */
