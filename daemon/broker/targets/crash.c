@@ -133,7 +133,8 @@ uint32_t crash_ignored(const struct instance *i)
 bool crash_is_reported(struct targets *ts, int32_t pid)
 {
 	FOR_EACH_RUN (run, ts)
-		if (run->pid == pid && run->crash.tid != 0 && !run->crash.is_over)
+		if (run->pid == pid && run->crash.tid != 0 && !run->crash.is_over &&
+		    run->phase != RUN_CLOSED)
 			return true;
 	return false;
 }

@@ -325,30 +325,53 @@ static void end_run(struct instance *i)
 		attach_retire(run);
 }
 
-/* Returns the number of runs of a section. */
-static uint32_t runs_of(struct targets *ts, const char *section)
+/*
+ * Returns true if other processes of the instance's section have as many runs as max_instances
+ * permits. Runs for recordings only do not count.
+ */
+static bool is_section_full(struct targets *ts, const struct instance *i)
 {
+	const uint32_t max = i->config.max_instances;
 	uint32_t n = 0;
 
+	if (!instance_has_section(i) || max == 0)
+		return false;
 	FOR_EACH_RUN (run, ts)
-		n += instance_has_section(run->instance) &&
-		     strcmp(run->instance->config.name, section) == 0;
-	return n;
+		n += run->instance != i && !run->is_for_recordings &&
+		     instance_has_section(run->instance) &&
+		     strcmp(run->instance->config.name, i->config.name) == 0;
+	return n >= max;
 }
 
 /* Returns true if capture still has the process by an earlier instance of the same pid. */
 static bool is_in_capture(struct targets *ts, const struct instance *i)
 {
 	FOR_EACH_RUN (run, ts)
-		if (run->pid == i->pid && run->instance != i)
+		if (run->pid == i->pid && run->instance != i && !run_is_over(run))
 			return true;
+	return false;
+}
+
+/*
+ * Retires a closed run of a process that the command line named, unless the exit status of
+ * sentry-profd needs it. Returns false if there is none. Its place is free from the next turn on.
+ */
+static bool retire_closed(struct targets *ts)
+{
+	FOR_EACH_RUN (run, ts) {
+		if (run != run->instance->closed_run || !run->instance->was_attached ||
+		    run->attach_error != 0 || run->left_out || run->files_suspended_until_ns != 0)
+			continue;
+		attach_retire(run);
+		return true;
+	}
 	return false;
 }
 
 /* Returns true if the daemon has as many runs as it may have. Logs that once until it has room. */
 static bool is_full(struct targets *ts, const struct instance *i)
 {
-	const bool is = targets_count_runs(ts) == HEARTBEAT_SLOTS;
+	const bool is = targets_count_runs(ts) == HEARTBEAT_SLOTS && !retire_closed(ts);
 
 	if (is && !ts->warned_full)
 		log_warning(
@@ -362,18 +385,21 @@ static bool is_full(struct targets *ts, const struct instance *i)
 /* Returns true if the section or the daemon has as many runs as it may have. */
 static bool is_limit_reached(struct targets *ts, const struct instance *i)
 {
-	const uint32_t max = i->config.max_instances;
-
-	if (is_full(ts, i))
-		return true;
-	return instance_has_section(i) && max != 0 && i->n_recordings == 0 &&
-	       runs_of(ts, i->config.name) >= max;
+	return is_full(ts, i) || (i->n_recordings == 0 && is_section_full(ts, i));
 }
 
 /* Returns true if the process is profiled for Sentry or files now, not only for recordings. */
 static bool is_wanted(const struct instance *i)
 {
 	return !server_limit_stops_sampling(i->ship) && lifecycle_wants(i);
+}
+
+/* Returns true if a run of the process is for its recordings only. A whole run stays one. */
+static bool is_for_recordings(struct targets *ts, const struct instance *i)
+{
+	if (i->run != NULL && !i->run->is_for_recordings)
+		return !is_wanted(i);
+	return !is_wanted(i) || (i->n_recordings > 0 && is_section_full(ts, i));
 }
 
 /* Returns true if the CPU budget permits another run now. */
@@ -416,7 +442,7 @@ static void start_run(struct targets *ts, struct instance *i)
 		return;
 	if (i->closed_run != NULL)
 		attach_retire(i->closed_run);
-	if (targets_open_run(ts, i, instance_rate_hz(i), !is_wanted(i)) == 0)
+	if (targets_open_run(ts, i, instance_rate_hz(i), is_for_recordings(ts, i)) == 0)
 		attach_start(ts, i->run);
 }
 
@@ -465,7 +491,7 @@ static void check_instance(struct targets *ts, struct instance *i)
 	/* No section matches the process, so nothing needs the instance any more. */
 	if (i->run == NULL && i->wish == INSTANCE_WISH_DETACHED && instance_was_added(i))
 		instance_becomes(i, INSTANCE_REMOVED);
-	for_recordings = !is_wanted(i);
+	for_recordings = is_for_recordings(ts, i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
 		 !instance_is_let_go(i) && (i->n_recordings > 0 || !for_recordings);
 	if (i->run != NULL && (!wanted || i->run->is_for_recordings != for_recordings ||

@@ -442,6 +442,65 @@ TEST(a_section_has_at_most_max_instances_runs)
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_NO_OBSTACLE);
 }
 
+/* By `record`, `top` or `stack`. */
+TEST(a_recording_beyond_max_instances_makes_no_other_chunks)
+{
+	for (size_t k = 0; k < 4; k++) {
+		many[k]->pid = (int32_t)k + 1;
+		many[k]->is_started = true;
+		many[k]->config.max_instances = 3;
+	}
+	turn();
+	ck_assert_ptr_null(many[3]->run);
+	many[3]->n_recordings = 1;
+	turn();
+	ck_assert_ptr_nonnull(many[3]->run);
+	ck_assert(many[3]->run->is_for_recordings);
+	/* A whole run goes on while it is recorded, too. */
+	many[2]->n_recordings = 1;
+	turn();
+	ck_assert(!many[2]->run->is_for_recordings);
+	many[3]->n_recordings = 0;
+	turn();
+	ck_assert(!run_is_open(many[3]->run));
+	many[2]->n_recordings = 0;
+}
+
+/* Of --children: a run that is closed is kept for the exit status. */
+TEST(a_closed_run_of_a_named_process_makes_room)
+{
+	static struct instance given[HEARTBEAT_SLOTS];
+	struct run *table = b.modules.targets.table;
+
+	for (uint32_t k = 0; k < HEARTBEAT_SLOTS; k++) {
+		table[k] = (struct run){
+			.id = k + 1, .instance = &given[k], .phase = RUN_CLOSED, .statm_fd = -1};
+		given[k] = (struct instance){.targets = &b.modules.targets,
+					     .origin = INSTANCE_GIVEN,
+					     .was_attached = true,
+					     .closed_run = &table[k]};
+	}
+	many[0]->is_started = true;
+	turn();
+	turn();
+	ck_assert_ptr_nonnull(many[0]->run);
+	memset(table, 0, sizeof(b.modules.targets.table));
+}
+
+TEST(a_pid_that_is_used_again_has_a_run)
+{
+	static struct instance given;
+	struct run *closed = &b.modules.targets.table[9];
+
+	given = (struct instance){.targets = &b.modules.targets, .pid = many[0]->pid};
+	*closed =
+		(struct run){.id = 9, .pid = many[0]->pid, .instance = &given, .phase = RUN_CLOSED};
+	many[0]->is_started = true;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->run);
+	memset(closed, 0, sizeof(*closed));
+}
+
 /* The process of the instances is the test, which no process traces. */
 TEST(a_released_process_has_no_run_until_its_time_is_over)
 {
