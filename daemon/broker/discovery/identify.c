@@ -34,6 +34,7 @@ struct question {
 	char cgroup[PATH_MAX];
 	char container[PROCESS_FACTS_CONTAINER_SIZE];
 	struct buf environ;
+	unsigned int environ_tries;
 };
 
 struct identify {
@@ -170,6 +171,14 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	continue_question(q);
 }
 
+/*
+ * How often an environment is read: not if the process has changed its rights since the question,
+ * as a server does at its start, or if the helper that reads has died.
+ */
+#define ENVIRON_TRIES 3
+
+static void ask(struct question *q, enum file_kind kind);
+
 /* A files_fn, as above. An environment that cannot be read counts as empty. */
 static void on_environ(void *ctx, const struct msg_file_request *request, int error, int fd,
 		       const struct file_label *file)
@@ -178,6 +187,10 @@ static void on_environ(void *ctx, const struct msg_file_request *request, int er
 
 	(void)request, (void)file;
 	remove_asked(q);
+	if ((error == -EACCES || error == -EIO) && ++q->environ_tries < ENVIRON_TRIES) {
+		ask(q, FILE_KIND_ENVIRON);
+		return;
+	}
 	if (error == 0)
 		error = buf_reserve(&q->environ);
 	if (error == 0)
@@ -287,6 +300,7 @@ int identify(struct identify *id, const struct recheck *s, struct process *proce
 	q->section = 0;
 	q->generation = id->generation;
 	q->may_become = false;
+	q->environ_tries = 0;
 	buf_init(&q->environ, MSG_ENVIRON_MAX);
 	q->facts = (struct process_facts){
 		.pid = process->pid,

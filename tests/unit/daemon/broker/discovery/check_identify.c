@@ -22,9 +22,17 @@ static struct identify *id;
 /* The error of memfd_create(2) in the helper, which is forked from this process; 0: none. */
 static int memfd_error;
 
+/* How often it fails with EACCES before: shared with the helpers, which are forked. */
+static int *refusals;
+
 /* In place of that of libc. */
 int memfd_create(const char *name, unsigned int flags)
 {
+	if (*refusals > 0) {
+		--*refusals;
+		errno = EACCES;
+		return -1;
+	}
 	if (memfd_error == 0)
 		return (int)syscall(SYS_memfd_create, name, flags);
 	errno = memfd_error;
@@ -55,6 +63,9 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 
 static void set_up(void)
 {
+	refusals = mmap(NULL, sizeof(*refusals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	ck_assert_ptr_ne(refusals, MAP_FAILED);
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
 	OK(pid_files_new(files, on_pid_file, NULL, &pid_files));
@@ -73,6 +84,7 @@ static void tear_down(void)
 	files_free(files);
 	identify_free(id);
 	loop_free(loop);
+	OK(munmap(refusals, sizeof(*refusals)));
 }
 
 /* Asks as discovery does: the caller of process_look() closes the pidfd. */
@@ -143,6 +155,18 @@ TESTS(a_shortage_of_the_helper_says_nothing_about_the_process, 2)
 	ask();
 	await(1);
 	ck_assert_uint_eq(answer.section, IDENTIFY_LATER);
+}
+
+/* As when a server drops its rights in this moment. */
+TEST(an_environment_that_was_not_read_is_read_again)
+{
+	target = (struct section_config){.uid = CONFIG_UID_ANY};
+	memcpy(target.env, "PATH=*", sizeof("PATH=*"));
+	*refusals = 1;
+	ask();
+	await(1);
+	ck_assert_int_eq(*refusals, 0);
+	ck_assert_uint_eq(answer.section, 0);
 }
 
 TEST(without_descriptors_the_answer_is_later)
