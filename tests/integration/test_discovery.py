@@ -414,6 +414,22 @@ def test_reload(box):
     check(len(ids['other']) == 2, 'what has changed was not started anew')
 
 
+def test_reload_of_an_earlier_section(box):
+    """A process belongs to the first section that matches it, after a reload, too."""
+    service = Service(box, {'wide': {}, 'job': {}})
+    program, other = service.start('wide'), service.start('job')
+    service.wait_profiled(program.pid, other.pid)
+    service.add_exe('none')
+    none = {'exe': service.exe['wide'], 'profile_session_sample_rate': 0}
+    service.reload({'none': none, 'wide': {}, 'job': {}})
+    service.wait_left(program.pid)
+    check(service.is_profiled(other.pid), 'a process that the new section does not match')
+    # In the other order "wide" takes it back.
+    service.reload({'wide': {}, 'none': none, 'job': {}})
+    service.wait_profiled(program.pid)
+    service.stop()
+
+
 def test_nothing_matches(box):
     """Without a match the daemon goes on, profiles no process, and ends on
     request."""

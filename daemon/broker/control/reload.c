@@ -85,6 +85,22 @@ static void log_faults(struct config_faults *faults, int lines_fd)
 	config_faults_log(faults);
 }
 
+/* Returns true if the same sections come before a section in the old and in the new configuration.
+ */
+static bool follows_the_same(const struct config *before, const struct section_config *old,
+			     const struct config *c, const struct section_config *now)
+{
+	const size_t n = (size_t)(now - c->sections);
+
+	if ((size_t)(old - before->sections) != n)
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(before->sections[k].name, c->sections[k].name) != 0 ||
+		    !config_section_equal(&before->sections[k], &c->sections[k]))
+			return false;
+	return true;
+}
+
 /*
  * Compares the instance's section in the old configuration with that in the new one. The
  * instance's own copy may differ from both: the copy is made when the instance is added, and after
@@ -92,8 +108,8 @@ static void log_faults(struct config_faults *faults, int lines_fd)
  */
 static void change_instance(struct modules *modules, struct instance *i, const struct config *c)
 {
-	const struct section_config *old =
-		config_section(&modules->state.options.config, i->config.name);
+	const struct config *before = &modules->state.options.config;
+	const struct section_config *old = config_section(before, i->config.name);
 	const struct section_config *now = config_section(c, i->config.name);
 
 	/* The instance was removed before this reload; a new section may have the same name. */
@@ -103,9 +119,11 @@ static void change_instance(struct modules *modules, struct instance *i, const s
 		instance_becomes(i, INSTANCE_REMOVED);
 		return;
 	}
-	if (old != NULL && config_section_equal(old, now))
+	if (old == NULL || !config_section_equal(old, now))
+		instance_becomes(i, INSTANCE_CHANGED);
+	/* A process belongs to the first section that matches it. */
+	else if (follows_the_same(before, old, c, now))
 		return;
-	instance_becomes(i, INSTANCE_CHANGED);
 	discovery_recheck(modules->discovery, i->pid);
 }
 
