@@ -148,6 +148,22 @@ def test_exec(box):
     service.stop()
 
 
+def test_detached_over_an_exec(box):
+    """A detached process is left alone whatever program it executes."""
+    service = Service(box, {'web': {}, 'job': {}})
+    ctl = control.Control(box, service.dir / 'socket')
+    program = service.start('web')
+    service.wait_profiled(program.pid)
+    ctl.run('detach', program.pid)
+    service.wait_left(program.pid)
+    tell(program, f'exec {service.exe["job"]}')
+    wait_for(lambda: program.stdout.count('ready') > 1, 'the new program')
+    # By then it has been compared.
+    service.wait_profiled(service.start('job').pid)
+    check(tracer(program.pid) == 0, 'it is profiled again')
+    service.stop()
+
+
 def test_variables(box):
     """A section chooses by the environment of the exec. SENTRY_PROFILER=off wins
     over every section, until an exec without it; a user who names the process

@@ -406,8 +406,12 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		instance_becomes(known, INSTANCE_ENDED);
 		known = NULL;
 	}
-	/* A process that --pid or a user named is profiled whatever program it runs. */
-	if (known != NULL && instance_has_section(known) && !is_of(c, known, section)) {
+	/*
+	 * A process that --pid or a user named is profiled whatever program it runs, and one that
+	 * was detached is not.
+	 */
+	if (known != NULL && instance_has_section(known) && !is_of(c, known, section) &&
+	    known->wish != INSTANCE_WISH_DETACHED) {
 		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
 	}
