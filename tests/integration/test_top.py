@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 
 import harness
 import stranger
@@ -167,6 +168,28 @@ def test_pause(box):
     target.end()
     lines = terminal.wait('the process has ended')
     check(first_is('work')(lines), f'{lines}')
+    terminal.type('q')
+    terminal.wait_status()
+    profd.interrupt()
+
+
+def test_threads_that_have_ended(box):
+    """The title has the number of those that live, and not of all that were seen."""
+    code = ('import threading, time\n'
+            'def work():\n'
+            '    end = time.monotonic() + 0.05\n'
+            '    while time.monotonic() < end: pass\n'
+            'while True:\n'
+            '    t = threading.Thread(target=work); t.start(); t.join()\n')
+    target = box.start([sys.executable, '-c', code])
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    terminal = Terminal(box)
+    terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
+    lines = wait_rows(terminal, lambda at: seconds(at) >= 6, 'six seconds')
+    # Some twenty a second.
+    threads = int(re.search(r', (\d+) threads?:', lines[0])[1])
+    check(threads < 60, lines[0])
     terminal.type('q')
     terminal.wait_status()
     profd.interrupt()

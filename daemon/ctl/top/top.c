@@ -190,7 +190,8 @@ static void title_process(struct top *t)
 {
 	struct top_view *v = &t->view;
 	const struct top_row *whole = &t->model.threads.whole;
-	const size_t n_threads = t->model.threads.n;
+	/* The list has threads that have ended, too. */
+	const size_t n_threads = t->model.last.n_threads;
 	size_t length;
 
 	/* The columns stay from now on, so that the other columns do not move to and fro. */
