@@ -1,8 +1,14 @@
 #include "daemon/ctl/record.h"
 
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
@@ -215,6 +221,29 @@ static int record(struct recorder *c)
 	return r < 0 ? r : written;
 }
 
+/*
+ * Returns true if the file can be written: after the recording it would be too late to say that it
+ * cannot. Changes nothing.
+ */
+static bool can_write(const char *out)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int error = 0;
+
+	if (out == NULL || strcmp(out, "-") == 0)
+		return true;
+	if (snprintf(path, sizeof(path), "%s", out) >= (int)sizeof(path))
+		error = ENAMETOOLONG;
+	else if (stat(out, &st) == 0)
+		error = S_ISDIR(st.st_mode) ? EISDIR : access(out, W_OK) < 0 ? errno : 0;
+	else if (errno != ENOENT || access(dirname(path), W_OK | X_OK) < 0)
+		error = errno;
+	if (error != 0)
+		log_error("cannot write %s: %s", out, strerror(error));
+	return error == 0;
+}
+
 /* Records through the running daemon, or through one that is started for it. */
 static int find_and_record(struct recorder *c)
 {
@@ -233,14 +262,15 @@ static int find_and_record(struct recorder *c)
 int record_run(int argc, char **argv)
 {
 	struct recorder c;
-	int r = -ENOMEM;
+	int r = -EACCES;
 
 	if (!parse(&c, argc, argv))
 		return EXIT_USAGE;
 	c.conversion = conversion_new(argv[0], c.out, c.to);
 	if (c.conversion == NULL)
 		return EXIT_USAGE;
-	r = find_and_record(&c);
+	if (can_write(c.out))
+		r = find_and_record(&c);
 	conversion_free(c.conversion);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

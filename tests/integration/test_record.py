@@ -372,5 +372,22 @@ def stranger_recording(path, pid):
         os.setegid(0)
 
 
+
+def test_a_file_that_cannot_be_written(box):
+    """That is said before the recording, and not after it."""
+    target = box.target('shares')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    directory = box.make_dir('out')
+    for out, why in ((directory / 'absent/p.html', 'No such file or directory'),
+                     (directory, 'Is a directory')):
+        # Without --duration: it would record until the end of the test.
+        recorder = box.start([harness.BUILD / 'sentry-profctl', 'record', '--to', 'html', '-o', out,
+                              '--socket', ctl.path, target.pid])
+        check(recorder.wait() == 1, recorder.stderr)
+        check(f'cannot write {out}: {why}' in recorder.stderr, recorder.stderr)
+    profd.interrupt()
+
+
 if __name__ == '__main__':
     harness.main(globals())
