@@ -25,6 +25,7 @@
 #include "daemon/ctl/send.h"
 #include "daemon/ctl/stack.h"
 #include "daemon/ctl/top/top.h"
+#include "lib/base/util.h"
 
 /* At most 24 lines of 80 columns: it fits a terminal. */
 static const char help[] =
@@ -149,6 +150,17 @@ static int run(int argc, char **argv)
 			  : daemon_commands_run(argc, argv);
 }
 
+/* What a command has printed may be in a buffer still. A command that has failed has said why. */
+static int end(int status)
+{
+	const int r = flush_stream(stdout);
+
+	if (r == 0 || status != EXIT_SUCCESS)
+		return status;
+	log_error("cannot write to standard output: %s", strerror(-r));
+	return EXIT_FAILURE;
+}
+
 /* Moves options before the command behind it, so that the command parses them. */
 int main(int argc, char **argv)
 {
@@ -166,14 +178,14 @@ int main(int argc, char **argv)
 	log_init("sentry-profctl", false);
 	while ((c = option_next("before the command", argc, argv, "+:h", options, NULL)) != -1) {
 		if (c == VERSION)
-			return version();
+			return end(version());
 		if (c == 'h') {
 			(void)fputs(help, stdout);
-			return EXIT_SUCCESS;
+			return end(EXIT_SUCCESS);
 		}
 		if (c == HELP_ALL) {
 			print_help_all();
-			return EXIT_SUCCESS;
+			return end(EXIT_SUCCESS);
 		}
 		if (c != SOCKET)
 			return EXIT_USAGE;
@@ -188,5 +200,5 @@ int main(int argc, char **argv)
 	memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof(*argv));
 	argv[1] = command;
 	optind = 0; /* getopt(3) starts again */
-	return run(argc - 1, argv + 1);
+	return end(run(argc - 1, argv + 1));
 }

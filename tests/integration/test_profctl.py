@@ -76,6 +76,15 @@ def spin(box, program):
     return target
 
 
+def test_stacks_that_cannot_be_written(box):
+    target = spin(box, 'unw_o2')
+    done = subprocess.run(['sh', '-c', 'exec "$@" > /dev/full', 'sh', BUILD / 'sentry-profctl',
+                           'stack', str(target.pid)], capture_output=True, text=True,
+                          env=harness.environment(), check=False)
+    check(done.returncode == 1, f'{done.returncode}')
+    check('cannot write to standard output: No space left on device' in done.stderr, done.stderr)
+
+
 def test_a_waiting_program(box):
     for program in ('unw_o2', 'unw_fp', 'unw_o0', 'unw_static'):
         target = box.target(program, 'signal')
