@@ -2,6 +2,7 @@
 'use strict';
 /* The page of sentry-profctl convert (proto/export/html/) in Chromium; what it shows is made by make_page.c. */
 const assert = require('node:assert');
+const {execFileSync} = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const {BUILD, User, near, newPage, run} = require('./page.js');
@@ -159,6 +160,29 @@ async function programs_open() {
 	assert.strictEqual(await user.page.locator('#thread optgroup').nth(8).getAttribute('label'),
 		'process 4242 \u00b7 ' + ('cc1 -o 7.s ' + '0'.repeat(150)).slice(0, 120) + '\u2026');
 	assert.strictEqual(await user.page.$eval('#thread', s => s.value), 'program 0');
+	await user.close();
+}
+
+/* Two processes of a program whose main threads have other names, and whose pools run for longer. */
+async function an_unknown_pid_is_not_made_up() {
+	const chunk = (id, tids) => ({
+		version: '2', profiler_id: id.repeat(32), chunk_id: id.repeat(32), platform: 'native', release: 'ui@1',
+		profile: {
+			frames: [{function: 'f'}], stacks: [[0]],
+			samples: [[1, tids[0]], [1, tids[1]], [2, tids[0]], [9, tids[1]]].map(([timestamp, tid]) =>
+				({timestamp, thread_id: String(tid), stack_id: 0, state: 'running'})),
+			thread_metadata: {[tids[0]]: {name: 'ui'}, [tids[1]]: {name: 'pool'}},
+		},
+	});
+	const file = path.join(BUILD, 'ui');
+
+	fs.writeFileSync(file + '.json', JSON.stringify(chunk('a', [100, 105])) + JSON.stringify(chunk('b', [200, 205])));
+	execFileSync(path.join(BUILD, '../sentry-profctl'), ['convert', file + '.json', '-o', file + '.html']);
+	const user = await User.open('ui.html');
+
+	await user.page.locator('#thread').selectOption({index: 1});
+	assert.deepStrictEqual(await user.page.locator('#thread optgroup').evaluateAll(list => list.map(g => g.label)),
+		['process of thread 100', 'process of thread 200']);
 	await user.close();
 }
 
@@ -609,7 +633,7 @@ async function pictures() {
 
 const tests = [
 	it_draws, widths_are_shares, a_click_zooms_and_esc_goes_back, search_says_what_share_it_finds,
-	threads_have_names_and_times_and_change_the_graph, programs_open, processes_are_programs, time_order_shows_when,
+	threads_have_names_and_times_and_change_the_graph, programs_open, an_unknown_pid_is_not_made_up, processes_are_programs, time_order_shows_when,
 	ready_time_has_a_switch_and_sums, the_first_kind_of_time_is_one_that_the_profile_has,
 	time_order_shows_when_a_thread_was_ready,
 	ready_and_waiting_have_patterns_of_their_own, without_ready_time_nothing_tells_of_it, old_files_have_a_note,

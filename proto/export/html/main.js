@@ -245,10 +245,18 @@ class Page {
 			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
 
 			if (program !== null && program.processes > 1 && own[i - 1]?.process !== thread.process) {
-				const main = own.find(t => t.process === thread.process && t.name === 'main') ?? thread;
+				let end = i + 1;
+
+				while (own[end]?.process === thread.process)
+					end++;
+				const mine = own.slice(i, end);
+				const main = mine.find(t => t.name === 'main');
+				/* Without a thread of this name the number of the process is not known. */
+				const first = mine.reduce((a, b) => Number(b.id) < Number(a.id) ? b : a);
 
 				group = document.createElement('optgroup');
-				group.label = 'process ' + main.id + describe(this.profile.processes[thread.process]);
+				group.label = (main ? 'process ' + main.id : 'process of thread ' + first.id) +
+					describe(this.profile.processes[thread.process]);
 				select.append(group);
 			}
 			group.append(new Option((thread.name || 'thread') + id + ' \u00b7 ' + sums([thread]), thread.index));
