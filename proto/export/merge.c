@@ -34,6 +34,7 @@ void merge_fini(struct merge *m)
 	free(m->nodes);
 	free(m->node_matches);
 	free(m->bars);
+	free(m->chunks);
 	text_fini(&m->text);
 	table_fini(&m->by_process);
 	table_fini(&m->by_thread);
@@ -404,16 +405,25 @@ static int add_images(struct merge *m, uint32_t process, const struct import_chu
 /* Sets *ret to whether the chunk was added before; remembers it if not. */
 static int is_known(struct merge *m, uint32_t process, const char *chunk_id, bool *ret)
 {
-	const char *id;
-	uint32_t value;
+	struct merge_chunk chunk = {.process = process};
 	uint64_t key;
-	int r = intern(m, chunk_id, &id);
+	uint32_t i;
+	int r = intern(m, chunk_id, &chunk.id);
 
+	*ret = false;
 	if (r < 0)
 		return r;
-	key = mix((uintptr_t)id, process);
-	*ret = table_get(&m->by_chunk, key, &value);
-	return *ret ? 0 : table_put(&m->by_chunk, key, process);
+	for (key = mix((uintptr_t)chunk.id, process); table_get(&m->by_chunk, key, &i); key++) {
+		*ret = m->chunks[i].id == chunk.id && m->chunks[i].process == process;
+		if (*ret)
+			return 0;
+	}
+	if (array_grow(m->chunks, m->n_chunks, m->cap_chunks) < 0)
+		return -ENOMEM;
+	r = table_put(&m->by_chunk, key, (uint32_t)m->n_chunks);
+	if (r == 0)
+		m->chunks[m->n_chunks++] = chunk;
+	return r;
 }
 
 int merge_add(struct merge *m, const struct import_chunk *c)

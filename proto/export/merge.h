@@ -157,6 +157,12 @@ struct merge_process {
 	uint32_t side; /* merge.side when its chunks were added */
 };
 
+/* A chunk that was added. */
+struct merge_chunk {
+	const char *id; /* interned */
+	uint32_t process;
+};
+
 struct merge {
 	struct merge_options options;
 	/*
@@ -179,6 +185,8 @@ struct merge {
 	/* Sorted by thread; if is_ordered is set, those of a thread by time. */
 	struct merge_bar *bars;
 	size_t n_bars, cap_bars;
+	struct merge_chunk *chunks;
+	size_t n_chunks, cap_chunks;
 
 	/* Start of the first and end of the last sample of all chunks, Unix time; 0: no sample. */
 	uint64_t start_ns, end_ns;

@@ -186,9 +186,11 @@ struct name_counts {
 	struct table names, pairs;
 };
 
+/* Interned texts are near each other in memory: with small factors, pairs would have one key. */
 static uint64_t name_and_id_key(const struct merge_thread *t)
 {
-	return (uint64_t)(uintptr_t)name_or_id(t) * 31 + (uintptr_t)t->id;
+	return (uintptr_t)name_or_id(t) * UINT64_C(0x9e3779b97f4a7c15) +
+	       (uintptr_t)t->id * UINT64_C(0xc2b2ae3d27d4eb4f);
 }
 
 static int count(struct table *table, uint64_t key)

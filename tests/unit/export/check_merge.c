@@ -389,3 +389,26 @@ TEST(chunks_with_and_without_states_are_noticed)
 	add_first();
 	ck_assert(m.lacks_states && m.has_states);
 }
+
+/* The ids of chunks are near each other in memory, as the numbers of the processes are. */
+TEST(every_chunk_of_many_processes_counts)
+{
+	char profiler_id[16], chunk_id[40], samples[256];
+
+	options.is_ordered = false;
+	merge_init(&m, &options);
+	for (unsigned int turn = 0; turn < 20; turn++) {
+		for (unsigned int k = 0; k < 256; k++) {
+			/* In another order in each turn: an odd factor visits each process once. */
+			(void)snprintf(profiler_id, sizeof(profiler_id), "p%u",
+				       k * (14 * turn + 1) % 256);
+			(void)snprintf(chunk_id, sizeof(chunk_id), "%032u", 256 * turn + k);
+			(void)snprintf(samples, sizeof(samples),
+				       MADE_RUNS("%u", "7", "0") MADE_END("%u", "7", "3"),
+				       100 + turn, 101 + turn);
+			made_add(&m, profiler_id, chunk_id, samples, "");
+		}
+	}
+	OK(merge_finish(&m));
+	ck_assert_uint_eq(total_ms(), UINT64_C(256) * 20 * 1000);
+}
