@@ -327,15 +327,10 @@ static void add_up(struct compare *c, struct merge *m, const uint32_t *node_of)
 static void measure(struct compare *c, const struct merge *m)
 {
 	for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
-		uint64_t start_ns, end_ns, from_ns = 0, until_ns;
+		uint64_t start_ns, end_ns, from_ns;
 
 		merge_side_time(m, side, &start_ns, &end_ns);
-		until_ns = end_ns - start_ns;
-		if (m->options.has_range) {
-			from_ns = m->options.from_ns;
-			until_ns = min_u64(until_ns, m->options.until_ns);
-		}
-		c->duration_ns[side] = until_ns > from_ns ? until_ns - from_ns : 0;
+		c->duration_ns[side] = merge_selected(m, end_ns - start_ns, &from_ns);
 	}
 }
 

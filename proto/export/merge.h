@@ -218,6 +218,12 @@ must_check int merge_add(struct merge *m, const struct import_chunk *c);
  */
 must_check int merge_finish(struct merge *m);
 
+/*
+ * Returns the part of a duration of all_ns that merge_options selects. *ret_from_ns: where it
+ * begins.
+ */
+uint64_t merge_selected(const struct merge *m, uint64_t all_ns, uint64_t *ret_from_ns);
+
 /* Returns the times of the first and the last sample of a side; 0 and 0: no sample. */
 void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_ns,
 		     uint64_t *ret_end_ns);

@@ -34,6 +34,15 @@ static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
 	return ((m->node_matches[bar->node] | m->threads[bar->thread].matches) & all) == all;
 }
 
+uint64_t merge_selected(const struct merge *m, uint64_t all_ns, uint64_t *ret_from_ns)
+{
+	const struct merge_options *o = &m->options;
+	const uint64_t until_ns = o->has_range ? min_u64(o->until_ns, all_ns) : all_ns;
+
+	*ret_from_ns = o->has_range ? min_u64(o->from_ns, all_ns) : 0;
+	return until_ns > *ret_from_ns ? until_ns - *ret_from_ns : 0;
+}
+
 void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_ns,
 		     uint64_t *ret_end_ns)
 {

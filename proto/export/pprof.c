@@ -90,6 +90,7 @@ static void write_sample_types(struct writer *w)
 	};
 	Pprof__ValueType types[VALUES], *list[VALUES];
 	Pprof__Profile part = PPROF__PROFILE__INIT;
+	uint64_t from_ns;
 
 	for (size_t i = 0; i < VALUES; i++) {
 		pprof__value_type__init(&types[i]);
@@ -100,8 +101,9 @@ static void write_sample_types(struct writer *w)
 	part.n_sample_type = VALUES;
 	part.sample_type = list;
 	part.default_sample_type = types[VALUES - 1].type;
-	part.time_nanos = (int64_t)w->m->start_ns;
-	part.duration_nanos = (int64_t)(w->m->end_ns - w->m->start_ns);
+	part.duration_nanos =
+		(int64_t)merge_selected(w->m, w->m->end_ns - w->m->start_ns, &from_ns);
+	part.time_nanos = (int64_t)(w->m->start_ns + from_ns);
 	write_part(w, &part);
 }
 
