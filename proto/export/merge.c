@@ -453,6 +453,7 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 	m->has_states |= c->has_states;
 	m->hides_ready |= c->hides_ready;
 	m->lacks_lines |= c->lacks_lines;
+	m->joins_samples |= c->joins_samples;
 	m->lacks_states |= !c->has_states && c->n_samples > 0;
 	numbers.threads = new_numbers(c->n_threads);
 	numbers.frames = new_numbers(c->n_frames);

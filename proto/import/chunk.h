@@ -101,6 +101,8 @@ struct import_chunk {
 	bool hides_ready;
 	/* By its options the profiler did not look for source lines (PROFILE_SYMBOLS). */
 	bool lacks_lines;
+	/* Of a page: samples with the same stack and state in a row are one sample. */
+	bool joins_samples;
 
 	/*
 	 * The parsed payload, which owns the strings, and has the members for which there is no

@@ -710,6 +710,7 @@ int import_page_next(struct import_page *p, struct import_chunk *ret, struct imp
 		.has_states = p->has_states,
 		.hides_ready = p->hides_ready,
 		.lacks_lines = p->lacks_lines,
+		.joins_samples = true,
 	};
 	struct making m = {.p = p, .c = &c, .fault = fault};
 	int r;

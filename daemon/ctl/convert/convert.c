@@ -200,7 +200,13 @@ static int read_in(struct convert *c, char *const *paths, size_t n, struct merge
 	if (r == 0)
 		r = selection_read(ret, s, paths, n);
 	symbolizer_free(s);
-	return r == 0 ? selection_finish(ret) : r;
+	if (r == 0)
+		r = selection_finish(ret);
+	if (r == 0 && ret->joins_samples &&
+	    (c->export.by_samples || c->format == format_by_name("pprof")))
+		log_warning("numbers of samples are too small: in a page, samples with the same "
+			    "stack in a row are one; times are exact");
+	return r;
 }
 
 int convert_run(int argc, char **argv)
