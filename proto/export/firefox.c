@@ -3,6 +3,7 @@
 
 #include "proto/export/export.h"
 #include "proto/export/numbering.h"
+#include "proto/export/points.h"
 
 #define VERSION_PROCESSED "70"
 #define VERSION_GECKO	  "36"
@@ -77,6 +78,7 @@ struct writer {
 	bool *is_caller;    /* by frame: it is not a leaf */
 	size_t *first_libs; /* by process: index of its first library */
 	struct copies frames, stacks;
+	struct export_point *points; /* of a thread; room for those of any */
 };
 
 /* Numbers all strings, so that the tables can be written column by column. */
@@ -104,7 +106,7 @@ static int writer_init(struct writer *w)
 {
 	const struct merge *m = w->m;
 	const uint64_t seed = m->options.hash_seed;
-	size_t n = 0;
+	size_t n = 0, most_bars = 0;
 	int r = export_functions_init(&w->functions, m);
 
 	export_strings_init(&w->strings, seed);
@@ -112,11 +114,14 @@ static int writer_init(struct writer *w)
 	export_strings_init(&w->files, seed);
 	w->is_caller = calloc(m->n_frames + 1, sizeof(*w->is_caller));
 	w->first_libs = calloc(m->n_processes + 1, sizeof(*w->first_libs));
+	for (size_t i = 0; i < m->n_threads; i++)
+		most_bars = max_u64(most_bars, m->threads[i].n_bars);
+	w->points = calloc(2 * most_bars + 1, sizeof(*w->points));
 	if (r == 0)
 		r = copies_init(&w->frames, m->n_frames);
 	if (r == 0)
 		r = copies_init(&w->stacks, m->n_nodes);
-	if (r < 0 || w->is_caller == NULL || w->first_libs == NULL)
+	if (r < 0 || w->is_caller == NULL || w->first_libs == NULL || w->points == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_bars; i++) {
 		if (m->bars[i].state != PROFILE_READY)
@@ -142,6 +147,7 @@ static void writer_fini(struct writer *w)
 	export_functions_fini(&w->functions);
 	free(w->is_caller);
 	free(w->first_libs);
+	free(w->points);
 	copies_fini(&w->frames);
 	copies_fini(&w->stacks);
 }
@@ -462,45 +468,61 @@ static void write_meta(struct writer *w, const char *version)
 			"\"threadCPUDelta\":\"\302\265s\"}}");
 }
 
-static uint64_t running_us(const struct merge_bar *bar)
+/* A point with a stack lasts until the next one, which there always is (points.h). */
+static uint64_t duration_ns(const struct export_point *p)
 {
-	return bar->state == PROFILE_RUNNING ? bar->duration_ns / NS_PER_US : 0;
+	return p->node == PROFILE_NONE ? 0 : p[1].time_ns - p->time_ns;
 }
 
-static void write_samples(struct writer *w, const struct merge_thread *t)
+static void write_stack(struct writer *w, const struct export_point *p)
 {
-	const struct merge_bar *bars = w->m->bars + t->first_bar;
+	if (p->node == PROFILE_NONE)
+		json_out_raw(w->o, "null");
+	else
+		json_out_u64(w->o,
+			     p->state == PROFILE_READY ? copies_row(&w->stacks, p->node) : p->node);
+}
+
+/*
+ * The viewer shows the stack of a sample until the next sample, so there is one without a stack at
+ * the end of a bar that no other one follows at once. The sums of the call tree are the weights.
+ */
+static void write_samples(struct writer *w, size_t thread)
+{
+	const struct export_point *p = w->points;
+	const size_t n = export_points(w->m, (uint32_t)thread, w->points);
 	struct json_out *o = w->o;
 
-	write_length(w, ",\"samples\":", t->n_bars);
+	write_length(w, ",\"samples\":", n);
 	json_out_raw(o, ",\"weightType\":\"tracing-ms\",\"stack\":[");
-	for (size_t i = 0; i < t->n_bars; i++) {
+	for (size_t i = 0; i < n; i++) {
 		json_out_raw(o, i > 0 ? "," : "");
-		json_out_u64(o, bars[i].state == PROFILE_READY
-					? copies_row(&w->stacks, bars[i].node)
-					: bars[i].node);
+		write_stack(w, &p[i]);
 	}
 	json_out_raw(o, "],\"time\":[");
-	for (size_t i = 0; i < t->n_bars; i++) {
+	for (size_t i = 0; i < n; i++) {
 		json_out_raw(o, i > 0 ? "," : "");
-		export_ms(o, bars[i].start_ns - w->m->start_ns);
+		export_ms(o, p[i].time_ns - w->m->start_ns);
 	}
 	json_out_raw(o, "],\"weight\":[");
-	for (size_t i = 0; i < t->n_bars; i++) {
+	for (size_t i = 0; i < n; i++) {
 		json_out_raw(o, i > 0 ? "," : "");
-		export_ms(o, bars[i].duration_ns);
+		export_ms(o, duration_ns(&p[i]));
 	}
 	/* CPU time since the previous sample. */
 	json_out_raw(o, "],\"threadCPUDelta\":[");
-	for (size_t i = 0; i < t->n_bars; i++) {
+	for (size_t i = 0; i < n; i++) {
+		const bool ran = i > 0 && p[i - 1].state == PROFILE_RUNNING;
+
 		json_out_raw(o, i > 0 ? "," : "");
-		json_out_u64(o, i > 0 ? running_us(&bars[i - 1]) : 0);
+		json_out_u64(o, ran ? duration_ns(&p[i - 1]) / NS_PER_US : 0);
 	}
 	json_out_raw(o, "]}");
 }
 
-static void write_thread(struct writer *w, const struct merge_thread *t)
+static void write_thread(struct writer *w, size_t thread)
 {
+	const struct merge_thread *t = &w->m->threads[thread];
 	const struct merge_process *p = &w->m->processes[t->process];
 	struct json_out *o = w->o;
 
@@ -512,7 +534,7 @@ static void write_thread(struct writer *w, const struct merge_thread *t)
 	json_out_raw(o, p->pid == t->id ? ",\"isMainThread\":true" : ",\"isMainThread\":false");
 	json_out_member(o, ",\"pid\":", p->pid != NULL ? p->pid : p->profiler_id);
 	json_out_member(o, ",\"tid\":", t->id);
-	write_samples(w, t);
+	write_samples(w, thread);
 	json_out_raw(o, ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
 			"\"startTime\":[],\"endTime\":[],\"phase\":[],"
 			"\"category\":[]}}");
@@ -527,7 +549,7 @@ static void write_threads(struct writer *w)
 		if (w->m->threads[i].n_bars == 0)
 			continue;
 		export_comma(w->o, &first);
-		write_thread(w, &w->m->threads[i]);
+		write_thread(w, i);
 	}
 	json_out_raw(w->o, "]}\n");
 }

@@ -1,8 +1,8 @@
 /*
  * Turns bars (merge.h) into points in time, for formats in which a sample lasts until the next
- * sample of its thread (json.c, self_profiling.c). A point is at the start of each bar. A point
- * without a stack is at the end of a bar if the thread's next bar does not start there. For files
- * of proto/export/ only.
+ * sample of its thread (firefox.c, json.c, self_profiling.c). A point is at the start of each bar.
+ * A point without a stack is at the end of a bar if the thread's next bar does not start there. For
+ * files of proto/export/ only.
  */
 #ifndef PROTO_EXPORT_POINTS_H
 #define PROTO_EXPORT_POINTS_H

@@ -163,12 +163,15 @@ def of_firefox(data, values=None):
         check(samples['weightType'] == 'tracing-ms', samples['weightType'])
         check(samples['time'] == sorted(samples['time']), 'order')
         check(isinstance(thread['pid'], str), f"pid {thread['pid']}")
-        for stack, weight in zip(samples['stack'], samples['weight'], strict=True):
+        stacked = [(stack, weight) for stack, weight in
+                   zip(samples['stack'], samples['weight'], strict=True) if stack is not None]
+        check(len(stacked) == sum(weight > 0 for weight in samples['weight']), 'weights')
+        for stack, weight in stacked:
             totals[thread['name'], names(stack)] += round(weight * 1000)
         if values is not None:
             ready = [c['name'] for c in meta['categories']].index('Ready')
             values[thread['name']] = sum(samples['threadCPUDelta']), round(sum(
-                weight for stack, weight in zip(samples['stack'], samples['weight'])
+                weight for stack, weight in stacked
                 if frames['category'][stacks['frame'][stack]] == ready) * 1000)
     return +totals
 

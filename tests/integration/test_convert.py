@@ -201,11 +201,12 @@ def test_states(box):
     check(pprof.totals(3) == running, f'{pprof.totals(3)}')
     check(pprof.totals(2) == ready, f'{pprof.totals(2)}')
     check(pprof.totals(1) == both, f'{pprof.totals(1)}')
-    # The Firefox format has no sample for the time after the last one.
     ran = {}
     formats.of_firefox(convert(path, '--to', 'firefox')[0], ran)
     check(ran['sleeper'][0] == 0 < ran['main'][0], f'{ran}')
-    for name, (_, us) in ran.items():
+    for name, (cpu_us, us) in ran.items():
+        check(cpu_us == sum(v for (thread, _), v in running.items() if thread == name),
+              f'{name}: {cpu_us} {running}')
         check(us == sum(v for (thread, _), v in ready.items() if thread == name),
               f'{name}: {us} {ready}')
     rows = convert(path, '--to', 'summary')[0].decode()
@@ -320,6 +321,40 @@ def test_by_samples(box):
           'samples')
     check(convert(path, '--to', 'folded', '--by', 'us')[0] ==
           b'f 1000000\nf;g 1000000\n', 'us')
+
+
+def test_firefox_has_gaps_and_ends(box):
+    """The viewer shows a sample until the next one: what is between bars has a sample."""
+    path = write(box, [made_chunk([{'function': 'f'}], [[0], []],
+                                  [(1, '1', 0), (1.5, '1', 1), (9, '1', 0), (12, '1', 0)])])
+    thread, = json.loads(convert(path, '--to', 'firefox')[0])['threads']
+    samples = thread['samples']
+    check([s is None for s in samples['stack']] == [False, True, False, True], f'{samples}')
+    check(samples['time'] == [0, 500, 8000, 11000], f'{samples}')
+    check(samples['weight'] == [500, 0, 3000, 0], f'{samples}')
+    check(samples['threadCPUDelta'] == [0, 500000, 0, 3000000], f'{samples}')
+
+
+def test_a_page_has_no_numbers_of_samples(box):
+    """Samples with the same stack in a row are one in a page. Its times are exact."""
+    path = write(box, [made_chunk([{'function': 'f'}], [[0]],
+                                  [(t, '1', 0) for t in (1, 1.5, 2, 3)])])
+    page = box.make_dir('page') / 'p.html'
+    convert(path, '-o', page)
+    line = 'numbers of samples are too small'
+    for args in (('folded', '--by', 'samples'), ('pprof',)):
+        check(line in convert(page, '--to', *args)[1], f'{args}')
+        check(line not in convert(path, '--to', *args)[1], f'{args}')
+    check(line not in convert(page, '--to', 'folded')[1], 'times are exact')
+
+
+def test_pprof_lasts_as_long_as_what_is_selected(box):
+    path = write(box, [made_chunk([{'function': 'f'}], [[0]], [(100, '1', 0), (160, '1', 0)])])
+    for args, begin, seconds in (((), 100, 60), (('--from', '10', '--until', '20'), 110, 10),
+                                 (('--from', '50'), 150, 10), (('--until', '99'), 100, 60)):
+        pprof = formats.Pprof(convert(path, '--to', 'pprof', *args)[0])
+        check((pprof.time_ns, pprof.duration_ns) == (begin * 10**9, seconds * 10**9),
+              f'{args}: {pprof.time_ns} {pprof.duration_ns}')
 
 
 def test_hostile_names(box):
