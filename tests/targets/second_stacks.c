@@ -18,6 +18,7 @@
  *
  * The program works until it is killed. "ready PID" says that it begins.
  */
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -139,8 +140,7 @@ static NOINLINE void raise_at(long bytes)
 
 static NOINLINE void by_signal(long bytes, uint64_t until_ns)
 {
-	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES),
-			       .ss_size = SMALL_BYTES};
+	const stack_t stack = {.ss_sp = new_stack(SMALL_BYTES), .ss_size = SMALL_BYTES};
 
 	(void)sigaltstack(&stack, NULL);
 	handle(SIGUSR1, on_signal, SA_ONSTACK);
@@ -153,7 +153,10 @@ static pthread_barrier_t all_in_handlers;
 
 static void on_signal_asleep(int sig)
 {
-	const struct timespec t = {.tv_nsec = 20 * 1000 * 1000};
+	static atomic_uint sleepers;
+	/* If all woke at once, a first look could find most of them awake. */
+	const unsigned int ms = 20 + atomic_fetch_add(&sleepers, 1) % 20;
+	const struct timespec t = {.tv_nsec = ms * 1000L * 1000};
 
 	(void)sig;
 	(void)pthread_barrier_wait(&all_in_handlers);
@@ -286,8 +289,7 @@ static NOINLINE void by_coroutines(long n)
 		coroutines[i].uc_stack.ss_sp = new_stack(SMALL_BYTES);
 		coroutines[i].uc_stack.ss_size = SMALL_BYTES;
 		coroutines[i].uc_link = &back;
-		makecontext(&coroutines[i], (void (*)(void))coroutine, 1,
-			    (int)i);
+		makecontext(&coroutines[i], (void (*)(void))coroutine, 1, (int)i);
 	}
 	ready(getpid());
 	for (;;)
@@ -352,15 +354,13 @@ int main(int argc, char **argv)
 			own_thread(&o);
 		else
 			(void)own(&o);
-	}
-	else if (strcmp(mode, "coroutines") == 0)
+	} else if (strcmp(mode, "coroutines") == 0)
 		by_coroutines(number);
 	else if (strcmp(mode, "preempted") == 0)
 		preempted();
 	else if (strcmp(mode, "exec") == 0) {
 		by_signal(0, EXEC_NS);
-		(void)execl("/proc/self/exe", "second_stacks", "signal", "0",
-			    (char *)NULL);
+		(void)execl("/proc/self/exe", "second_stacks", "signal", "0", (char *)NULL);
 	}
 	return EXIT_FAILURE;
 }
