@@ -262,6 +262,27 @@ static const char *fill_header(const struct import_chunk *c, size_t size, struct
 	return NULL;
 }
 
+/*
+ * Copies the payload, and sets its size in *m. A run by hand that could not make its page has left
+ * files with the command lines of processes: these are not sent.
+ */
+static int copy_payload(const struct import_reader *text, const struct import_chunk *c,
+			struct msg_envelope *m, int *ret)
+{
+	char *without;
+	int r;
+
+	if (json_object_del(c->payload, PROFILE_COMMAND_LINE) < 0)
+		return sealed_copy("chunk", text->payload, text->payload_size, ret);
+	without = json_dumps(c->payload, JSON_COMPACT);
+	if (without == NULL)
+		return -ENOMEM;
+	m->size = strlen(without);
+	r = sealed_copy("chunk", without, m->size, ret);
+	free(without);
+	return r;
+}
+
 static int send_chunk(struct send *s, const char *path, const struct import_reader *text,
 		      const struct import_chunk *c)
 {
@@ -279,7 +300,7 @@ static int send_chunk(struct send *s, const char *path, const struct import_read
 		s->n_unsent++;
 		return 0;
 	}
-	r = sealed_copy("chunk", text->payload, text->payload_size, &payload);
+	r = copy_payload(text, c, &m, &payload);
 	if (r == 0)
 		r = deliver(s, &m, payload, &result);
 	close_fd(&payload);

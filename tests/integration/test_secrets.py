@@ -2,6 +2,7 @@
 """The DSN's key is in nothing that sentry-profd writes, starts or leaves
 behind."""
 
+import json
 import os
 import pathlib
 import resource
@@ -13,6 +14,7 @@ from formats import page_data
 from harness import Skip, check, wait_for
 from test_convert import convert
 from test_delivery_server import KEY
+from test_send import made_chunk, send
 
 
 def everybody(profd):
@@ -87,6 +89,17 @@ def test_arguments_are_in_pages_only(box):
         for file in [path] if path.is_file() else path.iterdir():
             check(WORD.encode() not in file.read_bytes(), f'it is in {file}')
     check(WORD not in convert('--to', 'json', page)[0].decode(), 'it is in a file made of the page')
+
+
+def test_arguments_are_not_sent(box):
+    """As of a run by hand that could not make its page: its files have command lines."""
+    server = box.server(tls=False)
+    path = box.make_dir('in') / 'x.json'
+    path.write_text(json.dumps({**made_chunk(1), 'command_line': f'app {WORD}'}))
+    send(server, path)
+    envelope, = server.envelopes
+    check(WORD.encode() not in envelope.data, 'it was sent')
+    check(envelope.chunk['profile'] == made_chunk(1)['profile'], f'{envelope.chunk}')
 
 
 def cores(directory):
