@@ -57,7 +57,7 @@ enum instance_life {
 	INSTANCE_ENDED,	  /* the process has ended */
 };
 
-/* Why no run of the profiler starts although one is wanted. */
+/* Why no run of the profiler starts although one is wanted, or one for recordings only. */
 enum instance_obstacle {
 	INSTANCE_NO_OBSTACLE,
 	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of runs, is reached */
@@ -157,7 +157,8 @@ struct instance {
 	uint64_t run_delay_ns; /* no run starts before failed_ns + run_delay_ns */
 	struct ship *ship;     /* for config.dsn; NULL: no run since config was set */
 	struct run *run;       /* the current run, also for recordings only; NULL: none */
-	/* The closed run of a process of --pid, kept for its table of functions (shutdown.h). */
+	/* The closed run of a process of --pid: kept for the exit status until its place is needed.
+	 */
 	struct run *closed_run;
 	struct instance_crashes crashes;
 	struct run_totals earlier_runs; /* of retired runs (attach_retire()), without chunks */

@@ -394,12 +394,18 @@ static bool is_wanted(const struct instance *i)
 	return !server_limit_stops_sampling(i->ship) && lifecycle_wants(i);
 }
 
-/* Returns true if a run of the process is for its recordings only. A whole run stays one. */
+/*
+ * Returns true if a run of the process is for its recordings only. A whole run stays one. A run
+ * that is one for recordings because of max_instances stays so until they end: else each place that
+ * becomes free would interrupt them, and another process would take it meanwhile.
+ */
 static bool is_for_recordings(struct targets *ts, const struct instance *i)
 {
-	if (i->run != NULL && !i->run->is_for_recordings)
-		return !is_wanted(i);
-	return !is_wanted(i) || (i->n_recordings > 0 && is_section_full(ts, i));
+	if (!is_wanted(i))
+		return true;
+	if (i->n_recordings == 0 || (i->run != NULL && !i->run->is_for_recordings))
+		return false;
+	return (i->run != NULL && i->obstacle == INSTANCE_LIMIT_REACHED) || is_section_full(ts, i);
 }
 
 /* Returns true if the CPU budget permits another run now. */
@@ -500,6 +506,11 @@ static void check_instance(struct targets *ts, struct instance *i)
 	else if (i->run == NULL && wanted && i->life == INSTANCE_LIVES &&
 		 i->obstacle != INSTANCE_LEFT_OUT)
 		start_run(ts, i);
+	/* What is for Sentry and for files waits, although recordings have a run. */
+	if (i->run != NULL && i->run->is_for_recordings && for_recordings && is_wanted(i))
+		i->obstacle = INSTANCE_LIMIT_REACHED;
+	else if (i->run != NULL && i->obstacle == INSTANCE_LIMIT_REACHED)
+		i->obstacle = INSTANCE_NO_OBSTACLE;
 	/* Or there is no run for another reason than a change of its rights. */
 	if (!wanted || i->life != INSTANCE_LIVES ||
 	    (i->obstacle != INSTANCE_NO_OBSTACLE && i->obstacle != INSTANCE_RIGHTS_CHANGE))

@@ -456,6 +456,15 @@ TEST(a_recording_beyond_max_instances_makes_no_other_chunks)
 	turn();
 	ck_assert_ptr_nonnull(many[3]->run);
 	ck_assert(many[3]->run->is_for_recordings);
+	turn();
+	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_WAITING);
+	/* A place that becomes free does not interrupt the recording. */
+	end_run(many[0]->run);
+	many[0]->is_started = false;
+	turn();
+	ck_assert(run_is_open(many[3]->run) && many[3]->run->is_for_recordings);
+	many[0]->is_started = true;
+	turn();
 	/* A whole run goes on while it is recorded, too. */
 	many[2]->n_recordings = 1;
 	turn();
