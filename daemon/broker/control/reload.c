@@ -85,31 +85,28 @@ static void log_faults(struct config_faults *faults, int lines_fd)
 	config_faults_log(faults);
 }
 
-/* Returns true if the same sections come before a section in the old and in the new configuration.
- */
-static bool follows_the_same(const struct config *before, const struct section_config *old,
-			     const struct config *c, const struct section_config *now)
+/* Returns how many sections both configurations have in common, from the first one on. */
+static size_t count_same(const struct config *a, const struct config *b)
 {
-	const size_t n = (size_t)(now - c->sections);
+	size_t n = 0;
 
-	if ((size_t)(old - before->sections) != n)
-		return false;
-	for (size_t k = 0; k < n; k++)
-		if (strcmp(before->sections[k].name, c->sections[k].name) != 0 ||
-		    !config_section_equal(&before->sections[k], &c->sections[k]))
-			return false;
-	return true;
+	while (n < a->n_sections && n < b->n_sections &&
+	       strcmp(a->sections[n].name, b->sections[n].name) == 0 &&
+	       config_section_equal(&a->sections[n], &b->sections[n]))
+		n++;
+	return n;
 }
 
 /*
  * Compares the instance's section in the old configuration with that in the new one. The
  * instance's own copy may differ from both: the copy is made when the instance is added, and after
- * a reload when its run has ended; the request attach changes it.
+ * a reload when its run has ended; the request attach changes it. n_same: of count_same().
  */
-static void change_instance(struct modules *modules, struct instance *i, const struct config *c)
+static void change_instance(struct modules *modules, struct instance *i, const struct config *c,
+			    size_t n_same)
 {
-	const struct config *before = &modules->state.options.config;
-	const struct section_config *old = config_section(before, i->config.name);
+	const struct section_config *old =
+		config_section(&modules->state.options.config, i->config.name);
 	const struct section_config *now = config_section(c, i->config.name);
 
 	/* The instance was removed before this reload; a new section may have the same name. */
@@ -121,8 +118,8 @@ static void change_instance(struct modules *modules, struct instance *i, const s
 	}
 	if (old == NULL || !config_section_equal(old, now))
 		instance_becomes(i, INSTANCE_CHANGED);
-	/* A process belongs to the first section that matches it. */
-	else if (follows_the_same(before, old, c, now))
+	/* Nothing has changed in the sections up to this one, and the first that matches counts. */
+	else if ((size_t)(now - c->sections) < n_same)
 		return;
 	discovery_recheck(modules->discovery, i->pid);
 }
@@ -131,6 +128,7 @@ static int replace_config(struct modules *modules, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
+	size_t n_same;
 	int r = options_reload(&modules->state.options, &c, &faults);
 
 	log_faults(&faults, lines_fd);
@@ -141,9 +139,10 @@ static int replace_config(struct modules *modules, int lines_fd)
 	config_changed_keys(&modules->state.options.config, &c, warn_changed_key, &lines_fd);
 	warn_rates(modules, &c, lines_fd);
 	warn_first_dsn(modules, &c, lines_fd);
+	n_same = count_same(&modules->state.options.config, &c);
 	for (size_t k = 0; k < modules->targets.n_instances; k++)
 		if (instance_has_section(modules->targets.instances[k]))
-			change_instance(modules, modules->targets.instances[k], &c);
+			change_instance(modules, modules->targets.instances[k], &c, n_same);
 	options_replace(&modules->state.options, &c);
 	attach_request_config_changed(&modules->targets);
 	discovery_config_changed(modules->discovery);

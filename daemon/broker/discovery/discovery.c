@@ -332,7 +332,10 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 	/* The process that the file named before may not match any more. */
 	if (before != 0 && before != pid)
 		discovery_recheck(d, before);
-	if (instance_of_pid(d->targets, pid) == NULL && process_identity(pid, &now))
+	/* An instance may be of a section that comes later. */
+	if (instance_of_pid(d->targets, pid) != NULL)
+		discovery_recheck(d, pid);
+	else if (process_identity(pid, &now))
 		queue_check(d, pid, RECHECK_OTHER, process_born_ns(now.start_ticks));
 }
 
