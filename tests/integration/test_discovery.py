@@ -161,6 +161,10 @@ def test_detached_over_an_exec(box):
     # By then it has been compared.
     service.wait_profiled(service.start('job').pid)
     check(tracer(program.pid) == 0, 'it is profiled again')
+    # It belongs to the other section now.
+    ctl.run('attach', program.pid)
+    service.wait_profiled(program.pid)
+    check(ctl.target(program.pid)['name'] == 'job', f'{ctl.target(program.pid)}')
     service.stop()
 
 

@@ -409,14 +409,17 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		instance_becomes(known, INSTANCE_ENDED);
 		known = NULL;
 	}
-	/*
-	 * A process that --pid or a user named is profiled whatever program it runs, and one that
-	 * was detached is not.
-	 */
-	if (known != NULL && instance_has_section(known) && !is_of(c, known, section) &&
-	    known->wish != INSTANCE_WISH_DETACHED) {
-		instance_becomes(known, INSTANCE_REMOVED);
-		known = NULL;
+	/* A process that --pid or a user named is profiled whatever program it runs. */
+	if (known != NULL && instance_has_section(known) && !is_of(c, known, section)) {
+		if (known->wish != INSTANCE_WISH_DETACHED) {
+			instance_becomes(known, INSTANCE_REMOVED);
+			known = NULL;
+		} else if (section < c->n_sections) {
+			/* It stays detached, with the values of the section that it belongs to. */
+			memcpy(known->config.name, c->sections[section].name,
+			       sizeof(known->config.name));
+			instance_becomes(known, INSTANCE_CHANGED);
+		}
 	}
 	if (known != NULL && s->cause == RECHECK_EXEC)
 		instance_has_executed(known);
