@@ -299,9 +299,11 @@ static void take_others(struct traced_process *t, uint64_t *due_ns)
 
 	if (began_ns < *due_ns)
 		return;
-	FOR_EACH_TARGET (other, c)
+	FOR_EACH_TARGET (other, c) {
+		state_beat(t);
 		if (other != t)
 			(void)take_target(other);
+	}
 	for (size_t i = c->n_newborn; i-- > 0;) {
 		const uint32_t tid = c->newborn[i];
 		const pid_t r = tracee_wait((pid_t)tid, false, &status);
@@ -331,6 +333,8 @@ static bool crashed_is_gone(struct traced_process *t)
 	    tracee_classify(status, &signal) == TRACEE_SIGNAL)
 		return false;
 	handle_status(t->capture, tid, status);
+	/* Its death may still be to come: the next call must not say otherwise. */
+	t->crash.now.tid = 0;
 	return true;
 }
 
