@@ -57,7 +57,8 @@ must_check int export_speedscope(const struct merge *m, const struct export_opti
 
 /*
  * The processed profile of the Firefox Profiler, version 70. Each bar is a sample, with its
- * duration in milliseconds as the weight; threadCPUDelta tells running from ready and waiting,
+ * duration in milliseconds as the weight. A sample without a stack, of weight 0, is at the end of a
+ * bar if the next one does not start there. threadCPUDelta tells running from ready and waiting,
  * and the leaf of a ready stack has the category Ready.
  * Merge: by address, ordered.
  * Source: github.com/firefox-devtools/profiler, src/types/profile.ts and

@@ -165,7 +165,7 @@ def of_firefox(data, values=None):
         check(isinstance(thread['pid'], str), f"pid {thread['pid']}")
         stacked = [(stack, weight) for stack, weight in
                    zip(samples['stack'], samples['weight'], strict=True) if stack is not None]
-        check(len(stacked) == sum(weight > 0 for weight in samples['weight']), 'weights')
+        check(sum(samples['weight']) == sum(weight for _, weight in stacked), 'weights')
         for stack, weight in stacked:
             totals[thread['name'], names(stack)] += round(weight * 1000)
         if values is not None:

@@ -372,7 +372,6 @@ def stranger_recording(path, pid):
         os.setegid(0)
 
 
-
 def test_a_file_that_cannot_be_written(box):
     """That is said before the recording, and not after it."""
     target = box.target('shares')

@@ -174,7 +174,7 @@ def test_pause(box):
 
 
 def test_threads_that_have_ended(box):
-    """The title has the number of those that live, and not of all that were seen."""
+    """The title has the number of those of the last second, and not of all that were seen."""
     code = ('import threading, time\n'
             'def work():\n'
             '    end = time.monotonic() + 0.05\n'

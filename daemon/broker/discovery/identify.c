@@ -172,8 +172,8 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 }
 
 /*
- * How often an environment is read: not if the process has changed its rights since the question,
- * as a server does at its start, or if the helper that reads has died.
+ * How often an environment is asked for. Reading fails if the process has changed its rights since
+ * the question, as a server does at its start, or if the helper that reads has died.
  */
 #define ENVIRON_TRIES 3
 

@@ -14,7 +14,7 @@ static uint64_t ticks_in(const struct run *run, uint64_t ns)
 {
 	const uint32_t hz = run_is_withheld(run) ? rates_least_hz(run->full_hz) : run->rate_hz;
 
-	return ns * hz / NS_PER_SEC;
+	return ns / NS_PER_US * hz / (NS_PER_SEC / NS_PER_US);
 }
 
 void totals_count_missed(struct run *run, uint64_t now)
