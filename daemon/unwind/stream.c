@@ -114,7 +114,10 @@ uint32_t stream_target(const struct stream *s)
 	return s->open.target;
 }
 
-/* Counts addresses without lines, and logs the first file whose debug information is too large. */
+/*
+ * Counts the addresses for which unwind found no source lines. Logs one file of the target whose
+ * debug information is too large.
+ */
 static void count_lines_lost(struct stream *s)
 {
 	const char *path = unwind_space_take_lines_limited(s->program.space);

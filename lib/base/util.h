@@ -93,8 +93,8 @@ must_check static inline int write_all(int fd, const void *bytes, size_t n)
 }
 
 /*
- * Writes what out has buffered. Returns 0, or -errno. -EIO can mean that only an earlier write to
- * out has failed, whose error is not known any more.
+ * Writes what the stream out has buffered. Returns 0, or -errno; -EIO, too, if an earlier write to
+ * out has failed, since stdio does not keep the errno of that write.
  */
 must_check static inline int flush_stream(FILE *out)
 {

@@ -241,7 +241,10 @@ static void note_birth(struct capture *c, uint32_t tid, const struct thread *th,
 static void handle_status(struct capture *c, uint32_t tid, int status);
 static void take_pending(struct capture *c);
 
-/* Handles the statuses of those of these threads that are not held. Returns their number. */
+/*
+ * Handles the statuses of the threads in the list, except those of held threads (th->held). Returns
+ * the number of statuses.
+ */
 static unsigned int take_list(struct capture *c, struct thread *list)
 {
 	struct thread *next;

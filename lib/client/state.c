@@ -29,8 +29,7 @@ static size_t state_bytes(void)
 	return (sizeof(struct state) + page - 1) / page * page;
 }
 
-/* Returns false if the program has closed the descriptor, and the number is that of another file.
- */
+/* Returns false if the program has closed noted_fd, and opened another file with its number. */
 static bool is_noted(int fd)
 {
 	struct stat st;

@@ -157,7 +157,7 @@ struct instance {
 	uint64_t run_delay_ns; /* no run starts before failed_ns + run_delay_ns */
 	struct ship *ship;     /* for config.dsn; NULL: no run since config was set */
 	struct run *run;       /* the current run, also for recordings only; NULL: none */
-	/* The closed run of a process of --pid: kept for the exit status until its place is needed.
+	/* The closed run of a process of --pid: kept for the exit status, or until it is retired.
 	 */
 	struct run *closed_run;
 	struct instance_crashes crashes;

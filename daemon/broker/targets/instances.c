@@ -353,8 +353,9 @@ static bool is_in_capture(struct targets *ts, const struct instance *i)
 }
 
 /*
- * Retires a closed run of a process that the command line named, unless the exit status of
- * sentry-profd needs it. Returns false if there is none. Its place is free from the next turn on.
+ * Retires the closed run of one process that the command line named, unless the exit status of
+ * sentry-profd needs the run. Returns false if there is no such run. The run's place in the table
+ * is free from the next turn on.
  */
 static bool retire_closed(struct targets *ts)
 {

@@ -250,17 +250,27 @@ static int find_socket(void)
 	return -1;
 }
 
-/* A program that becomes a daemon closes all descriptors, and opens others. */
-TEST(a_descriptor_that_the_program_has_reused_is_not_touched)
+/*
+ * As a program that becomes a daemon: it closes all descriptors, and opens others. Connects, and
+ * replaces the library's socket by pair[0], whose number it returns.
+ */
+static int reuse_socket(int pair[2])
 {
-	int pair[2], fd;
-	char byte;
+	int fd;
 
 	meet(PROTOCOL_TRACE, true);
 	fd = find_socket();
 	ck_assert_int_ge(fd, 3);
 	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
 	ck_assert_int_eq(dup2(pair[0], fd), fd);
+	return fd;
+}
+
+TEST(a_descriptor_that_the_program_has_reused_is_not_touched)
+{
+	int pair[2], fd = reuse_socket(pair);
+	char byte;
+
 	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 	sentry_profd_disconnect();
@@ -283,15 +293,9 @@ static void check_exit_status(pid_t pid)
 
 TEST(a_child_of_fork_keeps_a_descriptor_that_the_program_has_reused)
 {
-	int pair[2], fd;
-	pid_t pid;
+	int pair[2], fd = reuse_socket(pair);
+	pid_t pid = fork();
 
-	meet(PROTOCOL_TRACE, true);
-	fd = find_socket();
-	ck_assert_int_ge(fd, 3);
-	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
-	ck_assert_int_eq(dup2(pair[0], fd), fd);
-	pid = fork();
 	if (pid == 0)
 		_exit(fcntl(fd, F_GETFD) >= 0 ? 0 : 1);
 	check_exit_status(pid);

@@ -116,7 +116,8 @@ TEST(a_stack_whose_return_address_is_a_function_ends_there)
 	ck_assert(m.out.frames[1].by_heuristic && m.out.has_heuristic);
 }
 
-/* CFI is compiled in parts of 16 functions: one of these is the first of its part. */
+/* CFI is compiled in parts of 16 functions, so one of these 16 functions is the first of its part.
+ */
 TEST(a_stack_ends_at_a_function_at_any_place_in_its_part)
 {
 	for (size_t i = 0; i < 16; i++) {
