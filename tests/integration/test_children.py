@@ -98,6 +98,28 @@ def test_a_table_for_each_user(box):
     check(profd.stderr.count('Hottest functions.') == len(found), profd.stderr)
 
 
+TAKES_A_USER = f'''
+import os, time
+def work(s):
+    end = time.process_time() + s
+    while time.process_time() < end: pass
+work(.3)
+os.setuid({stranger.UID})
+work(.3)
+'''
+
+
+def test_a_process_that_takes_a_user_is_one(box):
+    """As the workers of a server that root starts."""
+    stranger.need_root()
+    profd = box.profd([], '--children', '--', PYTHON, '-c', TAKES_A_USER)
+    profd.finish()
+    check(profd.stats['rights_changes'] == 1 and len(profd.chunks) >= 2, f'{profd.stats}')
+    check(len({c['profiler_id'] for c in profd.chunks}) == 1,
+          f'{[c["profiler_id"] for c in profd.chunks]}')
+    check_well(profd)
+
+
 def test_forked_ones_have_profiles(box, start=started):
     profd, pid = start(box, PYTHON, '-c', FORKS)
     all_of_them = wait_for(lambda: len(descendants(pid)) == 2 and

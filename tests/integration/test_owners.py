@@ -230,9 +230,9 @@ def test_a_run_that_waits_is_seen(box):
     def shown():
         seen = ctl.target(worker.pid)
         return seen['state'], seen['profiler_id'], seen['last_error']
-    first = shown()[1]
     change(worker)
-    wait_for(lambda: shown()[1] not in (None, first), 'the next run')
+    wait_for(lambda: openmetrics.total(ctl.metrics(), 'rights_changes_total') == 1 and
+             shown()[1] is not None, 'the next run')
     change(worker)
     wait_for(lambda: shown()[0] == 'waiting', 'a run that waits')
     check(shown() == ('waiting', None, 'its rights change: it is profiled again after 10 s'),

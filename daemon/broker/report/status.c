@@ -116,7 +116,7 @@ static void put_totals(FILE *out, const struct modules *modules, const struct in
 
 	totals_of_instance(&modules->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
-	put_string_or_null(out, runs ? i->run->profiler_id : "");
+	put_string_or_null(out, runs ? i->run->profile.profiler_id : "");
 	fprintf(out,
 		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
 		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "

@@ -69,7 +69,7 @@ static void open_session(struct targets *ts, struct run *run)
 		.by_function = has_addresses_by_function(ts, c),
 		.cpu_only = ts->state->options.config.mode == MODE_CPU,
 		.chunk_us = ts->state->options.config.chunk_seconds * UINT64_C(1000000),
-		.wall_offset_us = run->wall_offset_us,
+		.wall_offset_us = run->profile.wall_offset_us,
 		.use_pthread_self = c->thread_id_format == THREAD_ID_PTHREAD,
 		.for_server = run->instance->ship->dsn[0] != '\0',
 		.for_file = delivery_has_files(ts->delivery),
@@ -88,7 +88,7 @@ static void open_session(struct targets *ts, struct run *run)
 	}
 	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
 		abort();
-	memcpy(m.profiler_id, run->profiler_id, sizeof(m.profiler_id));
+	memcpy(m.profiler_id, run->profile.profiler_id, sizeof(m.profiler_id));
 	memcpy(m.platform, c->platform, sizeof(m.platform));
 	memcpy(m.environment, c->environment, sizeof(m.environment));
 	memcpy(m.release_given, c->release, sizeof(m.release_given));

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/broker/targets/run.h"
 #include "daemon/broker/targets/targets.h"
 #include "daemon/config/config.h"
 #include "daemon/process/owner.h"
@@ -149,8 +150,13 @@ struct instance {
 	/* No warning is due: the process has reported a root span, or the warning was logged. */
 	bool no_span_check_done;
 	uint64_t no_span_since_ns; /* the first lifecycle_check() without a root span; 0: none */
-	/* The id of the next run, for clients that ask before it starts. */
+	/* The id of the next profile, for clients that ask before it begins. */
 	char next_profiler_id[MSG_ID_SIZE];
+	/*
+	 * The profile of the last run, if a change of the owner's key has ended that run and a new
+	 * one is wanted: the new run continues this profile (targets_open_run).
+	 */
+	struct profile_start broken_off;
 
 	uint32_t failures;     /* failures in a row (instance_delay_run) */
 	uint64_t failed_ns;    /* time of the last failure, by clock_mono_ns() */

@@ -514,8 +514,10 @@ static void check_instance(struct targets *ts, struct instance *i)
 		i->obstacle = INSTANCE_NO_OBSTACLE;
 	/* Or there is no run for another reason than a change of its rights. */
 	if (!wanted || i->life != INSTANCE_LIVES ||
-	    (i->obstacle != INSTANCE_NO_OBSTACLE && i->obstacle != INSTANCE_RIGHTS_CHANGE))
+	    (i->obstacle != INSTANCE_NO_OBSTACLE && i->obstacle != INSTANCE_RIGHTS_CHANGE)) {
 		instance_unsampled_ends(i);
+		i->broken_off = (struct profile_start){0};
+	}
 	/* It waits for nothing. */
 	if (!wanted &&
 	    (i->obstacle == INSTANCE_LIMIT_REACHED || i->obstacle == INSTANCE_RIGHTS_CHANGE))

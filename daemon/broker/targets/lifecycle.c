@@ -139,7 +139,9 @@ const char *lifecycle_profiler_id(const struct instance *i)
 {
 	if (i == NULL)
 		return "";
-	return i->run != NULL && run_is_open(i->run) && !i->run->is_for_recordings
-		       ? i->run->profiler_id
-		       : i->next_profiler_id;
+	if (i->run != NULL && run_is_open(i->run) && !i->run->is_for_recordings)
+		return i->run->profile.profiler_id;
+	if (i->broken_off.profiler_id[0] != '\0' && !i->broken_off.is_for_recordings)
+		return i->broken_off.profiler_id;
+	return i->next_profiler_id;
 }

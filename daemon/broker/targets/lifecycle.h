@@ -90,7 +90,7 @@ void lifecycle_span_seen(struct instance *instance);
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
  * Returns the profiler id of the open run of i. If i has no open run, or one for recordings only,
- * returns the id of the next run. Returns "" if i is NULL.
+ * returns the id that the next such run will have. Returns "" if i is NULL.
  */
 const char *lifecycle_profiler_id(const struct instance *i);
 

@@ -25,6 +25,7 @@ void owners_end_run(struct targets *ts, struct run *run)
 	if (run->owner_has_changed)
 		return;
 	run->owner_has_changed = true;
+	run->instance->broken_off = run->profile;
 	instance_unsampled_begins(run->instance);
 	note_change(ts, run->instance);
 	attach_stop(ts, run);

@@ -2,7 +2,8 @@
  * Ends the run of a process whose rights change. A run (run.h) belongs to an owner
  * (daemon/process/owner.h): the unwind process of that owner's key gets the samples and files of
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
- * key, and the run ends. The next run, with the new key, begins at once. But if the key changes
+ * key, and the run ends. The next run, with the new key, begins at once, and continues the profile
+ * (struct profile_start). But if the key changes
  * again and again, runs that follow a change begin at least OWNER_RUN_NS apart. If the process is
  * an instance only by the request of a user who is no operator, the instance is removed, since this
  * user may not profile it any more.

@@ -30,16 +30,16 @@ void run_set_times(const struct state *state, struct run *run)
 {
 	const uint64_t mono_ns = state->clocks.mono();
 
-	run->opened_ns = mono_ns;
-	run->wall_offset_us = (state->clocks.wall() - mono_ns) / NS_PER_US;
-	run->slept_ns = state->clocks.boot() - mono_ns;
+	run->profile.opened_ns = mono_ns;
+	run->profile.wall_offset_us = (state->clocks.wall() - mono_ns) / NS_PER_US;
+	run->profile.slept_ns = state->clocks.boot() - mono_ns;
 }
 
 static bool has_machine_slept(const struct state *state, const struct run *run)
 {
 	const uint64_t boot_ns = state->clocks.boot();
 
-	return boot_ns > state->clocks.mono() + run->slept_ns + SLEPT_NS;
+	return boot_ns > state->clocks.mono() + run->profile.slept_ns + SLEPT_NS;
 }
 
 /* The time between the readings makes both differences at most smaller. */
@@ -48,10 +48,11 @@ static bool was_clock_set(const struct state *state, const struct run *run)
 	const uint64_t before_us = state->clocks.mono() / NS_PER_US;
 	const uint64_t wall_us = state->clocks.wall() / NS_PER_US;
 	const uint64_t after_ns = state->clocks.mono();
-	const int64_t forward_us = (int64_t)(wall_us - after_ns / NS_PER_US - run->wall_offset_us);
-	const int64_t back_us = (int64_t)(run->wall_offset_us - (wall_us - before_us));
+	const int64_t forward_us =
+		(int64_t)(wall_us - after_ns / NS_PER_US - run->profile.wall_offset_us);
+	const int64_t back_us = (int64_t)(run->profile.wall_offset_us - (wall_us - before_us));
 
-	return after_ns - run->opened_ns >= CLOCK_SET_AGE_NS &&
+	return after_ns - run->profile.opened_ns >= CLOCK_SET_AGE_NS &&
 	       (forward_us > CLOCK_SET_US || back_us > CLOCK_SET_US);
 }
 

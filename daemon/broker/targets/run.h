@@ -1,7 +1,8 @@
 /*
  * A run of the profiler on a process, from its start to its stop. For a run, capture attaches to
  * the process, and an unwind process has a session, which makes the chunks. A new start makes a new
- * run with a new profiler id. attach.h starts and stops runs; instances.h decides which.
+ * run with a new profiler id; after a change of the process's rights the next run keeps the id
+ * (struct profile_start). attach.h starts and stops runs; instances.h decides which.
  *
  * Capture writes the samples of a run as records into a ring, which the unwind process reads; the
  * last record is RECORD_END. In messages to capture and unwind the id of a run is called target.
@@ -108,6 +109,20 @@ struct run_crash {
 	bool awaits_exec;   /* the crash came while capture waited for an exec, without samples */
 };
 
+/*
+ * The profile to which the chunks of a run belong: its id, and its times, which are fixed when the
+ * profile begins, since the wall clock may be set later. A profile has one run, or several with
+ * different rights of the process (owners.h).
+ */
+struct profile_start {
+	char profiler_id[MSG_ID_SIZE]; /* "": there is no profile */
+	bool is_for_recordings;	       /* as in struct run */
+	uint64_t wall_offset_us;       /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	/* How long the machine had slept since its boot, which CLOCK_MONOTONIC does not count. */
+	uint64_t slept_ns;
+	uint64_t opened_ns; /* when the profile began, CLOCK_MONOTONIC */
+};
+
 /* One run of the profiler on a process. */
 struct run {
 	uint32_t id;	 /* unique until the broker ends; 0: this place in the table is free */
@@ -120,15 +135,7 @@ struct run {
 	int pidfd;
 	struct owner owner;	/* as last read while its key was that of the unwind process */
 	bool owner_has_changed; /* its key has changed: the run ends, and files are refused */
-	char profiler_id[MSG_ID_SIZE]; /* set by targets_open_run() */
-	/*
-	 * Both are fixed when the run begins, since the wall clock may be set later.
-	 * wall_offset_us: CLOCK_REALTIME minus CLOCK_MONOTONIC. slept_ns: how long the machine had
-	 * slept since its boot, which CLOCK_MONOTONIC does not count.
-	 */
-	uint64_t wall_offset_us;
-	uint64_t slept_ns;
-	uint64_t opened_ns; /* when the run began, CLOCK_MONOTONIC */
+	struct profile_start profile;
 
 	struct unwind *unwind; /* its unwind process; NULL: none yet */
 	enum run_phase phase;
@@ -180,15 +187,15 @@ struct run {
 	struct governed governed;
 };
 
-/* Sets the times at which the run begins, by the clocks of state. */
+/* Sets the times of run->profile, which begins now, by the clocks of state. */
 void run_set_times(const struct state *state, struct run *run);
 /*
  * Returns false if the times of the run's samples no longer agree with the wall clock, and so not
- * with the spans of Sentry's SDK in the process. The caller must then stop the run, since a new run
- * takes the right times. Returns false in two cases:
- * - the machine has slept for more than a second since the run began;
- * - the wall clock was set by more than two seconds, and the run is a minute old. A younger run
- *   goes on, so that a clock that is set all the time ends one run a minute at most.
+ * with the spans of Sentry's SDK in the process. The caller must then stop the run, since a new
+ * profile takes the right times. Returns false in two cases:
+ * - the machine has slept for more than a second since the profile began;
+ * - the wall clock was set by more than two seconds, and the profile is a minute old. A younger one
+ *   goes on, so that a clock that is set all the time ends one profile a minute at most.
  */
 bool run_clocks_agree(const struct state *state, const struct run *run);
 

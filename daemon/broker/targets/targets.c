@@ -40,6 +40,28 @@ bool targets_all_closed(struct targets *ts)
 	return true;
 }
 
+/* Sets run->profile: the run continues the profile of the run before, or a new profile begins. */
+static void begin_profile(const struct state *state, struct instance *i)
+{
+	struct run *run = i->run;
+
+	run->profile = i->broken_off;
+	i->broken_off = (struct profile_start){0};
+	if (run->profile.profiler_id[0] != '\0' &&
+	    run->profile.is_for_recordings == run->is_for_recordings &&
+	    run_clocks_agree(state, run))
+		return;
+	run->profile = (struct profile_start){.is_for_recordings = run->is_for_recordings};
+	if (run->is_for_recordings) {
+		random_id(run->profile.profiler_id);
+	} else {
+		memcpy(run->profile.profiler_id, i->next_profiler_id,
+		       sizeof(run->profile.profiler_id));
+		random_id(i->next_profiler_id);
+	}
+	run_set_times(state, run);
+}
+
 int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 		     bool is_for_recordings)
 {
@@ -63,13 +85,7 @@ int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 		.rate_hz = rate_hz,
 		.governed.lowest_hz = rate_hz,
 	};
-	if (i->run->is_for_recordings) {
-		random_id(i->run->profiler_id);
-	} else {
-		memcpy(i->run->profiler_id, i->next_profiler_id, sizeof(i->run->profiler_id));
-		random_id(i->next_profiler_id);
-	}
-	run_set_times(ts->state, i->run);
+	begin_profile(ts->state, i);
 	return 0;
 }
 

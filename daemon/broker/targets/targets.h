@@ -91,8 +91,9 @@ size_t targets_count_runs(struct targets *ts);
 
 /*
  * Takes a place in the table for a new run on i, which has no run, and sets i->run to it. Sets the
- * run's profiler id, full rate (rate_hz) and times (run_set_times). Sends nothing to unwind or
- * capture. is_for_recordings: as in struct run. Returns 0, or -ENOSPC if the table is full.
+ * run's full rate (rate_hz) and its profile: the one that was broken off (struct instance) if its
+ * times still agree with the clocks, else a new one. Sends nothing to unwind or capture.
+ * is_for_recordings: as in struct run. Returns 0, or -ENOSPC if the table is full.
  */
 must_check int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 				bool is_for_recordings);

@@ -124,7 +124,7 @@ TEST(the_page_has_the_state_of_the_instance)
 	ck_assert_uint_eq(page->sequence % 2, 0);
 	i.config.thread_id_format = THREAD_ID_PTHREAD;
 	i.run = &run;
-	memcpy(run.profiler_id, RUN_ID, sizeof(RUN_ID));
+	memcpy(run.profile.profiler_id, RUN_ID, sizeof(RUN_ID));
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_PTHREAD);
 	ck_assert_str_eq(page->profiler_id, RUN_ID);

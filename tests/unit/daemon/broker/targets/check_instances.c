@@ -517,7 +517,7 @@ TEST(a_released_process_has_no_run_until_its_time_is_over)
 
 	b.modules.state.clocks.mono = mono;
 	mono_ns = 1000 * NS_PER_SEC;
-	run->opened_ns = mono_ns;
+	run->profile.opened_ns = mono_ns;
 	instance_release(many[0], 30 * NS_PER_SEC);
 	instance_release(many[0], NS_PER_SEC);
 	turn();

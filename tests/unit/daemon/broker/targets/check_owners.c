@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "daemon/broker/targets/instances.h"
+#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/process/process.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/full.h"
@@ -57,7 +58,10 @@ static void set_up(void)
 	b.modules.targets.events.owner_changed = on_owner_changed;
 	mono_ns = 1000 * NS_PER_SEC;
 	told = NULL;
-	i = (struct instance){.pid = process.pid, .is_sampled = true, .is_started = true};
+	i = (struct instance){.pid = process.pid,
+			      .is_sampled = true,
+			      .is_started = true,
+			      .next_profiler_id = "1111"};
 	i.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
 	(void)build_run(&b, &i, NULL);
 }
@@ -133,6 +137,37 @@ TEST_IF(runs_end_by_a_change_once_in_ten_seconds, getuid() == 0)
 	mono_ns += NS_PER_SEC;
 	OK(begin_again());
 	OK(check());
+}
+
+static uint64_t wall(void)
+{
+	return 1763755000 * NS_PER_SEC + mono_ns;
+}
+
+static uint64_t boot(void)
+{
+	return mono_ns;
+}
+
+/* One process is one profile: its id, and one offset of the clock. */
+TEST_IF(the_next_run_continues_the_profile, getuid() == 0)
+{
+	struct profile_start before;
+
+	b.modules.state.clocks.wall = wall;
+	b.modules.state.clocks.boot = boot;
+	run_set_times(&b.modules.state, i.run);
+	before = i.run->profile;
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	ck_assert_str_eq(lifecycle_profiler_id(&i), before.profiler_id);
+	mono_ns += NS_PER_SEC;
+	OK(begin_again());
+	ck_assert_str_eq(i.run->profile.profiler_id, before.profiler_id);
+	ck_assert_uint_eq(i.run->profile.wall_offset_us, before.wall_offset_us);
+	/* But not if the next run begins for another reason. */
+	OK(begin_again());
+	ck_assert_str_ne(i.run->profile.profiler_id, before.profiler_id);
 }
 
 static uint64_t unsampled_s(void)

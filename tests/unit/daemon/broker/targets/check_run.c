@@ -57,7 +57,7 @@ static struct run *open_one(void)
 /* Returns the time of a tick as in a chunk, in Unix time. */
 static uint64_t unix_s(const struct run *run)
 {
-	return (run->wall_offset_us + mono_ns / NS_PER_US) / (NS_PER_SEC / NS_PER_US);
+	return (run->profile.wall_offset_us + mono_ns / NS_PER_US) / (NS_PER_SEC / NS_PER_US);
 }
 
 static void sleep_for(uint64_t ns)
@@ -74,10 +74,10 @@ TEST(a_new_run_has_the_present_time)
 	struct run *run = open_one();
 
 	ck_assert_uint_eq(unix_s(run), wall_ns / NS_PER_SEC);
-	memcpy(first, run->profiler_id, sizeof(first));
+	memcpy(first, run->profile.profiler_id, sizeof(first));
 	sleep_for(8 * HOUR_NS);
 	run = open_one();
-	ck_assert_str_ne(run->profiler_id, first);
+	ck_assert_str_ne(run->profile.profiler_id, first);
 	ck_assert_uint_eq(unix_s(run), wall_ns / NS_PER_SEC);
 	/* A run keeps its offset when the clock is set. */
 	wall_ns += HOUR_NS;
