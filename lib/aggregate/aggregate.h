@@ -10,10 +10,11 @@
  *   tick while a thread takes long to stop for its sample.
  * - A chunk is the profile of one target for up to 60 s. The chunks of a target follow each other
  *   without a hole, except at a gap (see below).
- * - A payload is the chunk as JSON. A payload for files has more than the server accepts.
- * - A session is the profiling of one target, from MSG_SESSION_OPEN to its end. A recording is a
+ * - A payload is the chunk as JSON. A payload for files has more than Sentry's server accepts.
+ * - A session is one run of the profiler on a target, from its start to its stop. A recording is a
  *   second profile of the same target that a user asked for.
- * - Running is on a processor, ready is runnable without a processor, waiting is blocked.
+ * - A thread is running (on a processor), ready (runnable without a processor) or waiting
+ *   (blocked): enum profile_state.
  *
  * unwind has one aggregate for each session and one for each recording, and calls a function here
  * for every record of capture (lib/capture/sample.h). When aggregate_tick() returns true, unwind
@@ -99,12 +100,12 @@ struct aggregate;
 struct functions;
 
 struct aggregate_options {
-	uint64_t chunk_us;  /* a chunk's length; at most 60 s */
+	uint64_t chunk_us;  /* a chunk's length, above 0 and at most 60 s */
 	size_t chunk_bytes; /* a chunk is due when its payload has about this size */
 	/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the session's start; one value for all chunks. */
 	uint64_t wall_offset_us;
-	const char *main_path;	/* the executable, as the maps name it; may be "" */
-	const char *main_argv0; /* argv[0] of the process; may be "" */
+	const char *main_path;	/* path of the executable, as in the maps; "": unknown; not NULL */
+	const char *main_argv0; /* argv[0] of the process; "": unknown; not NULL */
 	uint64_t hash_seed;	/* random, for hash tables whose keys the target can choose */
 	bool demangle; /* show C++ and Rust names demangled; false: as in the symbol table */
 	/* Inlined functions are frames of their own; false: only payloads for files have them. */
@@ -156,7 +157,10 @@ must_check int aggregate_new_beside(const struct aggregate *original,
 				    struct aggregate **ret);
 
 /*
- * The following functions add a record of a thread. They return 0, or -ENOMEM: the record is lost.
+ * The following functions are for the records of a thread (lib/capture/sample.h): for example
+ * aggregate_exit() for RECORD_EXIT. If a record has another name than its function, the function's
+ * comment says so. The functions return 0, or -ENOMEM: the record is lost.
+ *
  * tid may be any number that tells the target's threads apart. The first record of a thread adds
  * the thread, without a name. "This tick" is the one that begins at time_ns.
  */
@@ -182,15 +186,21 @@ must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t i
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 				const struct unwind_stack *stack, enum profile_state state);
 
-/* Sets the state that the thread has from this tick on. The thread keeps its stack. */
+/*
+ * Sets the state that the thread has from this tick on: for RECORD_READY and RECORD_WAITING. The
+ * thread keeps its stack.
+ */
 must_check int aggregate_state(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 			       enum profile_state state);
 
 /*
  * Sets the thread to running from this tick on. Call this function if the thread ran at this tick,
- * but no sample shows where: for RECORD_RUNNING, and after aggregate_sample() for a sample with
- * SAMPLE_ASLEEP. The stack is a guess: that of the thread's last running sample in the open chunk
- * or, without such a sample, the thread's present stack.
+ * but no sample shows where:
+ * - for RECORD_RUNNING;
+ * - for a sample with SAMPLE_ASLEEP: the thread ran at the tick, but slept when it was sampled.
+ *   First call aggregate_sample() with its stack and PROFILE_WAITING, at the same time_ns.
+ * The stack is a guess: that of the thread's last running sample in the open chunk or, without such
+ * a sample, the thread's present stack.
  */
 must_check int aggregate_running(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
@@ -220,10 +230,11 @@ must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t s
 			       uint64_t elapsed_ticks);
 
 /*
- * Closes the chunk at end_ns, the settled tick, where the next chunk begins (window_end() says when
- * another time is used). *ret is the profile. The caller sets its ids, platform, release,
- * environment and SDK. The profile belongs to the aggregate and is valid until aggregate_next(). If
- * no thread had a stack, the profile has no samples.
+ * Closes the chunk at end_ns, where the next chunk begins (window_end() says when another time is
+ * used). After aggregate_tick() pass settled_ns; otherwise, for example at an exec, the time of the
+ * newest record. *ret is the profile. The caller sets its ids, platform, release, environment and
+ * SDK. The profile belongs to the aggregate and is valid until aggregate_next(). If no thread had a
+ * stack, the profile has no samples.
  *
  * Looks up names and images in the present maps of the space. Returns 0, or -ENOMEM: the chunk is
  * lost. In both cases the caller calls aggregate_next().
@@ -240,7 +251,8 @@ must_check int aggregate_next(struct aggregate *a);
 /*
  * Sets the program of the target: its address space, which must be valid as in aggregate_new(), and
  * copies of main_path and main_argv0. After an exec, first call aggregate_exit_all(),
- * aggregate_close() and aggregate_next().
+ * aggregate_close() and aggregate_next(). With the present space the caller may also call this
+ * function before aggregate_close(), to correct the two strings.
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0);

@@ -1,6 +1,7 @@
 /*
- * Merges equal frames of a profile into one, and then equal stacks into one. aggregate.c uses it
- * with aggregate_options.by_function, which first gives all frames of a function the same address.
+ * Merges equal frames of a profile into one, and then equal stacks into one. aggregate.c calls this
+ * module if aggregate_options.by_function is set: lookup_update() has then given all frames of a
+ * function the same address.
  */
 #ifndef LIB_AGGREGATE_DEDUP_H
 #define LIB_AGGREGATE_DEDUP_H

@@ -16,7 +16,7 @@
 /*
  * The most bytes of the payload (the chunk's JSON) for stacks and frames after the expansion. A
  * chunk that would need more is not expanded. A chunk is due at 20 MB, and its strings take up to
- * LOOKUP_PAYLOAD_MAX. With this limit the payload stays below the 50 MB that the server accepts.
+ * LOOKUP_PAYLOAD_MAX. With this limit the payload stays below 50 MB, which Sentry's server accepts.
  */
 #define EXPAND_PAYLOAD_MAX (12u * 1000 * 1000)
 

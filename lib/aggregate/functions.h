@@ -64,7 +64,10 @@ struct functions {
 	uint64_t n_others;
 	/* The same times by program; the caller adds them (programs_add()). */
 	struct programs programs;
-	/* The caller sets it if waiting times contain ready times (import_chunk.hides_ready). */
+	/*
+	 * The caller sets it if waiting times contain ready times (import_chunk.hides_ready): the
+	 * lines above the table then say so.
+	 */
 	bool hides_ready;
 };
 
@@ -125,9 +128,9 @@ struct functions_label {
 
 /*
  * Makes the labels of the n names of a table, in ret. With is_full a label is the name itself,
- * which stays the caller's, without a limit of columns. Otherwise a label is the short name
- * (lib/base/short_names.h), which belongs to text. The max_columns of a short name is
- * FUNCTIONS_NAME_COLUMNS, or no limit if another label would otherwise look the same. Returns 0 or
+ * which stays the caller's, and max_columns is SIZE_MAX: no limit. Otherwise a label is the short
+ * name (lib/base/short_names.h), which belongs to text. The max_columns of a short name is
+ * FUNCTIONS_NAME_COLUMNS, or SIZE_MAX if another label would otherwise look the same. Returns 0 or
  * -ENOMEM.
  */
 must_check int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,

@@ -8,7 +8,7 @@
  * lookup_finish() then prepares the profile of the closed chunk. After the profile has been used,
  * lookup_fini() forgets the chunk. All strings belong to the struct lookup.
  *
- * Some data are only in payloads for files, since the server does not accept them
+ * Some data are only in payloads for files, since Sentry's server does not accept them
  * (proto/profile.h).
  */
 #ifndef LIB_AGGREGATE_LOOKUP_H
@@ -100,6 +100,7 @@ void lookup_fini(struct lookup *l);
  *   they are the position of the call. With lines_for_files file and line are in l->lines and not
  *   in the frame.
  * - l->lines has the range in l->inlined of the functions inlined at the frame, innermost first.
+ * - in_app is the result of in_app(). A frame in no image is in_app if a perf map names its code.
  *
  * With name_by_start, a frame without a symbol is named by the start of its function, which is
  * found in an FDE (of the call frame information). The name is the image and the distance of that

@@ -1,6 +1,7 @@
 /*
  * Makes the names that a profile shows: those of threads from their comm (proc(5), the kernel's
- * name of a thread), and those of files from their paths.
+ * name of a thread), and those of files from their paths. aggregate.c names a thread at each
+ * RECORD_THREAD, and tells threads apart when it closes a chunk.
  */
 #ifndef LIB_AGGREGATE_NAMES_H
 #define LIB_AGGREGATE_NAMES_H

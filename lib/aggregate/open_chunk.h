@@ -23,7 +23,10 @@
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
-/* A stack of the open chunk. depth and stack_id are valid unless node is PROFILE_NONE. */
+/*
+ * A stack of the open chunk. depth and stack_id are valid unless node is PROFILE_NONE. They show
+ * aggregate.c which frames the thread's next stack shares with this one (unwind_stack.shared_n).
+ */
 struct seen_stack {
 	uint32_t node;	   /* index in stacks.nodes; PROFILE_NONE: no stack */
 	size_t depth;	   /* number of frames */
@@ -36,12 +39,12 @@ struct thread {
 	char name[THREAD_NAME_SIZE];
 
 	/* The thread's present state. */
-	struct seen_stack stack; /* PROFILE_NONE: not known, or the thread has exited */
+	struct seen_stack stack; /* node PROFILE_NONE: unknown, or the thread has exited */
 	enum profile_state state;
-	uint64_t since_ns; /* the thread's time is charged up to here (open_chunk_charge()) */
+	uint64_t since_ns; /* open_chunk_charge() has counted the thread's time up to here */
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
-	/* The stack of the last sample in which the thread was running; PROFILE_NONE: none. */
+	/* The stack of the last sample in which the thread was running; node PROFILE_NONE: none. */
 	struct seen_stack ran;
 
 	/* The thread's samples in the open chunk. */
@@ -49,15 +52,16 @@ struct thread {
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
 	/*
-	 * The tick before the exit. If the tid is used again, the sample at the exit becomes an
-	 * empty stack, and the stack of the ended thread gets its last sample at this tick instead.
-	 * 0: not needed, because the server has a sample of the thread at that tick already, or the
-	 * thread had no stack or no sample.
+	 * Valid if exited: the tick before the exit. The sample at the exit has the thread's stack.
+	 * If a new thread gets the tid, this sample becomes an empty stack: otherwise the stack
+	 * would last until the new thread's first sample. The stack of the ended thread then gets
+	 * its last sample at before_us. 0: not needed, because the server has a sample of the
+	 * thread at that tick already, or the thread had no stack or no sample.
 	 */
 	uint64_t before_us;
 
-	/* Set by cut_end(). */
-	uint32_t carry; /* node of the thread's stack at the end of the chunk */
+	/* Set by cut_end(): stack and state with which the thread begins the next chunk. */
+	uint32_t carry; /* node of the stack at the end of the chunk; PROFILE_NONE: no stack */
 	enum profile_state carry_state;
 	bool ahead; /* the thread has samples at or after the end of the chunk */
 	/*
@@ -132,16 +136,17 @@ must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t 
  * Adds the samples that the thread lacks when its present state or stack ends at time_ns:
  * - running: a sample at each tick after the thread's last sample and before time_ns;
  * - ready or waiting: a sample at the tick before time_ns or at t->seen_ns, whichever is later. If
- *   the thread has a sample at that time or later, its last sample loses is_for_files instead. Does
- *   nothing if t->seen_ns is time_ns or later.
+ *   the thread has a sample at that time or later, no sample is added: the thread's last sample
+ *   gets is_for_files = false, so that the server gets it, too. Does nothing if t->seen_ns is
+ *   time_ns or later.
  * Does nothing if the thread has no stack or no sample.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
 /*
  * Adds the samples of a change from ready to waiting, or back, at time_ns. The thread keeps its
- * stack. The samples are only for files (profile_sample.is_for_files). state is the new state; the
- * caller sets t->state.
+ * stack. The samples have is_for_files (struct profile_sample): the server does not get them. state
+ * is the new state; the caller sets t->state.
  */
 must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,
 				       enum profile_state state);

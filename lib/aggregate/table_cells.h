@@ -7,7 +7,10 @@
 
 /* Writes a time in seconds, 11 columns wide. A time of 0 is "-". */
 void table_cells_time(uint64_t ns, FILE *out);
-/* Writes the same, then the percentage of whole_ns (blanks for a time of 0): 19 columns. */
+/*
+ * Writes the same, then which percentage of whole_ns the time is: 19 columns. The percentage is
+ * blank for a time of 0, and 0.0 if whole_ns is 0.
+ */
 void table_cells_share(uint64_t ns, uint64_t whole_ns, FILE *out);
 
 #endif

@@ -19,7 +19,7 @@
 
 #include "lib/base/util.h"
 
-/* The longest chunk that may be configured. The server accepts 66 s. */
+/* The longest chunk that may be configured. Sentry's server accepts 66 s. */
 #define WINDOW_MAX_US (60 * UINT64_C(1000000))
 
 /*

@@ -1,7 +1,7 @@
 /*
  * Dynamic arrays: a macro that grows an array, and one that searches a sorted array. The caller
- * keeps the pointer, NULL at first, the number of elements and the capacity, 0 at first. It frees
- * the array with free(3).
+ * keeps the pointer, NULL at first, the number of elements and the capacity, 0 at first. The caller
+ * frees the array with free(3).
  */
 #ifndef LIB_BASE_ARRAY_H
 #define LIB_BASE_ARRAY_H
@@ -28,7 +28,8 @@ must_check int array_make_room(void *array, size_t n, size_t *cap, size_t size);
 /*
  * Returns the index of the first of n elements whose member is above key; n if there is none.
  * member is the name of a uint64_t member by which the array is sorted in ascending order. The
- * element before that index is the last one whose member is at most key.
+ * element before that index is the last one whose member is at most key. For example, in 10, 20,
+ * 20, 30 the result for key 5 is 0, for 20 it is 3, and for 30 it is 4.
  */
 #define array_upper_bound(array, n, member, key) \
 	array_keys_upper_bound((n) > 0 ? &(array)->member : NULL, (n), sizeof(*(array)), (key))

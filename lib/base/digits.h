@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the value of a hexadecimal digit, 0 to 15; -1 if c is none, or is upper-case. */
+/* Returns the value of a digit 0 to 9 or a to f; -1 for any other character, also for A to F. */
 int digits_value(char c);
 
 /* Writes two hexadecimal digits for each of n bytes, and a NUL: ret has room for 2 * n + 1. */

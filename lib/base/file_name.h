@@ -10,7 +10,7 @@
 
 /*
  * Returns whether text is a plain name: a string that is not empty and has its NUL within size
- * bytes. Its characters are printable ASCII without space and slash, and the first one is no dot.
+ * bytes. Its characters are printable ASCII without space and slash. The first one is not a dot.
  */
 bool file_name_is_plain(const char *text, size_t size);
 

@@ -1,7 +1,8 @@
 /*
  * Matches patterns of the configuration against paths and command lines. "?" matches one byte, "*"
- * any number of bytes, 0 included. All other characters match themselves. With slash_ends_star, "*"
- * and "?" match no slash; "**" matches any number of bytes, slashes included.
+ * any number of bytes, 0 included. All other characters match themselves. If slash_ends_star is
+ * set, "*" and "?" match no slash, and "**" matches any number of bytes, slashes included: "a*z"
+ * then matches "abz", but not "ab/z", and "a**z" matches both.
  *
  * Time: O(pattern_n * n), or O(pattern_n * n * n) if the pattern has both "*" and "**".
  * fnmatch(3) is not used: a process can choose text for which each star doubles the time.

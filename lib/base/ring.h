@@ -5,8 +5,8 @@
  *
  * The head is the position up to which records have been written. The tail is the position up to
  * which they have been read. Neither is in the shared memory: the writer sends the head in a
- * message, and the reader sends the tail, which is called a credit. The receiver checks what it
- * gets. So the writer never reads memory that the reader could have changed.
+ * message, and the reader sends the tail in a message, a credit. The receiver checks the position.
+ * So the writer never reads memory that the reader could have changed.
  *
  * Positions are byte counts that only grow; the offset in the memory is the position modulo the
  * size. A lap is one pass through the memory. A record is never split at the end of a lap. A pad
@@ -56,7 +56,7 @@ struct ring_writer {
 	uint64_t tail;	      /* read up to here, by the last credit */
 	uint64_t reserved;    /* position of the reserved record */
 	size_t reserved_size; /* bytes; 0: nothing is reserved */
-	uint64_t behind; /* the most unread bytes before a credit, of all credits in this lap */
+	uint64_t behind; /* the most bytes that were still unread when a credit of this lap came */
 	uint64_t pad;	 /* bytes of the pad record that ended the last lap; 0: none */
 };
 
@@ -71,8 +71,9 @@ void ring_writer_fini(struct ring_writer *w);
 
 /*
  * Call it after the reader has died, and without a reservation. Replaces the shared memory by
- * private memory, so that the kernel can free the shared pages. Records can still be written, but
- * no process reads them. If mmap(2) fails, the writer keeps the shared memory.
+ * private memory, so that the kernel can free the shared pages, and closes w->fd. Records can still
+ * be written until the ring is full, but no process reads them. If mmap(2) fails, the writer keeps
+ * the shared memory.
  */
 void ring_writer_detach(struct ring_writer *w);
 

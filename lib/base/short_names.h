@@ -7,7 +7,8 @@
  *
  * Different names never get the same short name. If they would, the arguments or parameters in
  * which the names differ are shown, one after another from left to right, until the short names
- * differ. If that is not enough (a clone of a function, the old std::string), the names stay whole.
+ * differ. If that is not enough, the names stay whole: for example if one of them has
+ * std::__cxx11::basic_string and the other std::basic_string, which both become "std::string".
  */
 #ifndef LIB_BASE_SHORT_NAMES_H
 #define LIB_BASE_SHORT_NAMES_H

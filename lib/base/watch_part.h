@@ -18,7 +18,10 @@
 struct watch_part {
 	uint64_t addr; /* in the target */
 	uint32_t size; /* bytes, 1 to WATCH_BYTES */
-	/* 1: capture reads the part at each tick with a look or a sample; 0: once in 8 ticks. */
+	/*
+	 * 1: capture reads the part at each tick at which it looks at a thread of the target or
+	 * samples one. 0: only if also 8 ticks have passed since it last read all parts.
+	 */
 	uint32_t often;
 };
 

@@ -40,8 +40,8 @@ int connection_open(struct state *s);
 
 /*
  * Does what is due on the connection: connects, receives messages, sends the last start or stop
- * that the program requested, and announces whether root spans are open. This is the work function
- * of state_do_work() and state_leave().
+ * that the program requested (once on each connection), and announces whether root spans are open.
+ * Pass this function to state_do_work() and state_leave() as their argument work.
  */
 void connection_work(struct state *s);
 

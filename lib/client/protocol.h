@@ -42,10 +42,10 @@
  *   members of the group sentry-profd-view.
  *
  * Limits. The daemon closes the connection of a client that sends an invalid message, that leaves
- * answers unread until its socket is full, or that has too many connections. A client that sends
- * faster than the daemon answers finds its socket full: send with MSG_DONTWAIT, and on EAGAIN send
- * the current state later. Every request describes the wanted state, and none depends on an earlier
- * one.
+ * answers unread until its socket is full, or that has too many connections: more than 8 of a
+ * process or 1,024 of a user. A client that sends faster than the daemon answers finds its socket
+ * full: send with MSG_DONTWAIT, and on EAGAIN send the current state later. Every request describes
+ * the wanted state, and none depends on an earlier one.
  *
  * Versions. A new version only adds, except that RECORD and WATCH need PROTOCOL_RECORD_VERSION.
  * HELLO is the same in all versions. An answer may have further members behind those of an earlier
@@ -181,11 +181,12 @@ enum protocol_result {
 	PROTOCOL_TRACE_MODE,  /* root spans start and stop the profiler */
 	PROTOCOL_LEFT_OUT,    /* the process was detached, or made the profiler hang */
 	/* Refused; text tells the user what to do: */
-	PROTOCOL_DENIED,
-	PROTOCOL_NO_PROCESS,
+	PROTOCOL_DENIED,      /* the client does not have the rights above */
+	PROTOCOL_NO_PROCESS,  /* no process or thread has this pid */
 	PROTOCOL_NO_TARGET,   /* the process is not a target, or there is no section of this name */
 	PROTOCOL_BAD_VERSION, /* the request does not belong to the version of the connection */
-	PROTOCOL_BUSY,	      /* too many requests at the moment: try again later */
+	PROTOCOL_BUSY,	      /* a limit on requests, recordings or attached processes is reached */
+	/* Any other reason. DETACH, RELEASE: meanwhile the process was attached again. */
 	PROTOCOL_FAILED,
 	/* DETACH, RELEASE: the daemon still traces the process, and goes on to detach. */
 	PROTOCOL_TIMED_OUT,

@@ -1,6 +1,7 @@
 /*
- * Asks the daemon to release this process, and waits for the answer. To release a process is to
- * detach from it and to stay away for a time (PROTOCOL_RELEASE of lib/client/protocol.h).
+ * Asks the daemon to release this process, and waits for the answer: the work of
+ * sentry_profd_release(). To release a process is to detach from it and to stay away for a time
+ * (PROTOCOL_RELEASE of lib/client/protocol.h).
  */
 #ifndef LIB_CLIENT_RELEASE_H
 #define LIB_CLIENT_RELEASE_H

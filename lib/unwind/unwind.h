@@ -1,7 +1,9 @@
 /*
  * Offline unwinding: turns a recorded sample (lib/capture/sample.h) into the
  * addresses of its frames, and an address into its image, symbol and source
- * line. This is the interface of lib/unwind.
+ * line. This is the interface of lib/unwind. sentry-profd-unwind makes one cache
+ * and, for each target, a space. It sets the maps of the space from time to time,
+ * walks each sample, and looks up symbols and lines when a chunk ends.
  *
  * The library never touches the target. It gets files as descriptors through
  * struct unwind_files, because the process that runs it may not open any, and
@@ -174,8 +176,8 @@ static inline uint64_t unwind_plain_addr(uint64_t addr)
 }
 
 /*
- * A frame. addr is the address that is sent to the server. From each addr but the leaf's the server
- * subtracts one instruction. So addr is
+ * A frame. addr is the address that is sent to Sentry's server. From each addr but the leaf's the
+ * server subtracts one instruction. So addr is
  * - in the leaf, the pc;
  * - in a caller, the return address: the subtraction gives an address within the call;
  * - in a caller without a call before its pc, unwind_after_call(pc): the subtraction gives the pc.

@@ -61,20 +61,20 @@ void cfi_source_close(struct cfi_source *s);
 /* One function, as a file for libdw. */
 struct cfi_function {
 	struct made_elf elf;
-	Dwarf_CFI *cfi;
+	Dwarf_CFI *cfi; /* for dwarf_cfi_addrframe() */
 };
 
 /*
- * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. If the entry covers
- * nothing, takes the one behind it, which may have the same start. The check bounds
- * lengths, registers and nesting, and finds incomplete instructions. It does not find all faults:
- * libdw runs in the sandbox of this process.
+ * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. If the entry's address
+ * range is empty, takes the next entry of the section, which may have the same start. The check
+ * limits lengths, register numbers and nesting, and finds incomplete instructions. It does not find
+ * all faults: libdw runs in the sandbox of this process.
  *
- * *work is what libdw may still cost, in bytes of CFA programs (the instructions in an FDE; those
- * of a CIE do not count). libdw executes a function's program from its start for each row, so a
- * function costs ROWS * (BYTES of its program + a constant). DW_CFA_remember_state, for which libdw
- * allocates memory, counts as 65 bytes. If the check succeeds and *work suffices, the function
- * subtracts the cost from *work.
+ * *work limits the cost of libdw: how many bytes of CFA programs (the instructions in an FDE; those
+ * of a CIE do not count) it may still execute. libdw executes a function's program from its start
+ * for each row, so a function costs ROWS * (BYTES of its program + a constant).
+ * DW_CFA_remember_state, for which libdw allocates memory, counts as 65 bytes. If the check
+ * succeeds and *work suffices, cfi_function_open() subtracts the cost from *work.
  *
  * s may be closed before c. Returns 0; -ENODATA if the check fails, *work is too small, or libdw
  * refuses the entry; or -ENOMEM. After an error c needs no close.

@@ -75,7 +75,7 @@ struct lines_ranges {
 struct lines_unit {
 	Dwarf_Off die;
 	bool tried;		       /* lines_unit_read() was called */
-	bool types_have_code;	       /* entries of types may have functions inside */
+	bool types_have_code;	       /* types may have functions inside, as in Rust */
 	struct lines_ranges functions; /* sorted by lo */
 	struct lines_ranges inlined;   /* grouped by function, outer before inner */
 	bool has_table;		       /* libdw has decoded the line table; set by lines.c */

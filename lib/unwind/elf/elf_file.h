@@ -36,9 +36,9 @@ struct elf_file {
 
 /*
  * Opens the file behind fd: a 64-bit little-endian executable or shared object. The
- * caller keeps fd open until elf_file_close() and closes it afterwards. Returns 0;
- * -ENOEXEC if the file is something else or malformed; or -ENOMEM. After an error f
- * needs no close.
+ * caller keeps fd open until elf_file_close() and closes it afterwards. Returns 0, or
+ * -ENOEXEC: the file is something else, malformed or unreadable, or memory is short.
+ * After an error f needs no close.
  */
 must_check int elf_file_open(struct elf_file *f, int fd);
 void elf_file_close(struct elf_file *f);

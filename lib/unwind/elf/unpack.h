@@ -16,8 +16,8 @@
 #include "lib/base/util.h"
 
 /*
- * size: bytes of the output, as the section's header gives them. The caller has compared size with
- * a limit. Returns -ENODATA also if the output has another size.
+ * size: bytes of the output, as the section's header gives them. The caller has checked that size
+ * is above 0 and within a limit. Returns -ENODATA also if the output has another size.
  */
 must_check int unpack_zstd(const uint8_t *in, size_t in_size, size_t size, uint8_t **ret);
 

@@ -6,9 +6,9 @@
  * An image stays in the cache while a space maps it, and afterwards until the cache is full. One
  * limit, unwind_cache_options.max_bytes, holds for what was read from files into all images and all
  * perf maps (names of code that a target made at run time). If memory grew above the limit in a
- * call, cache_end() takes the least recently used images and perf maps. It frees an image that no
- * space maps. Of the others it drops what was read (image_drop(), perf_map_drop()), and the cache
- * reads that from the files again when it is needed.
+ * call, cache_end() goes through images and perf maps, the least recently used first, until memory
+ * is below the limit. It frees an image that no space maps. From other images and from perf maps it
+ * drops what was read (image_drop(), perf_map_drop()); the cache reads this again when needed.
  *
  * Files stay open during one call, so that the cache requests each only once. One kind of file
  * stays open for longer, in a space with UNWIND_SYMBOLS_LINES: the file with the debug information
@@ -16,6 +16,10 @@
  * when its lines have been read, at the end of a chunk: the target may have ended by then, and its
  * files could not be opened. unwind_cache_options.max_files and CACHE_OPEN_MEMORY_MAX limit these
  * files; the one that was opened first is closed first.
+ *
+ * Order of calls for a mapping: cache_begin(); cache_get(), which makes or finds the image;
+ * cache_rows() before image_rows() of image.h, cache_symbols() before the names, and so on;
+ * cache_end(). The space calls cache_put() when the mapping has gone.
  *
  * The cache does not read a dropped image again at once, but only after a number of calls that is
  * in proportion to the processor time of the last reading (CACHE_READ_NS). Otherwise files that do
@@ -52,7 +56,7 @@
 /* The most images: enough for 200 targets with 100 libraries each that no other target has. */
 #define CACHE_IMAGES_MAX 20000
 
-/* A file that stays open until cache_end(). */
+/* A file that stays open until cache_end(), or until CACHE_OPEN_MAX further files are opened. */
 struct cache_open {
 	struct image *image;
 	int fd;
@@ -139,8 +143,10 @@ struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
 void cache_put(struct image *i);
 
 /*
- * Returns a descriptor of the image's file, which the cache closes in cache_end(), and marks the
- * file as the one in use. source: a mapping of the file. On an error the result is negative:
+ * Returns a descriptor of the image's file, and marks the file as the one in use. The cache closes
+ * the descriptor when it needs its place for another file (CACHE_OPEN_MAX), in cache_end() at the
+ * latest: use it before you call the cache again. source: a mapping of the file. On an error the
+ * result is negative:
  * -ESTALE if the mapping has another file by now, or the file has other contents (image_matches());
  * or an error of cache_get(), but not -ENOSPC.
  */

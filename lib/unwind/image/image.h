@@ -131,7 +131,7 @@ struct image {
 	struct lines *lines; /* NULL: no debug information */
 	struct image_lines_file lines_file;
 	uint32_t names_number; /* of the debug file with the symbols; 0: the image's own file */
-	/* The search for a debug file failed. One more target that maps the image repeats it. */
+	/* Whether a debug file exists is unknown: the next target that maps the image searches. */
 	bool debug_file_due;
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;
@@ -147,9 +147,10 @@ bool image_identity_equal(const struct image_identity *a, const struct image_ide
 
 /*
  * Returns true if the file behind fd has the image's build-id or, if neither has one, the same ELF
- * header, section headers and modification time: probably it is the same build. Call it
+ * header, section headers and modification time: probably it is the same build. Also returns false
+ * if i->is_elf is false or the file is no ELF file. Call it
  * - if the file differs from the image's only in its change time, which chmod(2) and link(2) set,
- *   or if both are copies in memory (a memfd) of the same size;
+ *   or if both are copies in memory (a memfd) of the same size; or
  * - if the file of lines_file has changed since it was opened, but not in size. It may be the debug
  *   file, which has the image's build-id.
  */

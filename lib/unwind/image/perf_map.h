@@ -46,7 +46,7 @@ struct perf_map {
 	int fd; /* -1: no file */
 	uint64_t device, inode;
 	uint64_t read_to;	  /* bytes of the file that were read: whole lines */
-	char tail[PERF_MAP_TAIL]; /* the last of them; all, if they are fewer */
+	char tail[PERF_MAP_TAIL]; /* the last bytes before read_to, at most PERF_MAP_TAIL */
 	struct perf_map_entry *v; /* sorted by start, without overlap */
 	size_t n, cap;
 	char *names;

@@ -176,8 +176,9 @@ struct rows_builder {
 	bool open;	/* no row marks the end of the last range yet */
 	size_t dropped; /* ranges, rules and expressions left out because of a limit */
 	/*
-	 * How many comparisons rows_add_full() and rows_add_ops() may still make, without a limit
-	 * at first. At 0 they store what is equal once more.
+	 * How many comparisons rows_add_full() and rows_add_ops() may still make to find an equal
+	 * rule or expression. rows_builder_init() sets UINT64_MAX; the caller may lower it. At 0
+	 * they store an equal one once more.
 	 */
 	uint64_t compares;
 };

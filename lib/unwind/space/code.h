@@ -49,8 +49,8 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
  * Returns true if the function that starts at addr may lower its stack pointer by an amount that is
- * only known at run time (cpu_frame_varies()). Also returns true if the function has no CFI, which
- * shows where it ends, or CODE_FRAME_MAX bytes or more, or if its code cannot be read.
+ * only known at run time (cpu_frame_varies()). Also returns true if the code cannot be read, if the
+ * function has CODE_FRAME_MAX bytes or more, or if it has no CFI, so that its end is unknown.
  */
 #define CODE_FRAME_MAX (16u * 1024)
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
@@ -97,8 +97,8 @@ struct code_path {
 	uint32_t fp; /* offset of the saved frame pointer; X86_64_PATH_FP_SAME: in its register */
 	/* A call is on the path. If the called function does not return, the path may be wrong. */
 	bool has_call;
-	enum x86_64_base base;
-	uint32_t base_at;
+	enum x86_64_base base; /* what ra and fp count from */
+	uint32_t base_at; /* where the base is (enum x86_64_base); 0 if it is the stack pointer */
 	/*
 	 * Set by code_path_to_ret() only: the code at addr passes the result of the call before
 	 * addr to exit() or pthread_exit(). So addr is in the function that called main() or the

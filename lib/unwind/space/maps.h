@@ -62,8 +62,9 @@ void maps_fini(struct maps *m);
 const struct map *maps_find(const struct maps *m, uint64_t addr);
 
 /*
- * Returns a mapping of the file whose text may have been where map, one of m->v, is now. Owned by
- * m. Among the readable mappings of files above map there are up to two candidates, in this order:
+ * Returns a mapping of the file from whose text map, one of m->v, may have been copied (see the
+ * example above). Owned by m. The candidates are readable mappings of files above map, at most two,
+ * in this order:
  * 1. the lowest one that is not executable;
  * 2. the lowest one of all, if it is executable.
  * Returns the first candidate that

@@ -31,9 +31,9 @@ struct memo_frame {
 	uint64_t sp;   /* stack pointer */
 	uint64_t fp;   /* frame pointer; valid if fp_known */
 	/*
-	 * The places on the stack from which the walk read this frame, relative to sp above: addr
-	 * (the return address) at sp + ra_at, fp at sp + fp_at. fp_at 0: the walk read no frame
-	 * pointer, and fp is that of the called frame.
+	 * The places on the stack from which the walk read this frame: addr (the return address)
+	 * at sp + ra_at, fp at sp + fp_at, with the member sp above. fp_at 0: the walk read no
+	 * frame pointer, and fp is that of the called frame.
 	 */
 	int16_t ra_at;
 	int16_t fp_at;

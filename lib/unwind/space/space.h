@@ -42,10 +42,10 @@ struct space_mapping {
 	/* The members below belong to versions.h, which explains them. */
 	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * How many readings of the maps contradict memory, at most SPACE_DOUBTS_MAX: then the maps
-	 * count. Of a present mapping, readings that have it although it is doubted or refused; 0
-	 * again when memory matches its image. Of a replaced mapping, readings that do not have it
-	 * although memory matches its image.
+	 * How many readings of the maps have contradicted memory. At SPACE_DOUBTS_MAX the space
+	 * trusts the maps. A reading counts for a present mapping if the maps have it although it
+	 * is doubted or refused; when memory matches its image, doubts is 0 again. A reading counts
+	 * for a replaced mapping if the maps do not have it although memory matches its image.
 	 */
 	uint8_t doubts;
 	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */
@@ -78,8 +78,7 @@ struct unwind_space {
 	struct space_mapping *mappings; /* owned; one for each of maps, in their order */
 	struct versions versions;
 	struct pc_info *pc_infos; /* owned; filled by pc_info.c; NULL: none yet */
-	/* cache->generation when pc_infos and memos were filled; if it has changed, they are stale
-	 */
+	/* cache->generation when pc_infos and memos were filled; another value: they are stale */
 	uint64_t generation;
 	struct memos memos;
 };

@@ -81,14 +81,14 @@ const struct map *versions_map(const struct unwind_space *s, size_t i);
 struct space_mapping *versions_mapping(struct unwind_space *s, size_t i);
 
 /*
- * unwind_space_set_maps() (unwind.h) sets new maps in these steps:
+ * Returns true if the list of replaced mappings, with those that maps no longer have, would exceed
+ * its limit: VERSIONS_MAX or, if maps are empty because the process has ended, 0.
+ *
+ * unwind_space_set_maps() (unwind.h) calls this function and the next two to set new maps:
  * 1. It moves present mappings that the new maps still have, and replaced ones that the new maps
  *    have again, into the new maps.
  * 2. It calls versions_are_full() and versions_replace(), and then replaces s->maps.
  * 3. If the list was full, it calls versions_watch_anew().
- *
- * Returns true if the list, with the mappings that maps no longer have, would exceed its limit:
- * VERSIONS_MAX or, if maps are empty because the process has ended, 0.
  */
 bool versions_are_full(const struct unwind_space *s, const struct maps *maps);
 

@@ -39,8 +39,9 @@ struct memo_walk {
 void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
 
 /*
- * Call it when the walk has reached f by the step w->step, and has added f to out. Adds to out
- * those callers of f that the memo has and the stack confirms, until out has max_frames frames.
+ * Call it when the walk has reached f by the step w->step (all zeros for the leaf), and has added f
+ * to out. Adds to out those callers of f that the memo has and the stack confirms, until out has
+ * max_frames frames.
  * Returns
  * - true if the last frame added, or f itself, is the root: out->frames is complete, and
  *   out->shared_n and out->shared_id are set;

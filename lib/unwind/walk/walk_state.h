@@ -40,7 +40,7 @@ struct walk_frame {
 	uint64_t addr;		       /* as in unwind_frame */
 	bool is_leaf;		       /* as in unwind_frame */
 	bool by_heuristic;	       /* as in unwind_frame */
-	bool interrupted;	       /* by a signal: the walk came here from the trampoline */
+	bool interrupted;	       /* by a signal: the walk came here from its trampoline */
 	bool not_called;	       /* step_to_caller() found that no call is before addr */
 	bool sp_is_minimum;	       /* the real stack pointer may be above that in regs */
 	uint32_t signals;	       /* number of interrupted frames from the leaf to here */
