@@ -15,7 +15,7 @@
  * (daemon/msg/msg_capture.h). These functions wait while the socket is full.
  */
 void broker_link_state(const struct msg_target_state *m);
-void broker_link_ring_made(uint32_t ring, int fd); /* the caller keeps fd */
+void broker_link_ring_made(uint32_t ring, int fd); /* fd: its memory; stays the caller's */
 void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 

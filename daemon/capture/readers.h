@@ -6,8 +6,10 @@
  * - stack hints (lib/capture/stack_hints.h), and the registers and memory that the reader wants
  *   captured as well (MSG_WANT_REGISTERS, MSG_WATCH).
  *
- * A reader is not trusted: if it breaks a rule, this module closes its link and calls
- * options.broken.
+ * A reader is not trusted: if it breaks a rule of its messages, this module closes its link and
+ * calls options.broken. If the reader closes the link, this module closes its end, too, and does
+ * not call options.broken. In both cases capture takes no samples for the ring until
+ * readers_make() replaces the ring.
  */
 #ifndef DAEMON_CAPTURE_READERS_H
 #define DAEMON_CAPTURE_READERS_H
@@ -31,10 +33,11 @@ must_check int readers_new(const struct readers_options *options, struct readers
 
 /*
  * Makes the ring of this number, for the reader at the other end of link_fd. The function owns
- * link_fd, also if it fails. A new ring replaces one of the same number, and lib/capture then
- * describes the threads of that ring's targets again in the new ring (capture_reset). *ret_fd is
- * the memory of the ring, for the reader; the caller closes it. Returns 0, -EPROTO if there are
- * HEARTBEAT_SLOTS rings already, -ENOMEM, or the negative errno of a system call.
+ * link_fd, also if it fails. *ret_fd is the memory of the ring, for the reader; the caller closes
+ * it. If there is a ring of this number, the new one replaces it: the targets of the old ring write
+ * to the new one, in which lib/capture announces all their threads again (capture_reset). Returns
+ * 0, -EPROTO if there are HEARTBEAT_SLOTS rings of other numbers already, -ENOMEM, or the negative
+ * errno of a system call.
  */
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
@@ -47,20 +50,23 @@ struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
 /*
  * Sends the heads that are due:
- * - of each ring with 256 KiB of records that its reader does not know of yet;
- * - of all rings every 500 ms; every 100 ms for 2 s after a new target, a new program of a target,
- *   or a reader's message other than a credit.
+ * - of each ring into which capture has written 256 KiB or more since the last head that was sent;
+ * - of all rings, every 500 ms; but every 100 ms for 2 s after something new: a ring, a target, a
+ *   program of a target, or a reader's message other than a credit.
  *
- * Call it before a tick, when no thread is stopped yet. now_ns, here and below: CLOCK_MONOTONIC.
+ * Call it before each tick, when no thread is stopped yet. now_ns, here and below: CLOCK_MONOTONIC.
  */
 void readers_tick(struct readers *r, uint64_t now_ns);
 
 /*
- * Call it after each tick. If a ring has a new target, or a target that runs a new program, sends
- * the head of the ring after each of the first three ticks. From then until 100 ms after the first
- * tick, it sends the head after each tick that is at least 5 ms later than the last head. So unwind
- * can open the program's files before the program ends. Also sends the head, every 50 ms at most,
- * if watched memory of a target has changed (lib/capture/watch.h).
+ * Call it after each tick. Sends the head of a ring sooner than readers_tick() does:
+ * - after each of the first three ticks of a new target, or of a new program of a target;
+ * - from then on until 100 ms after the first of these ticks, if the last head of this function is
+ *   5 ms old;
+ * - if watched memory of a target has changed (lib/capture/watch.h), and the last head of this
+ *   function is 50 ms old.
+ *
+ * Reason: unwind can open the files of a program only as long as the program runs.
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 

@@ -1,15 +1,16 @@
 /*
- * Sets the priority of the tracer, so that it runs before the threads that it stops, and limits its
- * share of a processor to one half, so that other threads get time. The tracer, the thread of
- * capture that traces, calls both functions.
+ * Sets the priority of the tracer, the thread of capture that traces, so that the tracer runs
+ * before the threads that it stops. Limits the tracer's share of a processor to one half, so that
+ * other threads get time. The tracer itself calls both functions.
  *
  * The share is measured over windows of 100 ms, by the CPU clock of the process
  * (CLOCK_PROCESS_CPUTIME_ID): the other thread of the process uses no time. When the tracer has
- * used up its share of a window, realtime_keep() sets exceeded. The caller then takes no ticks
- * until a later call of realtime_keep() clears exceeded.
+ * used 50 ms in a window, realtime_keep() sets exceeded. The first call after the end of the window
+ * clears exceeded. While exceeded is set, the caller takes no ticks, and handles stops as before.
  *
- * The kernel kills a real-time thread that runs for too long without a sleep (RLIMIT_RTTIME),
- * so realtime_keep() sleeps for a moment each time that the tracer has used 100 ms of a processor.
+ * realtime_start() sets a limit for the case of a fault: the kernel kills the process if the tracer
+ * runs for 0.5 s at a real-time priority without a sleep (RLIMIT_RTTIME). So realtime_keep() sleeps
+ * for a moment each time that the tracer has used 100 ms of a processor.
  */
 #ifndef DAEMON_CAPTURE_REALTIME_H
 #define DAEMON_CAPTURE_REALTIME_H
@@ -42,11 +43,11 @@ void realtime_start(struct realtime *r);
 /*
  * Updates exceeded. Sleeps for 0.1 ms if the tracer has used 100 ms of a processor since the last
  * sleep. If realtime_start() has set SCHED_FIFO, also sets the tracer's scheduling: SCHED_OTHER
- * while exceeded is set; otherwise SCHED_FIFO above the sampled threads, or at the highest
- * priority, if a sampled thread has that.
+ * (with nice -20, if the kernel permits) while exceeded is set; otherwise SCHED_FIFO with priority
+ * + 1, but 99 at most.
  *
- * priority: the highest real-time priority of the sampled threads; 0: none has one. now:
- * CLOCK_MONOTONIC, in ns. Call this function in each round of events.
+ * priority: the highest real-time priority of the sampled threads (capture_realtime_priority()); 0:
+ * none has one. now: CLOCK_MONOTONIC, in ns. Call this function in each round of events.
  */
 void realtime_keep(struct realtime *r, int priority, uint64_t now);
 

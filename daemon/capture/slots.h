@@ -1,7 +1,8 @@
 /*
- * The targets (profiled processes) of capture, each in its slot of the heartbeat page, and the
- * events of targets. lib/capture calls slots_note_event() and slots_note_crash() during a tick or
- * while it handles stops. slots_report() sends the events to the broker afterwards.
+ * The targets (profiled processes) of capture, each in its slot of the heartbeat page
+ * (daemon/msg/msg_capture.h), and the events of targets. lib/capture calls slots_note_event() and
+ * slots_note_crash() during a tick or while it handles stops. slots_report() sends the events to
+ * the broker afterwards.
  */
 #ifndef DAEMON_CAPTURE_SLOTS_H
 #define DAEMON_CAPTURE_SLOTS_H
@@ -12,6 +13,7 @@
 #include "daemon/msg/msg_capture.h"
 #include "lib/capture/options.h"
 
+/* All 0: no targets. */
 struct slots {
 	struct slot {
 		uint32_t target; /* 0: free */
@@ -58,9 +60,10 @@ void slots_report_crash(uint32_t target, const struct capture_crash *crash,
 			void (*report)(const struct msg_target_state *m));
 
 /*
- * Calls report for each noted event. If a target has several of foreign, other_tracer, gone and
- * crash, reports only the first in this order. Then frees the slots of targets that lib/capture has
- * removed: after CAPTURE_GONE, CAPTURE_FOREIGN, CAPTURE_OTHER_TRACER, or a crash with left set.
+ * Calls report for each noted event: of a target first exec, then other_rights. If a target has
+ * several of foreign, other_tracer, gone and crash, only the first in this order follows. Then
+ * frees the slots of targets that lib/capture has removed: after CAPTURE_GONE, CAPTURE_FOREIGN,
+ * CAPTURE_OTHER_TRACER, or a crash with left set.
  */
 void slots_report(struct slots *s, void (*report)(const struct msg_target_state *m));
 

@@ -7,6 +7,11 @@
  *    next tick (daemon/capture/await.h). A stop then costs one system call, half as much as in way
  *    2. Before the tracer sleeps, it polls for a moment if polls have been useful (polling.h). Way
  *    3 does not begin with more than 128 threads or a period above HEARTBEAT_EVERY_MS.
+ *
+ * At its start a tracer calls await_enter(). In each round it calls stops_take(). If the result is
+ * false, it calls stops_spare_loop(). If that result is true, it takes the tick; if not, it runs
+ * the event loop once, without waiting if `behind` is true, and calls stops_take_more(). After each
+ * tick it calls stops_tick().
  */
 #ifndef DAEMON_CAPTURE_STOPS_H
 #define DAEMON_CAPTURE_STOPS_H
@@ -22,12 +27,12 @@
 
 struct stops {
 	struct capture *capture;
-	sigset_t child_signal;
-	int signal_fd;
+	sigset_t child_signal; /* SIGCHLD */
+	int signal_fd;	       /* signalfd(2) of SIGCHLD, for the event loop */
 	struct loop_source *source;
-	bool behind;	    /* there are more wait statuses than one call handles */
+	bool behind;	    /* more wait statuses have come than one call handles */
 	uint64_t period_ns; /* of the ticks */
-	unsigned int ticks; /* number of ticks in a row, up to the last, with due stops */
+	unsigned int ticks; /* number of ticks in a row, up to the last one, with due stops */
 	uint64_t events_ns; /* from this time on stops_spare_loop() returns false */
 	struct await await;
 	struct polling polling;
@@ -62,8 +67,8 @@ must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 /*
  * Call it when stops_take() has returned false. Returns true if, in way 3, next_ns has come: the
  * caller takes that tick, and saves the system call of the event loop. Returns false if the caller
- * must run the event loop: in ways 1 and 2 always, in way 3 once 40 ms have passed since the last
- * false, so that messages wait for some ticks only.
+ * must run the event loop: in ways 1 and 2 always; in way 3 while wait statuses are left (behind),
+ * and every 40 ms, so that messages wait for some ticks only.
  */
 must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 

@@ -1,10 +1,12 @@
 /*
- * The clock of the ticks, the numbered moments of sampling: their numbers and times, and a timer in
- * the event loop that expires at the next tick at which capture has work.
+ * The clock of the ticks. Time is divided into numbered periods of one length. Tick n is the moment
+ * in period n at which capture takes samples. The ticker computes the numbers and times of ticks,
+ * and has a timer in the event loop that expires at the next tick at which capture has work.
  *
  * Call ticker_start() first. When the timer expires, the loop calls fn, a function of the caller,
- * which calls ticker_take() and does the work of the tick. The timer is not periodic, so call
- * ticker_plan() after calls into lib/capture to set the timer again.
+ * which calls ticker_take() and does the work of the tick. A tick is taken when ticker_take() or
+ * ticker_pass() has set t->tick to its number. The timer is not periodic, so call ticker_plan()
+ * after calls into lib/capture to set the timer again.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -20,9 +22,9 @@
  * Tick n comes at a random time in the first 15/16 of period n, so that two ticks are at least 1/16
  * of a period apart. Equally spaced ticks would fall into step with timers of the target, and with
  * the effect of a tick on the scheduler: a stopped thread may lose its processor to another thread
- * for some milliseconds. The profile would show too much or too little processor time. If the
- * period is longer than TICKER_RANDOM_MAX_NS, it is longer than these effects, and tick n comes at
- * the begin of period n.
+ * for some milliseconds. The profile would show too much or too little processor time. A period
+ * above TICKER_RANDOM_MAX_NS is longer than these effects, so tick n then comes at the begin of
+ * period n.
  */
 #define TICKER_RANDOM_MAX_NS (100 * NS_PER_MS)
 

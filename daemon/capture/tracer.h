@@ -1,4 +1,7 @@
-/* Runs capture's tracing in a thread. At the thread's end the kernel detaches all its tracees. */
+/*
+ * Runs capture's tracing in a thread of its own, the tracer. When the thread ends, the kernel
+ * detaches all its tracees, without stopping them: so capture ends the thread to detach.
+ */
 #ifndef DAEMON_CAPTURE_TRACER_H
 #define DAEMON_CAPTURE_TRACER_H
 

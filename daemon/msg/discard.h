@@ -14,7 +14,11 @@
 
 #include "proto/client_report.h"
 
-/* X(reason, its name in statistics and metrics, the reason CLIENT_REPORT_* in reports) */
+/*
+ * X(reason, its name in statistics and metrics, the reason CLIENT_REPORT_* in reports). Each
+ * comment is about the reason below it. DISCARD_RATE_LIMITED: a rate limit of the server was in
+ * force. DISCARD_WRITE_ERROR: writing the output file failed, and the chunk was for no server.
+ */
 #define DISCARD_LIST(X)                                                        \
 	/* no memory or no space for the payload */                            \
 	X(DISCARD_MEMORY, "internal_sdk_error", INTERNAL_SDK_ERROR)            \

@@ -145,8 +145,8 @@ struct msg_number {
 
 /*
  * MSG_READY, without an id: the child has dropped its privileges and works. If a child exits by
- * itself, and no child of its kind has ever sent MSG_READY, the broker exits, since another child
- * would fail in the same way (daemon/broker/children/reap.h).
+ * itself before any child of its kind has sent MSG_READY, the broker exits: another child would
+ * fail in the same way (daemon/broker/children/reap.h).
  */
 
 /*

@@ -65,7 +65,8 @@ struct heartbeat {
 
 /*
  * MSG_TARGET_ADD: attach to a process. The message carries a pidfd of the process, since the pid
- * could be reused. The answer is a MSG_TARGET_STATE.
+ * could be reused. The answer is a MSG_TARGET_STATE: TARGET_ATTACHED or TARGET_REFUSED; or
+ * TARGET_CRASHED, if the process is a child of MSG_CHILD_BORN that has crashed meanwhile.
  */
 struct msg_target_add {
 	struct msg_header h;
@@ -82,7 +83,11 @@ struct msg_target_add {
 	uint32_t uid, files_uid;
 	/* Bit n - 1: capture stays attached at a crash by signal n (capture_ignore_crashes()). */
 	uint32_t ignored_crashes;
-	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
+	/*
+	 * Period n begins at epoch_ns + n * period_ns, CLOCK_MONOTONIC. Tick n comes at a moment
+	 * of period n that capture chooses (daemon/capture/ticker.h). Both values are the same for
+	 * all targets.
+	 */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
 };
@@ -125,7 +130,8 @@ enum target_state {
 	 * Capture is not attached, and has forgotten the target. error: EPERM, EACCES, ESRCH,
 	 * ENOMEM, EMFILE, ENFILE, EBUSY (another tracer), ECANCELED (its parent runs a crash
 	 * handler), ENOEXEC (a 32-bit program). EBUSY and ENOEXEC can also come after
-	 * TARGET_ATTACHED: another tracer has attached, or the process has executed such a program.
+	 * TARGET_ATTACHED: another tracer has attached, or the process has executed a 32-bit
+	 * program.
 	 */
 	TARGET_REFUSED,
 	/*
@@ -170,8 +176,9 @@ struct msg_target_state {
  * message if the pid is that of a thread, or if capture does not trace the process, which may have
  * ended.
  *
- * With the id 0: capture may not know of some children. It has detached from all processes for a
- * moment (lib/capture/detach.h), or has lost records of perf. The broker looks for the children.
+ * With the id 0: capture may not know of some children, because capture has detached from all
+ * processes for a moment (lib/capture/detach.h), or has lost records of perf. The broker looks for
+ * the children.
  */
 
 /*
@@ -227,8 +234,8 @@ struct msg_stack_hint {
 	uint64_t sp;
 	uint64_t top; /* the end (exclusive) of the part of the stack of sp */
 	/*
-	 * The start of the second range, which ends with the thread's own stack. Unwind needs it if
-	 * sp is on another stack, such as that of a coroutine; 0: there is no second range.
+	 * The start of the second range, which ends with the thread's own stack; 0: there is no
+	 * second range. Unwind needs the range if sp is on another stack, such as a coroutine's.
 	 */
 	uint64_t second;
 };

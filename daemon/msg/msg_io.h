@@ -42,9 +42,9 @@ struct msg_rule {
 };
 
 /*
- * Calls the handler of the rule for m. Returns the result of the handler; or -EPROTO if no rule has
- * the type of m, or if m has a wrong size or too few descriptors. Descriptors that the handler did
- * not take stay in m; the caller closes them by ipc_close_fds().
+ * Calls the handler of the rule for m, one of n rules, with ctx. Returns the result of the handler;
+ * or -EPROTO if no rule has the type of m, or if m has a wrong size or too few descriptors.
+ * Descriptors that the handler did not take stay in m; the caller closes them by ipc_close_fds().
  */
 must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx, struct ipc_message *m);
 

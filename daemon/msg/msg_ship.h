@@ -175,8 +175,8 @@ struct msg_denied {
 /*
  * MSG_CLOCK: the number of seconds by which the server's clock is ahead of this host's; negative:
  * behind. Computed from the header Date of the server's last answer; 0 before the first answer.
- * Ship sends the message when ahead_s differs by more than a second from that of the last
- * MSG_CLOCK. Before the first MSG_CLOCK it compares ahead_s with 0.
+ * Ship sends the message when ahead_s differs by more than a second from the ahead_s of the last
+ * MSG_CLOCK, or from 0 if there was none.
  */
 struct msg_clock {
 	struct msg_header h;

@@ -26,7 +26,7 @@ struct msg_session_open {
 	struct msg_header h;
 	uint32_t target;
 	int32_t pid;
-	uint32_t max_frames;
+	uint32_t max_frames;	  /* of a stack: further callers are left out */
 	uint32_t symbols;	  /* enum unwind_symbols */
 	uint32_t lines_for_files; /* source lines in payloads for files only (aggregate.h) */
 	/* 0: the target's $SENTRY_ENVIRONMENT, if set, replaces the member environment. */
@@ -50,7 +50,7 @@ struct msg_session_open {
 	char profiler_id[MSG_ID_SIZE];
 	/* If not "": the session has one chunk, a V1 profile of the transaction of this name. */
 	char transaction[MSG_TEXT_MAX];
-	char platform[MSG_TEXT_MAX];
+	char platform[MSG_TEXT_MAX]; /* of Sentry, for all chunks, such as "native" */
 	/* Configured, else the daemon's $SENTRY_ENVIRONMENT, else the default. */
 	char environment[MSG_TEXT_MAX];
 	char release_given[MSG_TEXT_MAX]; /* of the configuration, else "" */
@@ -168,10 +168,10 @@ struct msg_file_request {
 /*
  * MSG_FILE_REPLY, the answer: error 0 and a descriptor, or an errno and no descriptor.
  *
- * number is the file number of an image or a debug file: a hash of the identity of the file, so
- * that it is the same each time. It is 0 for all other files. Unwind writes the number to the page
- * of MSG_INIT while it reads the file, or data made from the file. So the broker knows at which
- * file an unwind process died (daemon/broker/files/quarantine.h).
+ * number is the file number of an image or a debug file: a hash of the identity of the file, so the
+ * same for each request. For all other files number is 0. Unwind writes the number to the page of
+ * MSG_INIT while it reads the file, or data made from the file. So the broker knows at which file
+ * an unwind process died (daemon/broker/files/quarantine.h).
  */
 struct msg_file_reply {
 	struct msg_header h;
@@ -287,7 +287,7 @@ struct msg_recording_chunk {
  */
 struct msg_table {
 	struct msg_header h;
-	uint32_t max_rows;
+	uint32_t max_rows;   /* the most rows of the table */
 	uint32_t full_names; /* 0: C++ and Rust names without template arguments and parameters */
 };
 
@@ -306,7 +306,7 @@ struct msg_usage_entry {
 	 * 100,000,000 is one processor.
 	 */
 	uint64_t cpu_percent_millionths;
-	uint64_t memory_bytes;
+	uint64_t memory_bytes;	  /* resident (RSS) */
 	uint64_t anonymous_bytes; /* the part of memory_bytes that is RssAnon */
 };
 struct msg_usage {

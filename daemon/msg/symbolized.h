@@ -46,7 +46,7 @@ must_check int symbolized_add(struct buf *out, const struct symbolized_pc *pc);
 /* The part of an answer that is not parsed yet. The caller sets it to the whole answer first. */
 struct symbolized_cursor {
 	const uint8_t *at;
-	size_t left;
+	size_t left; /* bytes from at on */
 };
 
 /*

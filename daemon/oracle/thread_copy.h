@@ -67,9 +67,10 @@ void thread_release(const struct thread_stop *stop);
 #define THREAD_COPY_MAX SNAPSHOT_SIZE_MAX
 
 /*
- * Copies the stack of a thread, whose registers the caller passes, to record. regs is indexed by
- * the DWARF numbers of the registers; bit n of regs_known is set if regs[n] is valid. record has
- * room for THREAD_COPY_MAX bytes, aligned as the struct.
+ * Copies the stack of a thread, whose registers the caller passes, to record. regs has ARCH_REGS
+ * values, indexed by the DWARF numbers of the registers. Bit n of regs_known is set if regs[n] is
+ * valid; the stack pointer and the pc must be. record has room for THREAD_COPY_MAX bytes, aligned
+ * as the struct.
  *
  * The copy ends where the mapping that contains the stack pointer ends, by the maps in l: the
  * caller calls live_read_maps() before. second is the start address of a second stack to copy

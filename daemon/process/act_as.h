@@ -3,10 +3,10 @@
  * setfsgid(2). The daemon, as root, opens files of a target in this way: the target's user may have
  * chosen the path, and must not gain access to a file that this user cannot open.
  *
- * If this process runs as root and takes the rights of another user, the capabilities that bypass
- * permissions of files (CAP_DAC_* and others) are not effective from act_as() or act_as_owner() to
- * act_as_restore(). If the new uid is not 0, the kernel makes them ineffective. For an owner with
- * uid 0 that is not OWNER_ROOT, such as root of a user namespace, act_as_owner() does so.
+ * While a process of root has the rights of another user, its capabilities that bypass permissions
+ * of files (CAP_DAC_* and others) are not effective, until act_as_restore(). If the new uid is not
+ * 0, the kernel makes them ineffective. For an owner with uid 0 that is not OWNER_ROOT, such as
+ * root of a user namespace, act_as_owner() makes them ineffective.
  */
 #ifndef DAEMON_PROCESS_ACT_AS_H
 #define DAEMON_PROCESS_ACT_AS_H
@@ -18,7 +18,7 @@
 
 /* The state that act_as_restore() restores. */
 struct act_as {
-	capability_set effective;
+	capability_set effective; /* the effective capabilities */
 	int death_signal; /* of prctl(2), PR_SET_PDEATHSIG; a change of the user clears it */
 	bool has_groups;  /* act_as_owner() has set groups; before there were none */
 };

@@ -12,7 +12,7 @@
 
 struct credentials {
 	struct ids ids;
-	uint64_t permitted; /* capabilities, in the process's user namespace */
+	uint64_t permitted; /* capabilities, a bit for each, in the process's user namespace */
 	uint64_t files_uid; /* the owner of the files in /proc/PID: process_owner() */
 };
 

@@ -31,7 +31,10 @@ struct leak_options {
 	enum file_leaks preloads;
 };
 
-/* Reads the values of three variables, and keeps none of them; NULL: not set. */
+/*
+ * Reads the values of ASAN_OPTIONS, LSAN_OPTIONS and LD_PRELOAD, and keeps none of them. NULL: the
+ * variable is not set.
+ */
 void leak_options_read(const char *asan_options, const char *lsan_options, const char *ld_preload,
 		       struct leak_options *ret);
 

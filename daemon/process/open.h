@@ -46,8 +46,8 @@ struct open_order {
 
 /*
  * The error if the process no longer has the owner of the order, or if it has executed a program
- * since the owner was read. This is checked before and after the file is opened. The value is not
- * an errno of open(2) or read(2), so that the caller can tell it from their errors.
+ * since the owner was read. open_by_order() checks both before and after it opens the file. The
+ * value is not an errno of open(2) or read(2), so that the caller can tell it from their errors.
  */
 #define OPEN_OTHER_OWNER EOWNERDEAD
 

@@ -6,7 +6,8 @@
  * both.
  *
  * An owner has one of three kinds:
- * - Root: all uids of the process are 0, and it is in the user namespace of the daemon.
+ * - Root: all uids of the process are 0, and its user namespace is that of the daemon (or cannot be
+ *   read).
  * - Plain: a process of one user, with no more rights than this user. All uids are equal, and all
  *   gids. The process has no capabilities (those in another user namespace do not count), and its
  *   files in /proc belong to this user.
@@ -14,10 +15,10 @@
  *   capabilities, a process that is not dumpable, and a process of root that has taken a user's uid
  *   without an exec.
  *
- * Servers such as Apache and php-fpm fork a pool of workers. These are mixed because they are not
- * dumpable, or because the server has a capability such as CAP_NET_BIND_SERVICE. Workers share a
- * key if they have the same parent, ids and capabilities and have executed no program since the
- * fork, because then each worker has the same data and rights. A process may be a worker if it is
+ * Servers such as Apache and php-fpm fork a pool of workers. The workers are mixed because they are
+ * not dumpable, or because the server has a capability such as CAP_NET_BIND_SERVICE. Workers of one
+ * parent share a key if they have the same ids and capabilities, and have executed no program since
+ * the fork: then each worker has the same data and rights. A process may be a worker if it is
  * mixed, its uids are equal and not 0, its gids are equal, and its parent is not init (pid 1).
  */
 #ifndef DAEMON_PROCESS_OWNER_H

@@ -1,6 +1,8 @@
 /*
  * Identifies the peer: the process at the other end of a connection to the daemon's socket. Also
  * finds out what the user of the peer may do. All facts come from the kernel, none from the peer.
+ * The broker calls peer_of() once, when it accepts the connection, and peer_speaks() before it acts
+ * on a request in the name of the peer's process.
  */
 #ifndef DAEMON_PROCESS_PEER_H
 #define DAEMON_PROCESS_PEER_H
@@ -30,7 +32,7 @@ struct peer {
 	int32_t pid;
 	uint32_t uid, gid; /* effective, at the time of connect(2) */
 	/*
-	 * The user whose limits apply to the peer, such as that of connections. This is uid, or the
+	 * The user whose limits apply to the peer, such as the number of connections: uid, or the
 	 * owner of the range of subordinate uids (subuid(5)) that contains uid. The caller of
 	 * peer_of() sets this member after the call.
 	 */
@@ -40,7 +42,7 @@ struct peer {
 	/*
 	 * The next three members are the state of the process when the daemon accepts the
 	 * connection: peer_of() reads them by peer_look(). If start_ticks is 0, the process has
-	 * ended or is not known, and the other two are not valid.
+	 * ended or is not known, and start_stack and credentials are not valid.
 	 */
 	uint64_t start_ticks; /* clock ticks since boot; 0: see above */
 	uint64_t start_stack; /* of the program (struct process_identity) */
@@ -66,8 +68,8 @@ must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *group
 
 /*
  * Sets start_ticks, start_stack and credentials of *p to those that process p->pid has now. Returns
- * false if the process has ended, or executes a program at this moment; p->credentials is not valid
- * then.
+ * false if the process has ended, or executes a program at this moment: then p->start_ticks and
+ * p->start_stack are as before the call, and p->credentials is not valid.
  */
 bool peer_look(struct peer *p);
 

@@ -76,10 +76,10 @@ struct process_identity {
 };
 
 /*
- * Returns the uid that owns the files in /proc/PID. It is the effective uid, or root if the process
- * is not dumpable, for example because it has changed its credentials or runs a file that its user
- * may not read. Returns UINT32_MAX if the process has ended. This uid is only one part of a struct
- * owner (owner.h): its member files_uid.
+ * Returns the uid that owns the files in /proc/PID: the effective uid of the process, or 0 (root)
+ * if the process is not dumpable. A process is not dumpable, for example, after a change of its
+ * credentials, or if it runs a file that its user may not read. Returns UINT32_MAX if the process
+ * has ended. This uid is only one part of a struct owner (owner.h): its member files_uid.
  */
 uint32_t process_owner(int32_t pid);
 

@@ -90,10 +90,11 @@ bool process_mapping_is_code(int32_t pid, uint64_t start, uint64_t end);
  * Opens the file of mapping m: by m->path, or, if that is not the mapped file, by the link
  * /proc/PID/exe. Returns -ENOENT if neither is the mapped file.
  *
- * A file counts as the mapped file if it is regular, has the inode of the mapping, and either has
- * the device of the mapping, or has the same bytes as the first 64 KiB of the mapping (as far as
- * the file reaches). Reason for the bytes: on overlayfs and btrfs fstat(2) reports another device
- * than maps.
+ * A file counts as the mapped file if it is regular and has the inode of the mapping, and if one of
+ * these holds:
+ * - It has the device of the mapping.
+ * - It has the same bytes as the first 64 KiB of the mapping (as far as the file reaches). Reason:
+ *   on overlayfs and btrfs fstat(2) reports another device than maps.
  */
 must_check int process_mapping_open(const struct owner *owner, const struct process_mapping *m,
 				    int *ret_fd);

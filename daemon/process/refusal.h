@@ -23,7 +23,10 @@ must_check int refusal_log_look(enum process_fault fault, int32_t pid, const str
 /* Writes why this process may not trace pid, a process of user uid. */
 void refusal_not_permitted(int32_t pid, uint32_t uid, char ret[REFUSAL_TEXT_SIZE]);
 
-/* Writes that process tracer traces pid. Returns true if tracer's name is that of a capture. */
+/*
+ * Writes that process tracer traces pid. Returns true if tracer has the name of
+ * sentry-profd-capture: then the text says that another sentry-profd profiles pid.
+ */
 bool refusal_traced(int32_t pid, int32_t tracer, char ret[REFUSAL_TEXT_SIZE]);
 
 /* Logs why capture cannot attach to pid, a process of user uid: error is the (positive) errno. */

@@ -1,7 +1,8 @@
 /*
  * Finds the peer of an AF_UNIX socket: the other end of a connection or of a socketpair(2). Inode
  * numbers name the sockets: the N of "socket:[N]" in /proc/PID/fd. The kernel answers through
- * sock_diag(7), which any user may use, for the caller's network namespace only.
+ * sock_diag(7), which any user may use, for the caller's network namespace only. Used by
+ * `sentry-profctl doctor`, to find the crash reporter that is connected to a process.
  */
 #ifndef DAEMON_PROCESS_UNIX_PEER_H
 #define DAEMON_PROCESS_UNIX_PEER_H

@@ -32,10 +32,11 @@ struct chunk_program {
 /*
  * Completes a profile of aggregate_close() with ids, platform, release, environment and SDK,
  * encodes it and sends it. If the profile breaks a rule of the server, is too large, or cannot be
- * encoded, the chunk is reported as lost. recording: the
- * number of the recording that the chunk belongs to; 0: the session. open: the target, profiler id
- * and options of that session or recording (series.open in series.h). The caller keeps profile,
- * which afterwards points to strings of open and program.
+ * encoded, reports the chunk as lost.
+ * - recording: the number of the recording that the chunk belongs to; 0: the session.
+ * - open: the target, profiler id and options of that session or recording (series.open in
+ *   series.h).
+ * - profile: stays the caller's, and afterwards points to strings of open and program.
  */
 void chunk_send(const struct msg_session_open *open, uint32_t recording,
 		const struct chunk_program *program, struct profile *profile);

@@ -2,11 +2,11 @@
  * Exec budget: limits the number of chunks that end because the process executes another program.
  *
  * Each program has chunks of its own. Without a limit a process that executes a program every 11 ms
- * would cause 90 chunks a second. Each session has a budget. stream.c asks the budget when an exec
- * has ended a chunk. The budget allows EXEC_BUDGET_BURST chunks at once, then one chunk every
- * EXEC_BUDGET_EVERY_NS. So it always allows the chunk of a program that ran for
- * EXEC_BUDGET_EVERY_NS. A chunk that the budget does not allow is held back: the caller discards
- * the chunk.
+ * would cause 90 chunks a second. Each session has a budget. When an exec has ended a chunk,
+ * stream.c calls exec_budget_take(), and then exec_budget_begin(). The budget allows
+ * EXEC_BUDGET_BURST chunks at once, then one chunk every EXEC_BUDGET_EVERY_NS. So it always allows
+ * the chunk of a program that ran for EXEC_BUDGET_EVERY_NS. A chunk that the budget does not allow
+ * is held back: the caller discards the chunk.
  *
  * The log has a line when the first chunk is held back, and another one as soon as a later program
  * has run for EXEC_BUDGET_EVERY_NS.

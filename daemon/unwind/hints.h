@@ -84,7 +84,8 @@ bool hints_must_drop(struct hints *h, uint32_t tid, bool lacks);
 
 /*
  * A slot may drop HINTS_DROPS_FIRST samples, since so many wait in the ring before the first hint
- * has an effect, and one more for each HINTS_DROPS_SHARE samples that it keeps.
+ * has an effect. It may drop one more for each HINTS_DROPS_SHARE samples that it keeps. Example:
+ * with 640 kept samples 74 in all.
  */
 #define HINTS_DROPS_FIRST 64
 #define HINTS_DROPS_SHARE 64

@@ -71,10 +71,11 @@ struct program_identity {
  * - MAPS_SELDOM_NS: a reading takes 30 system calls of three processes. For a hundred targets that
  *   wake once a second it took a third of the CPU time of the broker and unwind.
  *
- * A slow reading raises the least age, to the duration of this reading times MAPS_COST
- * (MAPS_YOUNG_COST at a miss or doubt in a young program, MAPS_DOUBT_COST at a doubt in an older
- * one), but at most to MAPS_SELDOM_NS. Otherwise a process with 65,530 mappings of files with long
- * paths would keep unwind and the broker's helper busy.
+ * A slow reading raises the least age to its own duration times a factor, but at most to
+ * MAPS_SELDOM_NS. The factor is MAPS_YOUNG_COST for a miss or doubt in a young program,
+ * MAPS_DOUBT_COST for a doubt in an older program, else MAPS_COST. Example: after a reading of 50
+ * ms the least age for a miss in an older program is 1 s, and not 200 ms. Without this, a process
+ * with 65,530 mappings of files with long paths would keep unwind and the broker's helper busy.
  */
 #define MAPS_MISS_NS	(200 * NS_PER_MS)
 #define MAPS_DOUBT_NS	(50 * NS_PER_MS)

@@ -48,8 +48,8 @@ void release_of_environ(const char *text, size_t len, struct release_names *ret)
  *
  * If the executable has no identifier or cannot be read, usually because the process has ended, the
  * function writes the release that it made for an earlier process with the same exe and file. It
- * remembers the last RELEASE_KNOWN_MAX. Without such a process it writes "redis-server@unknown" and
- * returns false. In all other cases it returns true.
+ * remembers the last RELEASE_KNOWN_MAX. If it remembers no such process, it writes
+ * "redis-server@unknown" and returns false. In all other cases it returns true.
  */
 #define RELEASE_KNOWN_MAX 256
 bool release_of_image(const char *exe, const char *file, struct unwind_space *space, char *ret,
@@ -64,8 +64,8 @@ bool release_of_image(const char *exe, const char *file, struct unwind_space *sp
 bool release_is_new(const char *release);
 
 /*
- * Replaces each ASCII control character and each byte that is not UTF-8 by '_', in place. Sentry
- * rejects both in a release.
+ * Replaces each ASCII control character and each byte that is not UTF-8 by '_', in the string text
+ * itself. Sentry rejects both in a release.
  */
 void release_clean(char *text);
 

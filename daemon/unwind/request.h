@@ -44,8 +44,8 @@ must_check int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
 must_check int request_next_message(struct ipc_message *ret);
 
 /*
- * Returns true if a message is kept. Before poll(2) call request_next_message() until this is
- * false, because poll(2) does not report kept messages: they have left the socket.
+ * Returns true if a message is kept. Before poll(2) call request_next_message() until this function
+ * returns false, because poll(2) does not report kept messages: they have left the socket.
  */
 bool request_has_message(void);
 

@@ -68,8 +68,9 @@ void series_free(struct series *c); /* also frees c; accepts NULL */
 
 /*
  * Sets the program that the target runs from now on. After an exec, first call series_exit_all(),
- * series_close() and series_next(), which end the chunk of the old program. Do not if p has lost
- * its identity (program_ended()): the chunk is then of an unknown program.
+ * series_close() and series_next(), which end the chunk of the old program. If the old program has
+ * lost its identity (program_ended() has returned false), also call series_exec() with it before
+ * series_close(): then the chunk is one of an unknown program.
  */
 void series_exec(struct series *c, const struct program *p);
 

@@ -54,9 +54,9 @@ void stream_end_work(struct stream *s, uint64_t now_ns);
 
 /*
  * Handles a record of this target. The record has size bytes and may be in the ring, where capture
- * can change it during the call. Ignores records after stream_close(). Returns 0, -ENOMEM, or
- * -EPROTO if the record is malformed: then capture has a fault, and the ring cannot be trusted any
- * more.
+ * can change it during the call. RECORD_END has the effect of stream_close(); records after that
+ * are ignored. Returns 0, -ENOMEM, or -EPROTO if the record is malformed: then capture has a fault,
+ * and the ring cannot be trusted any more.
  */
 must_check int stream_record(struct stream *s, const struct record *record, size_t size);
 

@@ -11,9 +11,10 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Looks up the addresses of m in fd, which stays the caller's, and answers with MSG_SYMBOLIZED. May
- * request debug files (daemon/unwind/request.h). If the file cannot be used, the verdict in the
- * answer says so. Returns 0; -EPROTO if m is malformed; -ENOMEM; or an error of ipc_send().
+ * Looks up the addresses of m in fd, which stays the caller's, and answers with MSG_SYMBOLIZED.
+ * cache: the cache of images that targets use, too (lib/unwind/unwind.h). May request debug files
+ * (daemon/unwind/request.h). If the file cannot be used, the verdict in the answer says so. Returns
+ * 0; -EPROTO if m is malformed; -ENOMEM; or an error of ipc_send().
  */
 must_check int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd);
 

@@ -27,7 +27,7 @@ struct usage_buffer {
 void usage_buffer_init(struct usage_buffer *b);
 
 /*
- * Adds a value. Drops it if the buffer is full, or if its time is not after that of the last value.
+ * Adds a value. Drops it if the buffer is full, or if its time is not later than the last value's.
  * The values that usage_buffer_give() has set in a profile become invalid.
  */
 void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);

@@ -1,10 +1,12 @@
 /*
- * Attaches to the threads of a process that /proc/PID/task lists.
+ * Attaches to the threads of a process. Called for a new target, at each tick of a target, and when
+ * a new tracing thread attaches to the targets again.
  *
- * The kernel attaches capture to the new threads that a traced thread makes. A scan reads the list
- * in /proc, and seizes the other threads (PTRACE_SEIZE, which stops no thread). A scan that reaches
- * its time limit goes on at a later tick (struct traced_scan, state.h). If nothing is traced
- * (capture_options.perf), a scan adds the threads to the table and seizes none.
+ * The kernel attaches capture to the new threads that a traced thread makes. A scan finds the other
+ * threads: it reads the list in /proc/PID/task, seizes them (PTRACE_SEIZE, which stops no thread),
+ * and adds them to capture's table of threads (tracees.h). A scan that reaches its time limit goes
+ * on at a later tick (struct traced_scan, state.h). If nothing is traced (capture_options.perf), a
+ * scan adds the threads to the table and seizes none.
  */
 #ifndef LIB_CAPTURE_ATTACH_H
 #define LIB_CAPTURE_ATTACH_H
@@ -13,26 +15,28 @@
 #include "lib/capture/state.h"
 
 /*
- * Scans: seizes the threads that are not in capture's table of threads, and adds them to the table.
- * t->scan.n_refused counts the threads that cannot be seized. A scan takes 5 ms at most, the first
- * scan of a target 100 ms. Returns the number of threads that it has added, or an error (below).
+ * Scans the threads of t, for 5 ms at most, or 100 ms if it is the first scan of a target. A thread
+ * that cannot be seized is no error: t->scan.n_refused counts such threads.
  *
- * If t->scan.held_up_ticks is not 0 afterwards, the scan is not complete, and attach_check() goes
- * on with it at a later tick. No error is returned then, and the process has not ended. Reasons:
- * - the time limit was reached;
- * - PTRACE_SEIZE reached its own time limit (seize.h), as it does during an exec;
- * - the table has no thread of the process, because the leader is dying;
- * - the table has no thread of the process, because descriptors or memory ran out. The first scan
- *   of a target returns this error instead, such as -EMFILE.
+ * There are three outcomes:
+ * - The scan is not complete: t->scan.held_up_ticks is not 0. attach_check() goes on with the scan
+ *   at a later tick, and the process has not ended. Returns the number of threads that were added.
+ * - The scan is over (held_up_ticks is 0), and the table has threads of the process. Returns the
+ *   number of threads that were added.
+ * - The scan is over, and the table has no thread of the process, which may have ended. Returns
+ *   -EPERM (the kernel refuses); -EBUSY (another tracer); -ENOMEM; an error of reading /proc, such
+ *   as -ESRCH or -EMFILE; or 0 if /proc lists no thread to attach to.
  *
- * If held_up_ticks is 0 and the table has no thread of the process, the process may have ended.
- * Then returns -EPERM (the kernel refuses), -EBUSY (another tracer), an error of reading /proc,
- * such as -ESRCH or -EMFILE, -ENOMEM, or 0 if /proc lists no thread to attach to.
+ * Reasons why a scan is not complete:
+ * - it has reached its time limit;
+ * - PTRACE_SEIZE has reached its own time limit (seize.h), as it does during an exec;
+ * - the table has no thread of the process because the leader is dying, or because descriptors or
+ *   memory ran out. In the last case the first scan of a target is over, and returns the error.
  */
 must_check int attach_scan(struct traced_process *t);
 
 /*
- * Called at each tick of the process; time_ns is the begin of the tick's period. Does nothing
+ * Call this at each tick of the process; time_ns is the begin of the tick's period. Does nothing
  * before the tick t->scan.tick. If the last scan reached its time limit, also does nothing before
  * the time t->scan.not_before. Otherwise sets t->scan.tick to 16 ticks later, and calls
  * attach_scan() if
@@ -52,7 +56,8 @@ void attach_end_pass(struct traced_process *t);
 
 /*
  * Call this in a new tracing thread (detach.h), which traces no thread yet: seizes the threads of t
- * that the table has. Removes and frees those that are dead or cannot be seized.
+ * that the table has. Removes those that are dead or cannot be seized from the table, and frees
+ * them. A later attach_scan() finds the threads that were born meanwhile.
  */
 void attach_known_again(struct traced_process *t);
 

@@ -5,8 +5,14 @@
  * - told time: how long samples say that threads were running, and ready;
  * - counted time: the run time and the wait time that the kernel counts (schedstat).
  *
- * The difference decides the state of samples that may be wrong. Used at each look (the check of a
- * thread at a tick) and at each stop. A mark is a reading of schedstat (proc/activity.h).
+ * The difference between the two decides the state of a sample that may be wrong. Example, with
+ * ticks of 10 ms: a thread runs for 2 ms after each tick, and each look finds it asleep. After 41
+ * ticks the counted time is 82 ms and the told time 0. The difference is above 8 ticks, so the next
+ * samples say that the thread ran. Each adds 10 ms to the told time, until that has caught up.
+ *
+ * Order of calls: at a look (the check of a thread at a tick) balance_compare(), and if the thread
+ * is blocked, balance_of_blocked(); at a stop balance_of_stop(). Then balance_tell_running() or
+ * balance_tell_ready(), if the record says so. A mark is a reading of schedstat (proc/activity.h).
  *
  * Single samples are wrong because a tick disturbs what it measures. Without a correction:
  * - The tracer takes a processor at a tick. The thread that loses the processor stops late, and the

@@ -1,5 +1,6 @@
 /*
- * Timeouts of resumed system calls.
+ * Timeouts of resumed system calls: ends each call when it would have timed out without capture.
+ * Used by stop.c at each stop, and by capture.c at each tick.
  *
  * A resumed call is a system call that a ptrace-stop interrupted and that the thread enters again
  * (restart/resume.h). The kernel then starts the call's relative timeout anew. So capture keeps
@@ -28,7 +29,9 @@ void call_timeouts_watch(const struct thread *th);
 
 /*
  * Call this at each tick: interrupts the threads whose timeouts are over at now_ns. At the
- * thread's next stop resume_stopped() ends the call.
+ * thread's next stop resume_stopped() ends the call. Then sets capture.timeout_ns anew: to the
+ * earliest timeout of the other resumed calls, or to 0 if it has interrupted a thread, so that the
+ * next tick checks again.
  */
 void call_timeouts_end_due(struct capture *c, uint64_t now_ns);
 

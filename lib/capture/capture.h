@@ -1,20 +1,22 @@
 /*
  * The sampler. Attaches to processes with ptrace, looks at each of their threads at each tick, and
- * writes samples into rings (lib/capture/sample.h). Does not unwind.
+ * writes samples into rings (lib/capture/sample.h). Does not unwind. A tick is a numbered sampling
+ * period (struct tick, options.h).
  *
  * Effects on a target: PTRACE_SEIZE stops no thread. At a tick, each running thread is interrupted,
  * and goes on as soon as its registers and stack are copied. Blocked threads are not stopped.
- * Nothing is allocated while a thread is stopped.
+ * Nothing is allocated while a thread is stopped. With capture_options.perf the library attaches to
+ * no process and stops no thread (observe.h).
  *
  * Order of use: capture_new; capture_add for each process to profile, which is a target from then
  * on; capture_tick at each tick; capture_reap when SIGCHLD arrives (reap.h). To detach from targets
  * (detach.h), the tracing thread ends: the kernel then detaches all tracees without a stop.
  *
  * Limits: the program that uses the library has at most one struct capture, because a capture takes
- * the wait statuses of any child. One thread, the tracing thread, makes all calls. After its end a
- * new tracing thread makes them, first capture_attach_again (detach.h). Calls use SIGALRM and
- * ITIMER_REAL; they restore the handler and the mask, and leave the timer off. All other threads
- * must block SIGALRM.
+ * the wait statuses of any child. One thread, the tracing thread, makes all calls but capture_new.
+ * After its end a new tracing thread makes them, first capture_attach_again (detach.h). Calls use
+ * SIGALRM and ITIMER_REAL; they restore the handler and the mask, and leave the timer off. All
+ * other threads must block SIGALRM.
  *
  * A target can end at any moment, so the functions that return nothing ignore the number of a
  * target that does not exist. Times are ns by capture_options.now_ns (CLOCK_MONOTONIC).
@@ -101,14 +103,15 @@ void capture_free(struct capture *c);
  * outlive the target. tick is the number of the current tick; the first sample is taken at the next
  * one.
  *
- * If process pid is in the middle of an exec, or has very many threads, the call returns 0, and
- * capture attaches to the process, or to its other threads, at later ticks. Returns 0, or:
+ * Returns 0 even if capture is not attached to all threads yet, because process pid is in the
+ * middle of an exec or has very many threads: capture attaches to the others at later ticks.
+ * Returns an error if the process has not become a target:
  * - -ESRCH: process pid has ended, or is about to;
  * - -EPERM: the kernel refuses the attach;
  * - -EACCES: the caller may not read the files of /proc/PID;
  * - -EBUSY: process pid has another tracer;
- * - -ECANCELED: the parent of process pid has crashed within the last 10 s, so process pid may be
- *   the parent's crash reporter (crash.h): try again later;
+ * - -ECANCELED: capture has left the parent of process pid in a crash within the last 10 s, so
+ *   process pid may be the parent's crash reporter (crash.h): try again later;
  * - -ENOEXEC: process pid runs a 32-bit program;
  * - -ENOMEM, -EMFILE, -ENFILE: lack of memory or descriptors, or CAPTURE_THREADS_MAX (-EMFILE).
  */
@@ -154,6 +157,7 @@ void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals
 /*
  * Looks at the threads of each target that is due at this tick: samples blocked threads, and
  * interrupts running ones. These stop soon after, and capture_reap takes their samples (reap.h).
+ * Reports targets that have ended (capture_options.event), and frees them.
  */
 void capture_tick(struct capture *c, const struct tick *tick);
 
@@ -196,8 +200,8 @@ size_t capture_threads(const struct capture *c);
 
 /*
  * Returns the highest SCHED_FIFO or SCHED_RR priority of all targets' threads; 0: no such thread.
- * The tracing thread must run above this priority. Otherwise such threads keep it off the
- * processors, possibly while another thread is stopped and waits for it. A thread's priority is
+ * The tracing thread must run above this priority. Otherwise a thread of this priority keeps the
+ * tracing thread off the processors, possibly while a stopped thread waits for it. A priority is
  * read when the thread is new, after ticks that capture missed, and with its name. Threads of
  * SCHED_DEADLINE, which is above all priorities, are not counted.
  */

@@ -70,7 +70,10 @@ struct capture_counters {
 	 */
 	uint64_t compared_cpu_ns, compared_running_ns;
 	uint64_t without_schedstat; /* stops at which schedstat was empty, or not readable */
-	/* Length of `stops`, from when capture begins to handle a stop to the continuation. */
+	/*
+	 * The durations of the stops that `stops` counts, each from the moment at which capture
+	 * begins to handle the stop to the continuation: the longest, and the histogram.
+	 */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];
 	/* The present state of the target: capture replaces these values and adds nothing to them.

@@ -13,7 +13,9 @@
  * 2. crash_interrupt(), repeated until the other threads are held, too.
  * 3. crash_enter_handler(), and crash_is_in_handler() until the crashed thread is held at the first
  *    instruction of its handler.
- * 4. crash_detach(). Other targets are not touched: their stops are handled meanwhile.
+ * 4. crash_detach(). Other targets are not touched: their stops are handled meanwhile. The next
+ *    targets_free_ended() reports the crash (capture_options.crashed) and frees the target. If
+ *    capture_remove() was called before the crash, it reports CAPTURE_GONE instead.
  *
  * If a thread does not stop within the limits below (a parent in vfork(2), uninterruptible sleep),
  * reap.c calls crash_may_end_tracer(). If the result is true, the tracing thread ends: the kernel
@@ -21,8 +23,8 @@
  * For that reason crash_may_end_tracer() limits these ends for each user. If the result is false,
  * reap.c calls crash_runs_traced().
  *
- * Nothing is allocated for the process meanwhile. Only two files of it are opened: /proc/TID/status
- * of the crashed thread, and /proc/PID/task if threads were born just before.
+ * Nothing is allocated for the process meanwhile. Only two of its files are opened:
+ * /proc/TID/status of the crashed thread, and /proc/PID/task if threads were born just before.
  */
 #ifndef LIB_CAPTURE_CRASH_H
 #define LIB_CAPTURE_CRASH_H
@@ -63,7 +65,7 @@ bool crash_is_due(const struct thread *th, int signal);
  */
 void crash_begin(const struct thread *th, int signal);
 
-/* Gives up the detaching: the held threads go on, and stay traced. */
+/* Gives up the detaching: the held threads go on, and stay traced. Reports nothing. */
 void crash_give_up(struct traced_process *t);
 
 /*

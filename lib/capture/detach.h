@@ -47,8 +47,9 @@ must_check int capture_remove(struct capture *c, uint32_t target);
 bool capture_is_detaching(const struct capture *c);
 
 /*
- * Returns true if step 2 may begin or go on; does not block. Call it several times a second while
- * capture_is_detaching() is true, and after each capture_reap while there are no ticks.
+ * Returns true if step 2 may begin or go on. Returns false if it may not, or if all targets that
+ * were to be detached have ended. Does not block. Call it several times a second while
+ * capture_is_detaching() is true, and in step 2 after each capture_reap.
  *
  * Step 2 may begin if all threads of the detaching targets are settled; the function interrupts
  * their partial transfers as capture_settle does, but never those of the other targets. For the
@@ -87,10 +88,11 @@ must_check bool detach_others_are_settled(struct capture *c, const struct traced
 
 /*
  * Returns true if all threads are settled. Call it after the last tick, after each further stop,
- * and several times a second. When all unsettled threads have been blocked for 2 s, or 10 s after
- * the first call, interrupts the partial transfers, so that they return what they have so far. From
- * then on waits only for these, and for threads that are entering a resumed call. Returns true at
- * the latest when all unsettled threads have been blocked for 4 s, or 20 s after the first call.
+ * and several times a second. When all unsettled threads have been blocked for 2 s, and at the
+ * latest 10 s after the first call, interrupts the partial transfers, so that they return what they
+ * have so far. From then on waits only for these, and for threads that are entering a resumed call.
+ * Returns true in any case when all unsettled threads have been blocked for 4 s, or 20 s after the
+ * first call.
  */
 must_check bool capture_settle(struct capture *c);
 

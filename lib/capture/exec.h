@@ -1,7 +1,7 @@
 /*
  * Handles execs, and detects those that no stop has reported. PTRACE_EVENT_EXEC, a stop, reports
- * most execs. It does not report an exec while capture is not attached, or after the leader has
- * died. Then one of two facts proves the exec:
+ * most execs: reap.c then calls exec_happened(). No stop reports an exec while capture is not
+ * attached, or after the leader has died. exec_check() detects such an exec by one of two facts:
  * - /proc/PID/auxv has the auxiliary vector of another program;
  * - the leader is not the thread that capture has attached to.
  */
@@ -24,8 +24,9 @@ must_check int exec_read_first(struct traced_process *t);
  * Checks both facts, and calls exec_happened() if one proves an exec: this frees all threads of t,
  * so pointers to them are invalid. Opens files, so call it only while no thread is stopped.
  *
- * If the check is not possible, sets t->exec.doubt instead, and the next tick checks again. That is
- * so while t is in its first scan for threads (TRACED_NEW), and after PROC_LACK (proc/proc.h).
+ * If the check is not possible, sets t->exec.doubt instead, and the next tick checks again. The
+ * check is not possible while t is in its first scan for threads (TRACED_NEW), and if a file in
+ * /proc cannot be read (PROC_LACK, proc/proc.h).
  */
 void exec_check(struct traced_process *t);
 
@@ -55,7 +56,7 @@ bool exec_compare_rights(struct traced_process *t);
  * Handles an exec, which ends all threads but one. Frees all threads of t, also the remaining one,
  * writes RECORD_EXEC, and reports CAPTURE_EXEC. If exec_compare_rights() returns false, also
  * reports CAPTURE_OTHER_RIGHTS. The caller then adds the remaining thread (tracees_adopt); if it
- * does not, the scan of the next tick does.
+ * does not, the scan of the next tick (attach.h) does.
  *
  * Call this only if the exec is proven. Otherwise the state of resumed system calls
  * (restart/resume.h) is freed while their threads live, and these calls return wrong results.

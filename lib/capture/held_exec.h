@@ -56,9 +56,9 @@ int32_t held_exec_overdue(const struct capture *c);
 
 /*
  * Carries out the caller's decision about a process that capture_options.executed has reported:
- * - leave false: the process goes on as a tracee. Exceptions: capture leaves a process whose new
- *   program is a 32-bit one (and reports CAPTURE_FOREIGN if it is a target), and a process that is
- *   neither a target nor, with capture_options.born, a followed child.
+ * - leave false: the process goes on as a tracee. Two exceptions: capture leaves a process whose
+ *   new program is a 32-bit one, and reports CAPTURE_FOREIGN if the process is a target. Capture
+ *   leaves a process that is no target, unless it follows children (capture_options.born).
  * - leave true: capture leaves the process. If it is a target, capture reports CAPTURE_GONE.
  *
  * If the process is no longer held, leave true calls capture_remove() if the process is a target,

@@ -1,7 +1,8 @@
 /*
  * Samples processes without tracing them (capture_options.perf): running threads by the samples of
  * each processor (perf/perf.h), all others by looks at /proc. Capture is not their tracer, so a
- * debugger or a crash reporter can attach.
+ * debugger or a crash reporter can attach. capture.c and tick.c call this module in place of look.h
+ * and stop.h.
  *
  * Capture looks at the threads for a tick when the tick's period has ended: a thread with a sample
  * in the period was running. The rings of perf/perf.h also report births, execs and ends of

@@ -11,10 +11,10 @@
 struct capture;
 
 /*
- * Handles available wait statuses: up to 256, and those of interrupted threads. Returns true if
- * there may be more, for which no further SIGCHLD comes: the caller calls it again soon. Ended
- * targets are freed and reported (capture_options.event). Does nothing if capture_must_detach_now()
- * (detach.h) is true.
+ * Handles available wait statuses: up to 256 of any tracee, and in addition those of interrupted
+ * threads. Returns true if there may be more, for which no further SIGCHLD comes: the caller calls
+ * the function again soon. Ended targets are freed and reported (capture_options.event). Does
+ * nothing and returns false if capture_must_detach_now() (detach.h) is true.
  */
 bool capture_reap(struct capture *c);
 

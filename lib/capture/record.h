@@ -1,10 +1,10 @@
 /*
- * Writes records (lib/capture/sample.h) into the ring of a target. If the ring has no room for a
- * record, the record is lost, and the reader no longer knows the state of the threads. Then the
- * function that writes the record sets t->reader.needs_reset (state.h), and the next tick that
- * finds room writes RECORD_RESET and announces all threads anew. So a caller may ignore a lack of
- * room. Samples are an exception: see record_begin_sample(). The parameters tick and time_ns are
- * those of the record.
+ * Writes records (lib/capture/sample.h) into the ring of a target, from which unwind, the reader,
+ * takes them. If the ring has no room for a record, the record is lost, and the reader no longer
+ * knows the state of the threads. Then the function that writes the record sets
+ * t->reader.needs_reset (state.h), and the next tick that finds room writes RECORD_RESET and
+ * announces all threads anew (RECORD_THREAD). So a caller may ignore a lack of room. Samples are an
+ * exception: see record_begin_sample(). The parameters tick and time_ns are those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H
@@ -53,7 +53,10 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
  */
 uint64_t record_time(const struct traced_process *t);
 
-/* Writes a record that consists of struct record only. Returns false if there is no room. */
+/*
+ * Writes a record that consists of struct record only. tid: 0 if the record concerns no single
+ * thread. Returns false if there is no room.
+ */
 bool record_event(struct traced_process *t, enum record_type type, uint32_t tid, uint64_t tick,
 		  uint64_t time_ns);
 
@@ -79,7 +82,7 @@ must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_
 /*
  * Call this with the thread pointer that a stop has shown (0: not known), before the sample of that
  * stop. Writes RECORD_THREAD again if the reader wants pointers (capture_want_thread_pointers) and
- * does not know this one.
+ * does not know this pointer.
  */
 void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 
@@ -123,8 +126,8 @@ void record_running(struct thread *th, uint64_t tick, uint64_t time_ns);
 void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
 
 /*
- * Returns true if the ring has a reader, and room for a sample of the thread beside the samples of
- * interrupted threads.
+ * Returns true if the ring has a reader, and room for a sample of the thread in addition to the
+ * room that is reserved for the samples of interrupted threads (capture_sink.promised).
  */
 bool record_has_room(const struct thread *th);
 

@@ -162,8 +162,8 @@ struct sample_known {
 
 struct record_sample {
 	struct record h;
-	uint32_t flags;
-	uint32_t arch;
+	uint32_t flags;	     /* enum sample_flags */
+	uint32_t arch;	     /* enum sample_arch */
 	uint64_t regs_known; /* bit n: regs[n] is valid; sp and pc always are */
 	uint64_t regs[SAMPLE_REGS_MAX];
 	uint64_t stack_addr; /* address of stack[0]: the stack pointer, less the red zone where

@@ -5,7 +5,7 @@
  * are left out: schedule_after_tick() makes the distance between two looks longer step by step, up
  * to 8 ticks. An event (a stop, a new thread or a death) brings the next look forward
  * (schedule_at_once). The capture's list of targets (struct scheduled) has the tick of each
- * process's next look.
+ * process's next look: capture_tick() looks at the processes whose tick has come.
  */
 #ifndef LIB_CAPTURE_SCHEDULE_H
 #define LIB_CAPTURE_SCHEDULE_H
@@ -33,7 +33,10 @@ void schedule_target(struct traced_process *t);
 /* Makes the next look happen at the next tick of the process, even if all of its threads sleep. */
 void schedule_at_once(struct traced_process *t);
 
-/* Call this when a thread of the process wakes: as schedule_at_once(), and t counts as awake. */
+/*
+ * Call this when a thread of the process wakes: as schedule_at_once(). From this tick on looks are
+ * left out only after all threads have slept for some ticks again.
+ */
 void schedule_woken(struct traced_process *t);
 
 /* Returns the number of ticks of the process since its last look, up to and including tick. */
@@ -83,8 +86,8 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 
 /*
- * Returns the first tick of a span that was not left out; .ticks is 1. It is the span's last tick,
- * unless capture has come too late for some.
+ * Returns the first tick of a span that was not left out; .ticks is 1. This is the span's last
+ * tick, unless capture has come too late for some ticks.
  */
 struct covered_ticks schedule_first(const struct tick_span *span);
 

@@ -1,7 +1,7 @@
 /*
- * PTRACE_SEIZE with a time limit. PTRACE_SEIZE waits while a thread of the process is in execve(2).
- * That thread waits until the other threads are dead and reaped by their tracer, which is the
- * caller. Without a limit both could wait for ever.
+ * PTRACE_SEIZE with a time limit, for attach.c. PTRACE_SEIZE waits while a thread of the process is
+ * in execve(2). That thread waits until the other threads are dead and reaped by their tracer,
+ * which is the caller. Without a limit both could wait for ever.
  */
 #ifndef LIB_CAPTURE_SEIZE_H
 #define LIB_CAPTURE_SEIZE_H

@@ -5,7 +5,7 @@
  * sleepers_begin_tick() compares the process's CPU clock with the run times of its threads, which
  * nearly always shows that no sleeping thread has run (see sleepers.c).
  *
- * Use within a tick (next_asleep is a member of traced_process.threads):
+ * In each tick of a process tick.c calls (next_asleep is a member of traced_process.threads):
  * 1. sleepers_begin_tick();
  * 2. sleepers_next_that_ran(), again and again until next_asleep is NULL. *checks is the number of
  *    checks that the caller allows until it handles stops. Stops may change the lists.
@@ -53,9 +53,9 @@ void sleepers_wake_all(struct traced_process *t);
 void sleepers_read_times(struct thread *th);
 
 /*
- * Begins a tick: reads the times of the awake threads, and decides whether the sleeping threads
- * have to be checked. If so, next_asleep is the first of them. An interrupted thread keeps its last
- * reading; a thread that has a processor to itself may keep it for up to three ticks. Once 16
+ * Begins a tick: reads the times of the awake threads. Sets next_asleep to the first sleeping
+ * thread if the sleeping threads have to be checked, else to NULL. An interrupted thread keeps its
+ * last reading; a thread that has a processor to itself may keep it for up to three ticks. Once 16
  * threads sleep, sets a timer on the process's CPU clock, which makes the clock cheap to read
  * (sleepers.c).
  */
@@ -65,9 +65,10 @@ void sleepers_begin_tick(struct traced_process *t);
  * Checks up to *checks sleeping threads, and subtracts the number of checks from *checks. Moves the
  * first thread that has run to the awake ones and returns it; *ret_awake_ns is the time (ns) for
  * which it has run and waited for a processor since it fell asleep. A thread whose schedstat cannot
- * be read counts as one that has run; *ret_awake_ns is 0 then. Returns NULL if none of them has
- * run: *checks is 0, or next_asleep is NULL. Sets next_asleep to NULL when all sleeping threads
- * have been checked, or when the threads that have run explain the process's CPU clock.
+ * be read counts as one that has run; *ret_awake_ns is 0 then. Returns NULL if no thread that it
+ * has checked has run; then *checks is 0, or next_asleep is NULL. Sets next_asleep to NULL when all
+ * sleeping threads have been checked, or when the threads that have run explain the process's CPU
+ * clock.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_awake_ns);

@@ -1,5 +1,7 @@
 /*
- * Copies a thread's registers and stack into a record of the ring (RECORD_SAMPLE).
+ * Copies a thread's registers and stack into a record of the ring (RECORD_SAMPLE). record.c calls
+ * this module for each sample that capture copies itself (the kernel copies those of perf/perf.h).
+ * The plan of stack_hints.h says what to copy.
  *
  * Reads the stack straight into the reserved record (proc/memory.h). The read can hang, so before
  * it the caller notes in the heartbeat which target it touches (capture_beat, counters.h).

@@ -1,9 +1,10 @@
 /*
- * Decides how many bytes of stack a sample copies. The unwinder sends hints (struct msg_stack_hint)
- * about the stacks that a thread uses. The thread's own stack is the one on which it began. A hint
- * says where one stack ends. A hint about another stack than the own one also says from which
- * address on the unwinder needs the own stack, too: the second range of a sample. Stacks grow
- * downwards, so a stack ends at its highest address.
+ * Decides how many bytes of stack a sample copies: stack_hints_plan(), called before each sample.
+ * The unwinder sends hints (struct msg_stack_hint) about the stacks that a thread uses, for
+ * stack_hints_take(). The thread's own stack is the one on which it began. A hint says where one
+ * stack ends. A hint about another stack than the own one also says from which address on the
+ * unwinder needs the own stack, too: the second range of a sample. Stacks grow downwards, so a
+ * stack ends at its highest address.
  *
  * Only this module keeps the hints, until the thread ends. Each sample has what was known when it
  * was taken (struct sample_known), so the unwinder need not remember its hints. Hints may be wrong
@@ -51,7 +52,7 @@ void stack_hints_fini(struct stack_hints *s);
 
 /*
  * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top. second: the
- * address from which the unwinder needs the own stack; 0: it does not.
+ * address from which the unwinder needs the own stack, too; 0: not needed.
  *
  * A hint asks for the whole own stack if all of this holds:
  * - sp is on the own stack, more than SAMPLE_STACK_MAX below own_end;
@@ -61,8 +62,9 @@ void stack_hints_fini(struct stack_hints *s);
  * whose top is in the last SAMPLE_WHOLE_MAX bytes of the own stack.
  *
  * Any other hint replaces earlier hints with a top between sp and top, since they are about the
- * same stack. It is ignored if its top is not above sp, or more than SAMPLE_STACK_MAX above sp less
- * the red zone. Allocates once for each thread; if memory is short, the hint is lost.
+ * same stack. Such a hint is ignored if top is not above sp, or if there are more than
+ * SAMPLE_STACK_MAX bytes from the red zone below sp up to top. Allocates once for each thread; if
+ * memory is short, the hint is lost.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 

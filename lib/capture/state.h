@@ -258,7 +258,7 @@ struct thread_table {
 	struct table indices; /* tid -> index in by_index */
 	struct thread **by_index;
 	size_t n_by_index;
-	uint32_t *free_indices;
+	uint32_t *free_indices; /* the indices in by_index that have no thread */
 	size_t n_free;
 };
 

@@ -1,7 +1,10 @@
 /*
- * Handles the ptrace-stops of the threads in the table of tracees.h, as waitpid(2) has reported
- * them to reap.c. Allocates nothing while a thread is stopped. status: the kind of the stop.
- * signal: what the thread gets in a signal-delivery-stop; 0: none.
+ * Handles the ptrace-stops of the threads in the table of tracees.h. reap.c takes the stops from
+ * waitpid(2) and calls stop_handle() for each. Allocates nothing while a thread is stopped.
+ *
+ * Parameters of the functions, as tracee_classify() returns them: status is the kind of the stop.
+ * signal is the signal that the thread is about to get in a signal-delivery-stop, or the signal
+ * that has caused a group-stop, else 0.
  */
 #ifndef LIB_CAPTURE_STOP_H
 #define LIB_CAPTURE_STOP_H

@@ -1,7 +1,7 @@
 /*
- * The list of targets of a capture: makes, finds, ends and frees them. A target goes through
- * targets_new(), a scan of its threads (attach.h), targets_add(), targets_end() and
- * targets_free_ended().
+ * The list of targets of a capture: makes, finds, ends and frees them. capture_add() calls
+ * targets_new(), scans the threads (attach.h), and calls targets_add(). The module that finds that
+ * a target has ended calls targets_end(). targets_free_ended() reports and frees such targets.
  */
 #ifndef LIB_CAPTURE_TARGETS_H
 #define LIB_CAPTURE_TARGETS_H

@@ -76,8 +76,8 @@ struct thread_pending {
 	uint64_t unaccounted;
 	uint64_t next_look; /* the thread has its next look when unaccounted reaches this */
 	/*
-	 * The first tick after that of the interrupt at which the thread had not stopped yet, and
-	 * the begin of its period. later_ns 0: none so far.
+	 * The first tick after the interrupt's own at which the thread had not stopped yet, and the
+	 * begin of the period of that tick. later_ns 0: no such tick has come.
 	 */
 	uint64_t later_tick, later_ns;
 	/* Of the interrupt's tick: when it was due, and when the tracer began to work for it. */

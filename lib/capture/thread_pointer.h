@@ -5,8 +5,10 @@
  * so the module searches the 2 KiB before the head. On aarch64 thread_pointer_find() finds nothing;
  * there only a stop shows the pointer.
  *
- * The two functions that search do nothing if their field of th is known, or while the memory is
- * slow to read (slow_memory.h). If they find nothing, the field stays 0, which means unknown.
+ * record.c searches for the pointer, which unwind can show as the thread's id, and capture.c for
+ * the end of the thread's own stack. The two functions that search do nothing if their field of th
+ * is known, or while the memory is slow to read (slow_memory.h). If they find nothing, the field
+ * stays 0, which means unknown.
  */
 #ifndef LIB_CAPTURE_THREAD_POINTER_H
 #define LIB_CAPTURE_THREAD_POINTER_H

@@ -46,7 +46,10 @@ must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
  */
 void tracees_remove(struct thread *th, enum missed_reason reason);
 
-/* Frees all threads of a process. Counts samples under way as MISSED_EXITED. Writes no record. */
+/*
+ * Removes all threads of a process from the table and frees them. Counts samples under way as
+ * MISSED_EXITED. Writes no record.
+ */
 void tracees_forget_all(struct traced_process *t);
 
 /*

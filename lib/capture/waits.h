@@ -11,9 +11,9 @@
  * Two facts are special to processors with ARCH_LINK_REGISTER (aarch64):
  * - A function without a stack frame has its return address in a register only. If a thread waits
  *   in such a function, its stack cannot be unwound without that register. So unwind requests the
- *   registers, and capture stops the thread: once in a wait, only in calls that go on after a stop
- *   (syscall_always_goes_on), only without a seccomp filter, and at most WAITS_STOPS times a second
- *   in a process.
+ *   registers, and capture stops the thread. The limits: once in a wait; only in a call that goes
+ *   on after a stop (syscall_always_goes_on); only a thread without a seccomp filter; at most
+ *   WAITS_STOPS stops a second in a process.
  * - At a stop the registers lack the first argument of an interrupted call (arch_knows_arguments).
  *   waits_find_argument() adds it if a look found the thread in the same wait.
  */

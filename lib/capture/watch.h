@@ -4,8 +4,8 @@
  * parts. unwind chooses bytes in which ELF files differ, so a changed hash can show that another
  * file is mapped at the same addresses.
  *
- * A hostile unwind process may send any list, but can only make capture hash WATCH_PARTS *
- * WATCH_BYTES bytes at each tick, of a process whose stacks it gets anyway.
+ * A hostile unwind process may send any list. The list can only make capture hash WATCH_PARTS *
+ * WATCH_BYTES bytes at each tick, of a process whose stacks this unwind process gets anyway.
  */
 #ifndef LIB_CAPTURE_WATCH_H
 #define LIB_CAPTURE_WATCH_H
@@ -35,7 +35,7 @@ void watch_forget(struct traced_process *t);
  * hash. A part that is not in memory has the hash 0, which is reported only after another hash.
  * Does nothing without a list, without a reader of the ring, and while the memory is slow to read
  * (slow_memory.h). Call it once in each tick in which a thread has a look or a sample, before the
- * first of them.
+ * first of them. time_ns: the begin of the tick's period.
  */
 void watch_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 

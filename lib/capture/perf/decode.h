@@ -1,7 +1,7 @@
 /*
  * Reads the records that the kernel writes into the ring of a perf event (perf_event_open(2)) with
- * the attributes that perf.c sets. Pure: works on bytes in memory. The kernel alone writes these
- * bytes; the module checks every size nevertheless.
+ * the attributes that perf.c sets. Used by perf.c. Pure: works on bytes in memory. The kernel alone
+ * writes these bytes; the module checks every size nevertheless.
  */
 #ifndef LIB_CAPTURE_PERF_DECODE_H
 #define LIB_CAPTURE_PERF_DECODE_H
@@ -78,7 +78,7 @@ void perf_copy(const struct perf_bytes *b, uint64_t at, void *to, size_t n);
 /*
  * Returns which registers of a sample are valid, bit n for regs[n]. is_old: the kernel is older
  * than Linux 5.11. Then the callee-saved registers are not valid in samples of a thread in the
- * kernel: they are -1 (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit
+ * kernel: their values are -1 (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit
  * 76a4efa80900).
  */
 uint64_t perf_regs_known(const struct perf_record *record, bool is_old);

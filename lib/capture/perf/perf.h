@@ -4,9 +4,9 @@
  * writes samples and the births, execs and ends of threads into a ring, which only this process has
  * mapped. The module reads the rings and merges their records by time. It attaches to no process.
  *
- * Use at each tick: perf_begin(), then perf_next() and perf_release() until perf_next() returns
- * false. The caller gets records of all processes. It copies the stack (perf_read_stack) only for
- * processes that it profiles. Times are ns, CLOCK_MONOTONIC.
+ * At each tick the caller (observe.c) calls perf_begin(), then perf_next() and perf_release() until
+ * perf_next() returns false. The caller gets records of all processes, and copies the stack
+ * (perf_read_stack) only for processes that it profiles. Times are ns, CLOCK_MONOTONIC.
  *
  * Beware: the caller must read the rings before they are full, by a timer of its own. A ring of 512
  * KiB holds some 30 samples with 16 KiB of stack. poll(2) is of no use: on an event whose processor
@@ -44,10 +44,10 @@ void perf_close(struct perf *p);
 void perf_set_period(struct perf *p, uint64_t period_ns);
 
 /*
- * Closes the events of processors that have gone offline, and opens those of new ones. Returns true
- * if there were any: records are lost, the unread ones of a closed event and those of a processor
- * without an event. Call it once a second, and not between perf_next() and perf_release(). Takes a
- * system call for each processor.
+ * Closes the events of processors that have gone offline, and opens events for new processors.
+ * Returns true if it has closed or opened one. Then records are lost: those that were unread in the
+ * ring of a closed event, and those of a processor while it had no event. Call it once a second,
+ * and not between perf_next() and perf_release(). Takes a system call for each processor.
  */
 bool perf_check_processors(struct perf *p);
 
@@ -61,8 +61,8 @@ void perf_begin(struct perf *p);
  * Returns true and sets *ret to the oldest record of all rings, if its time is before until_ns;
  * else returns false. *ret is valid until perf_release(), which the caller calls before the next
  * perf_next(). A thread's records come in their order if until_ns is not after the time of
- * perf_begin(). If the next record of a ring is invalid, *ret is a PERF_KIND_LOST with the time 0,
- * and perf_release() then frees all records that the ring had at perf_begin().
+ * perf_begin(). If the next record of a ring is invalid, *ret is a PERF_KIND_LOST with the time 0.
+ * perf_release() then frees all records that the ring had at perf_begin().
  */
 must_check bool perf_next(struct perf *p, uint64_t until_ns, const struct perf_record **ret);
 

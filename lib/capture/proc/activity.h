@@ -101,8 +101,12 @@ struct activity_readings {
  * thread has a processor. So the function computes the time at which the thread was queued: stop_ns
  * less the growth of wait_ns since the mark `look` (since `first`, if no slice has begun after
  * `look`). After one new slice this time is right, or a little late; after more slices the thread
- * was queued at this time or earlier. The first row that applies decides (results without
- * ACTIVITY_; "blocked": was_blocked; "stopped waiting": stopped_waiting):
+ * was queued at this time or earlier. Example, with times in us: the tick was due at 0, the look at
+ * 100. If the thread stops at 900 after one new slice, and wait_ns has grown by 650, the thread was
+ * queued at 250, after the look. The comparisons of times allow for errors of 20 to 70 us.
+ *
+ * The first row that applies decides (results without ACTIVITY_; "blocked": was_blocked; "stopped
+ * waiting": stopped_waiting):
  *
  *   what was read                            what it means                          result
  *   ---------------------------------------  -------------------------------------  -----------

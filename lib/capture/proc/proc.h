@@ -34,7 +34,10 @@ must_check enum proc_outcome proc_open(int dir_fd, const char *name, int flags, 
 must_check enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, size_t size,
 					  size_t *ret_n);
 
-/* Reads the first size bytes or fewer of a file by one read(2), so that all are of one moment. */
+/*
+ * Opens name below dir_fd, and reads its first size bytes or fewer by one read(2), so that all
+ * bytes are of one moment. *ret_n: bytes read.
+ */
 must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, size_t size,
 				       size_t *ret_n);
 
