@@ -441,19 +441,20 @@ bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **r
 			   uint64_t *ret_offset)
 {
 	const size_t bytes = perf_map_bytes(&s->perf_map);
+	int r = 0;
 
 	s->perf_map.last_use = s->cache->clock;
-	for (int i = 0; i < 2; i++) {
-		if (perf_map_find(&s->perf_map, addr, ret_name, ret_offset))
-			return true;
-		/* First new lines of the open file, then a new file. */
+	/* First the open file, then a new one. New lines may replace what is known of the address.
+	 */
+	for (int i = 0; i < 2 && r == 0; i++) {
 		if (i == 1)
 			space_open_perf_map(s);
-		if (perf_map_update(&s->perf_map) < 0)
-			return false;
+		r = perf_map_update(&s->perf_map);
 		s->cache->grown |= perf_map_bytes(&s->perf_map) != bytes;
+		if (perf_map_find(&s->perf_map, addr, ret_name, ret_offset))
+			return true;
 	}
-	return perf_map_find(&s->perf_map, addr, ret_name, ret_offset);
+	return false;
 }
 
 void space_begin(struct unwind_space *s)

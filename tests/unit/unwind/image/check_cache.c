@@ -120,6 +120,31 @@ TEST(above_the_limit_the_least_recently_used_perf_map_is_dropped)
 	close_fd(&fd);
 }
 
+/* The JIT has put other code where it was. */
+TEST(a_later_line_names_an_address_that_is_known)
+{
+	static const char line[] = "500000 1000 replaced\n";
+	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
+	struct unwind_space *space;
+	struct unwind_cache *cache;
+	const char *name;
+	uint64_t offset;
+	int fd;
+
+	make_file(&fd);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, &fd, &space));
+	set_maps(space);
+	expect_name(space);
+	OK(write_all(fd, line, sizeof(line) - 1)); /* the offset is behind the lines */
+	OK(unwind_symbol_at(space, CODE + 83, &name, &offset));
+	ck_assert_str_eq(name, "replaced");
+	ck_assert_uint_eq(offset, 83);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	close_fd(&fd);
+}
+
 /* The limit of bytes that each further process of the program may take. */
 #define SAME	   200
 #define EACH_BYTES (48u << 10)
