@@ -46,7 +46,7 @@ static int image_now(struct unwind_space *s, const struct map *map, struct unwin
 
 	cache_begin(s->cache);
 	space_begin(s);
-	m = space_mapping_now(s, map->start);
+	m = space_any_mapping(s, map->start);
 	if (m->image)
 		fill_image(m, ret);
 	cache_end(s->cache);

@@ -99,7 +99,7 @@ static void keep_answer(const struct code_query *c, uint32_t answer)
 /* Returns the mapping of addr if its image can be read, otherwise NULL. */
 static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr)
 {
-	struct space_mapping *m = space_mapping(s, addr);
+	struct space_mapping *m = space_certain_mapping(s, addr);
 
 	if (!m || !m->image || m->lost)
 		return NULL;

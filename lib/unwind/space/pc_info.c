@@ -42,7 +42,7 @@ static const struct rule *rule_of_switch(const struct image_switch *change)
 
 static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)
 {
-	struct space_mapping *m = space_mapping(s, addr);
+	struct space_mapping *m = space_certain_mapping(s, addr);
 	const struct image_switch *change;
 	uint64_t target;
 

@@ -409,7 +409,7 @@ static void try_mapping(struct unwind_space *s, const struct map *map, struct sp
 	(void)space_read_image(s, m);
 }
 
-struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr)
+struct space_mapping *space_any_mapping(struct unwind_space *s, uint64_t addr)
 {
 	const struct map *map = maps_find(&s->maps, addr);
 	struct space_mapping *m = map ? &s->mappings[map - s->maps.v] : NULL;
@@ -419,9 +419,9 @@ struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr)
 	return m;
 }
 
-struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr)
+struct space_mapping *space_certain_mapping(struct unwind_space *s, uint64_t addr)
 {
-	struct space_mapping *m = space_mapping_now(s, addr);
+	struct space_mapping *m = space_any_mapping(s, addr);
 
 	return m && !m->is_doubted ? m : NULL;
 }

@@ -101,10 +101,10 @@ void space_begin(struct unwind_space *s);
  *   offset (image_bias());
  * - NULL.
  */
-struct space_mapping *space_mapping_now(struct unwind_space *s, uint64_t addr);
+struct space_mapping *space_any_mapping(struct unwind_space *s, uint64_t addr);
 
-/* As space_mapping_now(), for a walk: returns NULL also if the mapping is in doubt (versions.h). */
-struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr);
+/* As space_any_mapping(), for a walk: returns NULL also if the mapping is in doubt (versions.h). */
+struct space_mapping *space_certain_mapping(struct unwind_space *s, uint64_t addr);
 
 /* Returns true if mappings in maps cover all of old, with the same file and offsets in the file. */
 bool space_still_there(const struct map *old, const struct maps *maps);

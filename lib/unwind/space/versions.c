@@ -335,7 +335,7 @@ struct space_mapping *versions_find(struct unwind_space *s, uint64_t addr, uint6
 
 	*ret_addr = unwind_plain_addr(addr);
 	version = (addr - *ret_addr) >> UNWIND_VERSION_BIT;
-	m = space_mapping_now(s, *ret_addr);
+	m = space_any_mapping(s, *ret_addr);
 	if (m && m->version == version)
 		return m;
 	for (size_t i = s->versions.n; i-- > 0;) {
@@ -415,6 +415,6 @@ void unwind_space_open_watched(struct unwind_space *s)
 	cache_begin(s->cache);
 	space_begin(s);
 	for (size_t i = 0; i < s->versions.watch.n_places; i++)
-		(void)space_mapping_now(s, s->versions.watch.places[i]);
+		(void)space_any_mapping(s, s->versions.watch.places[i]);
 	cache_end(s->cache);
 }

@@ -372,7 +372,7 @@ TESTS(two_targets_share_images_which_a_small_limit_drops, 2)
 	if (_i == 0)
 		ck_assert_uint_eq(counts[0].images, images);
 	/* A call that uses the leaf's image only: the other one is dropped. */
-	leaf = space_mapping(spaces[0], out.frames[0].addr)->image;
+	leaf = space_certain_mapping(spaces[0], out.frames[0].addr)->image;
 	image_drop(leaf);
 	shared->generation++;
 	OK(unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset));

@@ -339,14 +339,14 @@ TESTS(each_part_is_read_with_the_mark_of_its_file, 2 * array_size(parts))
 	unwind_space_set_symbols(space, UNWIND_SYMBOLS_NONE);
 	OK(unwind_space_set_maps(space, maps, strlen(maps)));
 	cache_begin(cache);
-	image = space_mapping(space, space->maps.v[0].start)->image;
+	image = space_certain_mapping(space, space->maps.v[0].start)->image;
 	ck_assert_ptr_nonnull(image);
 	image_drop(image);
 	if (!is_open) {
 		cache_end(cache);
 		cache_begin(cache);
 	}
-	ck_assert_ptr_nonnull(space_mapping(space, space->maps.v[1].start)->image);
+	ck_assert_ptr_nonnull(space_certain_mapping(space, space->maps.v[1].start)->image);
 	ck_assert_uint_eq(numbered.reading, 2);
 	source = space_source(space, &space->maps.v[0]);
 	OK(parts[_i % (int)array_size(parts)](cache, image, &source));
@@ -745,7 +745,7 @@ static int open_again(struct unwind_space *space)
 	int fd;
 
 	cache_begin(space->cache);
-	m = space_mapping(space, COPY_AT(0));
+	m = space_certain_mapping(space, COPY_AT(0));
 	source = space_source(space, &m->file);
 	fd = cache_fd(space->cache, m->image, &source);
 	cache_end(space->cache);
