@@ -167,7 +167,7 @@ void waits_find_argument(const struct thread *th, struct arch_regs *raw)
 		arch_set_first_argument(raw, place->arguments[0]);
 }
 
-void waits_failed(struct thread *th, const struct arch_regs *raw)
+void waits_note_failure(struct thread *th, const struct arch_regs *raw)
 {
 	long nr, result;
 

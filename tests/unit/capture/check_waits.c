@@ -248,7 +248,7 @@ TEST(a_call_that_a_signal_has_ended_stays_ended)
 	struct arch_regs raw = stopped_at(&place), other;
 
 	ck_assert(!waits_has_failed(&th, &raw));
-	waits_failed(&th, &raw);
+	waits_note_failure(&th, &raw);
 	ck_assert(waits_has_failed(&th, &raw));
 	place.sp += 16;
 	other = stopped_at(&place);
