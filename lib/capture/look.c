@@ -259,7 +259,7 @@ static bool has_not_run(const struct thread *th)
  * Returns true if the thread, which was found blocked after its mark was read, was on a processor
  * at that mark: it has run since then, without another slice.
  */
-static bool fell_asleep(const struct thread *th)
+static bool ran_and_slept(const struct thread *th)
 {
 	struct activity_mark now;
 
@@ -370,7 +370,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 			missed(th, record_missed_reason(th->target, r), covered);
 			return;
 		}
-		if (fell_asleep(th)) {
+		if (ran_and_slept(th)) {
 			ran_unseen(th, covered);
 			return;
 		}

@@ -159,7 +159,7 @@ static bool kept_its_processor(const struct thread *th)
 }
 
 /* Returns true if the thread went to sleep after the look, and slept until the interrupt. */
-static bool fell_asleep(const struct thread *th)
+static bool slept_before_stop(const struct thread *th)
 {
 	return th->stop.waited && th->stop.known && th->pending.mark_known &&
 	       th->stop.mark.slices != th->pending.mark.slices;
@@ -207,7 +207,7 @@ static uint32_t flags_of_state(struct thread *th, enum activity_at_tick state)
 		break;
 	}
 	balance_tell_running(th, ticks);
-	return fell_asleep(th) ? SAMPLE_RUNNING | SAMPLE_ASLEEP : SAMPLE_RUNNING;
+	return slept_before_stop(th) ? SAMPLE_RUNNING | SAMPLE_ASLEEP : SAMPLE_RUNNING;
 }
 
 /*
