@@ -2,7 +2,7 @@
  * The reader of a recording: a socket that a peer reads, and the chunks that wait for it. The
  * module copies the chunks into the socket in pieces (struct protocol_recorded), when the loop
  * finds the socket writable. It never waits for the peer. A chunk that the peer does not get is
- * counted as lost. (report/reader.h is about another reader, a peer that asks for the status.)
+ * counted as lost.
  *
  * Why copies: the daemon's control group is charged for memory that the broker has allocated, for
  * as long as the peer keeps it. A malicious peer could keep much: a memfd by holding it open, and

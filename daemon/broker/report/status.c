@@ -9,7 +9,7 @@
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/modules.h"
-#include "daemon/broker/report/reader.h"
+#include "daemon/broker/report/viewer.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/sections.h"
@@ -134,9 +134,9 @@ static void put_totals(FILE *out, const struct modules *modules, const struct in
 }
 
 static void put_target(FILE *out, const struct modules *modules, const struct instance *i,
-		       const struct peer *reader)
+		       const struct peer *viewer)
 {
-	const bool sees = reader_sees(reader, i);
+	const bool sees = viewer_sees(viewer, i);
 
 	fprintf(out, "{\"name\": ");
 	put_string(out, i->config.name);
@@ -146,7 +146,7 @@ static void put_target(FILE *out, const struct modules *modules, const struct in
 		i->pid, state_name(lifecycle_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		/*
-		 * A reader who may not see the target's statistics gets the configured rate: the
+		 * A viewer who may not see the target's statistics gets the configured rate: the
 		 * present one, set by the governor, would show what the process does.
 		 */
 		sees && i->run != NULL ? i->run->rate_hz : i->config.rate_hz);
@@ -181,16 +181,16 @@ static double limited_s(const struct modules *modules)
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
-/* Writes the quarantined files: those of all users, or only those of the reader's own user. */
-static void put_quarantined(FILE *out, const struct modules *modules, const struct peer *reader)
+/* Writes the quarantined files: those of all users, or only those of the viewer's own user. */
+static void put_quarantined(FILE *out, const struct modules *modules, const struct peer *viewer)
 {
 	const struct quarantine_file *f = NULL;
 	bool first = true;
 
 	fprintf(out, ", \"files_left_out\": [");
 	while ((f = quarantine_next(&modules->quarantine, f)) != NULL) {
-		if (!reader->sees_all &&
-		    (f->owner.kind != OWNER_PLAIN || reader->uid != f->owner.uid))
+		if (!viewer->sees_all &&
+		    (f->owner.kind != OWNER_PLAIN || viewer->uid != f->owner.uid))
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
 		put_string(out, f->file.name);
@@ -300,7 +300,7 @@ static void put_degraded(FILE *out, const struct modules *modules)
 	fprintf(out, "], ");
 }
 
-/* Writes what only readers with sees_all get. */
+/* Writes what only viewers with sees_all get. */
 static void put_inside(FILE *out, const struct modules *modules)
 {
 	char path[OPTIONS_PATH_SIZE];
@@ -325,7 +325,7 @@ static void put_inside(FILE *out, const struct modules *modules)
 	put_restarts(out, modules);
 }
 
-static void put_daemon(FILE *out, struct modules *modules, const struct peer *reader)
+static void put_daemon(FILE *out, struct modules *modules, const struct peer *viewer)
 {
 	struct spool_counts spool;
 	size_t profiling = 0;
@@ -343,8 +343,8 @@ static void put_daemon(FILE *out, struct modules *modules, const struct peer *re
 		modules->state.options.config.cpu_budget, limited_s(modules),
 		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
 	put_lowered(out, modules);
-	put_quarantined(out, modules, reader);
-	if (reader->sees_all)
+	put_quarantined(out, modules, viewer);
+	if (viewer->sees_all)
 		put_inside(out, modules);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
@@ -355,12 +355,12 @@ static void put_daemon(FILE *out, struct modules *modules, const struct peer *re
 	fprintf(out, "}");
 }
 
-static void put_all(FILE *out, struct modules *modules, const struct peer *reader)
+static void put_all(FILE *out, struct modules *modules, const struct peer *viewer)
 {
 	bool first = true;
 
 	fprintf(out, "{");
-	put_daemon(out, modules, reader);
+	put_daemon(out, modules, viewer);
 	fprintf(out, ", \"targets\": [");
 	for (size_t k = 0; k < modules->targets.n_instances; k++) {
 		const struct instance *i = modules->targets.instances[k];
@@ -368,13 +368,13 @@ static void put_all(FILE *out, struct modules *modules, const struct peer *reade
 		if (instance_is_gone(i))
 			continue;
 		fprintf(out, "%s\n  ", first ? "" : ",");
-		put_target(out, modules, i, reader);
+		put_target(out, modules, i, viewer);
 		first = false;
 	}
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-int status_make(struct modules *modules, const struct peer *reader, int *ret_fd, uint32_t *ret_size)
+int status_make(struct modules *modules, const struct peer *viewer, int *ret_fd, uint32_t *ret_size)
 {
 	struct sealed s;
 	uint64_t size;
@@ -382,7 +382,7 @@ int status_make(struct modules *modules, const struct peer *reader, int *ret_fd,
 
 	if (r < 0)
 		return r;
-	put_all(s.out, modules, reader);
+	put_all(s.out, modules, viewer);
 	r = sealed_close(&s, 0, ret_fd, &size);
 	if (r == 0)
 		*ret_size = (uint32_t)size;
