@@ -22,7 +22,7 @@ static void halve(struct process_time *sum)
 {
 	sum->lack_ns /= 2;
 	sum->counted_ns /= 2;
-	sum->looks /= 4;
+	sum->spread /= 4;
 }
 
 /*
@@ -33,7 +33,7 @@ static bool differs_more_than_chance(const struct thread *th, const struct proce
 {
 	const double lack = (double)sum->lack_ns, counted = (double)sum->counted_ns,
 		     ticks = (double)th->target->balance.ticks_ns;
-	const double variance = counted < ticks ? sum->looks * (1 - counted / ticks) : 0;
+	const double variance = counted < ticks ? sum->spread * (1 - counted / ticks) : 0;
 
 	return llabs(sum->lack_ns) > ticks_ns(th, SURPLUS_TICKS) && lack * lack > 9 * variance;
 }
@@ -49,7 +49,7 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 	own->lack_ns += lack_ns;
 	sum->lack_ns += lack_ns;
 	sum->counted_ns += counted_ns;
-	sum->looks += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.span.due);
+	sum->spread += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.span.due);
 	sum->lacks = sum->lack_ns > 0 && (sum->lacks || differs_more_than_chance(th, sum));
 	sum->has_surplus =
 		sum->lack_ns < 0 && (sum->has_surplus || differs_more_than_chance(th, sum));

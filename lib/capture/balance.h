@@ -71,7 +71,7 @@ struct process_time {
 	 * Each comparison adds its counted time * the length of the ticks since the look before
 	 * (ns^2). The variance of lack_ns is this sum * (1 - counted_ns / ticks_ns).
 	 */
-	double looks;
+	double spread;
 	/*
 	 * lacks: too little was told. It becomes true when lack_ns is above 8 ticks, and above
 	 * three standard deviations, which chance does not explain. It stays true until lack_ns is
@@ -81,7 +81,7 @@ struct process_time {
 };
 
 /*
- * When ticks_ns exceeds 8,192 ticks of each thread, the sums of the process are halved (`looks`,
+ * When ticks_ns exceeds 8,192 ticks of each thread, the sums of the process are halved (`spread`,
  * which is in ns^2, is quartered), so that recent time counts more.
  */
 struct process_balance {
