@@ -289,8 +289,8 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 }
 
 /*
- * Waits until the daemon has attached to the process or has refused that, after it has accepted the
- * request: then *answer has the reason. Gives up after ATTACH_NS, since a rate limit or another
+ * Waits until the daemon takes samples of the process or has refused that, after it has accepted
+ * the request: then *answer has the reason. Gives up after ATTACH_NS, since a rate limit or another
  * tracer can delay the attachment for any time. Returns 0, or -errno if the connection is closed.
  */
 static int wait_for_attachment(const struct request *q, struct control_client *client,
@@ -301,7 +301,7 @@ static int wait_for_attachment(const struct request *q, struct control_client *c
 	struct protocol_answer now;
 	int fd, r;
 
-	while (process_tracer(q->pid) == 0 && clock_mono_ns() < deadline_ns) {
+	while (clock_mono_ns() < deadline_ns) {
 		r = control_client_request(client, PROTOCOL_PROFILER_ID, q->pid, NULL, &now, &fd);
 		if (r < 0)
 			return r;
@@ -310,7 +310,7 @@ static int wait_for_attachment(const struct request *q, struct control_client *c
 			answer->result = PROTOCOL_FAILED;
 			memcpy(answer->text, now.text, sizeof(answer->text));
 		}
-		if (now.state != PROTOCOL_PROFILING)
+		if (now.state != PROTOCOL_PROFILING || now.count != 0)
 			break;
 		(void)nanosleep(&pause, NULL);
 	}

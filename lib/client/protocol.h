@@ -222,6 +222,7 @@ struct protocol_answer {
 	/*
 	 * START and STOP of a name: number of processes that were started or stopped. DETACH and
 	 * RELEASE: pid of a tracer of the process that does not belong to the daemon; 0: none.
+	 * PROFILER_ID: 1 if samples are taken, 0 if not, or not yet.
 	 */
 	uint32_t count;
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */

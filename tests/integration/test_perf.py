@@ -10,9 +10,12 @@ import pathlib
 import re
 import shutil
 import signal
+import stat
+import struct
 import subprocess
 
 import chunk_rules
+import control
 import crashes
 import harness
 import life
@@ -24,6 +27,7 @@ from account import check_sums
 from harness import BUILD, Skip, check, cpu_seconds, wait_for
 from layout import Layout
 from service import tell
+from test_control import configured
 from test_stacks import MODES
 from test_stacks import start as start_mode
 
@@ -361,6 +365,50 @@ def test_a_program_with_other_rights(box):
                                                if b.names)
     # What the shell needs for the exec.
     check(seconds[True] > 0.5 and seconds[False] < 0.2, f'{seconds}')
+
+
+def test_attach_knows_when_samples_are_taken(box):
+    """By the daemon's word: the process has no tracer, for which it would wait in vain."""
+    need_perf(box)
+    target = box.target('shares')
+    profd, ctl, _ = configured(box, '[profiler]\nsampler = perf\n')
+    ctl.run('attach', target.pid)
+    ctl.wait_state(target.pid, 'profiling')
+    wait_for(lambda: ctl.target(target.pid)['samples_taken'], 'samples')
+    with control.dial(ctl.path) as s:
+        s.send(control.hello())
+        control.answer(s)
+        s.send(control.request(control.PROFILER_ID, target.pid))
+        check(struct.unpack_from('=I', s.recv(4096), 32)[0] == 1, 'not sampled')
+    profd.interrupt()
+
+
+def test_programs_of_others_100_times(box):
+    """Users have their shells profiled, which become chage and su. Their profiles are these users',
+    so not one sample of such a program may get into one."""
+    stranger.need_root()
+    need_perf(box)
+    commands = [shutil.which(c) for c in ('chage', 'su')]
+    if not all(c and os.stat(c).st_mode & (stat.S_ISUID | stat.S_ISGID) for c in commands):
+        raise Skip('no chage or su with the rights of others')
+    profd, ctl, _ = configured(box, '[sentry]\nuser_attach = send\n'
+                               '[profiler]\nsampler = perf\nrate_hz = 997\n')
+    for n in range(100):
+        uid = stranger.UID + n % 20  # sentry-profd takes one process of a user a second
+        shell = box.start(['sh', '-c', f'echo ready; read go; exec {commands[n % 2]} --help'],
+                          stdin=subprocess.PIPE, **stranger.options(uid))
+        shell.wait_line('ready')
+        ctl.run('attach', shell.pid, uid=uid)
+        ctl.wait_state(shell.pid, 'profiling')
+        tell(shell, 'go')
+        shell.wait()
+    wait_for(lambda: ctl.status()['daemon']['profiling'] == 0, 'the last one to be left')
+    profd.interrupt()
+    images = collections.Counter(
+        pathlib.Path(f['package']).name for c in profd.chunks for b in chunk_rules.bars(c)
+        for f in b.frames if 'package' in f)
+    check(profd.stats['rights_changes'] > 90 and images and
+          not {'chage', 'su'} & set(images), f'{images} {profd.stats}')
 
 
 def test_another_pid_namespace(box):

@@ -124,6 +124,7 @@ static void answer_profiler_id(struct requests *requests, const struct control_p
 	if (i == NULL)
 		return;
 	clients_answer(i, &ret->m);
+	ret->m.count = i->run != NULL && i->run->phase == RUN_PROFILED;
 	if (ret->m.profiler_id[0] == '\0')
 		ret->m.result = PROTOCOL_NOT_RUNNING;
 }
