@@ -11,8 +11,8 @@
 
 void merge_init(struct merge *m, const struct merge_options *options)
 {
-	struct table *const tables[] = {&m->by_process, &m->by_thread, &m->by_frame, &m->by_node,
-					&m->by_sum,	&m->by_chunk,  &m->by_image};
+	struct table *const tables[] = {&m->by_process, &m->by_thread, &m->by_frame,
+					&m->by_node,	&m->by_sum,    &m->by_image};
 
 	*m = (struct merge){.options = *options};
 	text_init(&m->text, options->hash_seed);
@@ -28,20 +28,20 @@ void merge_fini(struct merge *m)
 		free(m->processes[i].images);
 		json_decref(m->processes[i].extra);
 	}
+	for (size_t i = 0; i < m->n_threads; i++)
+		covered_fini(&m->threads[i].covered);
 	free(m->processes);
 	free(m->threads);
 	free(m->frames);
 	free(m->nodes);
 	free(m->node_matches);
 	free(m->bars);
-	free(m->chunks);
 	text_fini(&m->text);
 	table_fini(&m->by_process);
 	table_fini(&m->by_thread);
 	table_fini(&m->by_frame);
 	table_fini(&m->by_node);
 	table_fini(&m->by_sum);
-	table_fini(&m->by_chunk);
 	table_fini(&m->by_image);
 	*m = (struct merge){0};
 }
@@ -269,7 +269,7 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 			continue;
 		b->duration_ns += bar->duration_ns;
 		if (b->samples < UINT32_MAX)
-			b->samples++;
+			b->samples += bar->samples;
 		return 0;
 	}
 	r = table_put(&m->by_sum, key, (uint32_t)m->n_bars);
@@ -331,13 +331,36 @@ static int find_stack(struct merge *m, const struct import_chunk *c, struct numb
 	return 0;
 }
 
+/* Adds a bar without the time that bars of other chunks cover: it may become several. */
+static int add_uncovered(struct merge *m, const struct merge_bar *bar)
+{
+	struct covered *covered = &m->threads[bar->thread].covered;
+	const uint64_t end_ns = bar->start_ns + bar->duration_ns;
+	struct merge_bar part = *bar;
+	uint64_t part_end_ns;
+	int r;
+
+	m->overlap_ns += bar->duration_ns;
+	do {
+		if (!covered_find_gap(covered, &part.start_ns, end_ns, &part_end_ns))
+			return 0;
+		part.duration_ns = part_end_ns - part.start_ns;
+		part.samples = part.start_ns == bar->start_ns;
+		m->overlap_ns -= part.duration_ns;
+		r = keeps_order(m) ? add_bar(m, &part) : add_sum(m, &part);
+		if (r == 0)
+			r = covered_add(covered, part.start_ns, part_end_ns);
+		part.start_ns = part_end_ns;
+	} while (r == 0 && part_end_ns < end_ns);
+	return r;
+}
+
 static int add_sample(struct merge *m, const struct import_chunk *c, struct numbers *numbers,
 		      uint32_t process, const struct import_sample *s)
 {
 	struct merge_bar bar = {
 		.start_ns = s->time_ns,
 		.duration_ns = s->duration_ns,
-		.samples = 1,
 		.state = s->state,
 	};
 	int r = 0;
@@ -356,7 +379,7 @@ static int add_sample(struct merge *m, const struct import_chunk *c, struct numb
 		return r;
 	bar.thread = numbers->threads[s->thread];
 	bar.node = numbers->stacks[s->stack];
-	return keeps_order(m) ? add_bar(m, &bar) : add_sum(m, &bar);
+	return add_uncovered(m, &bar);
 }
 
 static bool same_image(const struct import_image *a, const struct import_image *b)
@@ -402,41 +425,14 @@ static int add_images(struct merge *m, uint32_t process, const struct import_chu
 	return r;
 }
 
-/* Sets *ret to whether the chunk was added before; remembers it if not. */
-static int is_known(struct merge *m, uint32_t process, const char *chunk_id, bool *ret)
-{
-	struct merge_chunk chunk = {.process = process};
-	uint64_t key;
-	uint32_t i;
-	int r = intern(m, chunk_id, &chunk.id);
-
-	*ret = false;
-	if (r < 0)
-		return r;
-	for (key = mix((uintptr_t)chunk.id, process); table_get(&m->by_chunk, key, &i); key++) {
-		*ret = m->chunks[i].id == chunk.id && m->chunks[i].process == process;
-		if (*ret)
-			return 0;
-	}
-	if (array_grow(m->chunks, m->n_chunks, m->cap_chunks) < 0)
-		return -ENOMEM;
-	r = table_put(&m->by_chunk, key, (uint32_t)m->n_chunks);
-	if (r == 0)
-		m->chunks[m->n_chunks++] = chunk;
-	return r;
-}
-
 int merge_add(struct merge *m, const struct import_chunk *c)
 {
 	struct numbers numbers = {0};
 	struct merge_process *p;
 	uint32_t process;
-	bool known = false;
 	int r = find_process(m, c, &process);
 
-	if (r == 0)
-		r = is_known(m, process, c->chunk_id, &known);
-	if (r < 0 || known)
+	if (r < 0)
 		return r;
 	p = &m->processes[process];
 	if (c->n_samples > 0) {
@@ -466,6 +462,9 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 		r = merge_extra_add(&p->extra, c->payload);
 	for (size_t i = 0; i < c->n_samples && r == 0; i++)
 		r = add_sample(m, c, &numbers, process, &c->samples[i]);
+	for (size_t i = 0; i < c->n_threads && r == 0; i++)
+		if (numbers.threads[i] != PROFILE_NONE)
+			r = covered_settle(&m->threads[numbers.threads[i]].covered);
 	numbers_fini(&numbers);
 	return r;
 }

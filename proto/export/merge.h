@@ -8,12 +8,12 @@
  * chunk.
  *
  * Memory: a bar of 32 bytes for each sample if is_ordered or has_range is set; else only one bar,
- * a sum, for each thread, stack and state.
+ * a sum, for each thread, stack and state. In addition the spans of each thread (covered.h).
  *
- * A chunk that is added to a process a second time (same chunk_id) is ignored. If is_ordered
- * is set, and two bars of one thread overlap, merge_finish() cuts the later bar so that it begins
- * at the end of the earlier one, or drops it if nothing is left. overlap_ns is the sum of what was
- * cut off. Chunks of sentry-profd have no overlaps.
+ * Time of a thread that is in several chunks counts once, as in the chunk that is added first: the
+ * bars of the others are cut. So a chunk that is added twice counts once, and parts of a profile
+ * add up to the whole. overlap_ns is the sum of what was cut off. The chunks of one run of
+ * sentry-profd have no overlaps.
  */
 #ifndef PROTO_EXPORT_MERGE_H
 #define PROTO_EXPORT_MERGE_H
@@ -25,6 +25,7 @@
 #include "lib/base/table.h"
 #include "lib/base/text.h"
 #include "lib/base/util.h"
+#include "proto/export/covered.h"
 #include "proto/import/chunk.h"
 #include "proto/profile.h"
 
@@ -118,7 +119,7 @@ struct merge_bar {
 	uint64_t duration_ns;
 	uint32_t node;	  /* index of the leaf's node; never PROFILE_NONE */
 	uint32_t thread;  /* index */
-	uint32_t samples; /* 1, or the number in a sum; a sample before the range counts as 0 */
+	uint32_t samples; /* 1, or the number in a sum; 0: the start of the bar was cut off */
 	enum profile_state state;
 };
 
@@ -134,6 +135,7 @@ struct merge_thread {
 	const char *label;
 	uint64_t name_ns; /* start of the chunk that gave the name, Unix time */
 	uint32_t matches; /* bit i: filter i matches */
+	struct covered covered;
 	/* The thread's range of merge.bars, after merge_finish(). */
 	size_t first_bar, n_bars;
 };
@@ -155,12 +157,6 @@ struct merge_process {
 	/* Unix times of its first and its last sample; 0: no sample. */
 	uint64_t start_ns, end_ns;
 	uint32_t side; /* merge.side when its chunks were added */
-};
-
-/* A chunk that was added. */
-struct merge_chunk {
-	const char *id; /* interned */
-	uint32_t process;
 };
 
 struct merge {
@@ -185,12 +181,10 @@ struct merge {
 	/* Sorted by thread; if is_ordered is set, those of a thread by time. */
 	struct merge_bar *bars;
 	size_t n_bars, cap_bars;
-	struct merge_chunk *chunks;
-	size_t n_chunks, cap_chunks;
 
 	/* Start of the first and end of the last sample of all chunks, Unix time; 0: no sample. */
 	uint64_t start_ns, end_ns;
-	uint64_t overlap_ns; /* what was cut off from overlapping bars */
+	uint64_t overlap_ns; /* what was cut off from bars, since another chunk has that time */
 	/* The samples of some chunk have states; those of some chunk have none. */
 	bool has_states, lacks_states;
 	/* In some chunk a waiting sample may be ready (import_chunk.hides_ready). */
@@ -199,7 +193,7 @@ struct merge {
 	bool lacks_lines;
 	bool joins_samples; /* some chunk is of a page (import_chunk.joins_samples) */
 
-	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
+	struct table by_process, by_thread, by_frame, by_node, by_sum, by_image;
 };
 
 /*

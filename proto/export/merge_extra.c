@@ -21,17 +21,20 @@ static int compare_points(const void *a, const void *b)
 static bool is_sorted(const json_t *values)
 {
 	for (size_t i = 1; i < json_array_size(values); i++)
-		if (time_of(json_array_get(values, i)) < time_of(json_array_get(values, i - 1)))
+		if (time_of(json_array_get(values, i)) <= time_of(json_array_get(values, i - 1)))
 			return false;
 	return true;
 }
 
-/* Sorts the points by time, since chunks may be added in any order. */
+/*
+ * Sorts the points by time, since chunks may be added in any order. Of points with one time, one
+ * stays: parts of a profile in the format json have all points of the whole.
+ */
 static int sort_points(json_t *values)
 {
 	const size_t n = json_array_size(values);
 	json_t **points;
-	int r = 0;
+	int r;
 
 	if (is_sorted(values))
 		return 0;
@@ -41,9 +44,14 @@ static int sort_points(json_t *values)
 	for (size_t i = 0; i < n; i++)
 		points[i] = json_incref(json_array_get(values, i));
 	qsort(points, n, sizeof(*points), compare_points);
-	for (size_t i = 0; i < n; i++)
-		if (json_array_set_new(values, i, points[i]) < 0)
+	r = json_array_clear(values) < 0 ? -ENOMEM : 0;
+	for (size_t i = 0; i < n; i++) {
+		if ((i == 0 || time_of(points[i]) > time_of(points[i - 1])) &&
+		    json_array_append(values, points[i]) < 0)
 			r = -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		json_decref(points[i]);
 	free(points);
 	return r;
 }

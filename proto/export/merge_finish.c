@@ -148,31 +148,6 @@ static void add_up(struct merge *m)
 	m->n_bars = n;
 }
 
-/* Cuts bars that begin before the previous bar of their thread ends. */
-static void cut_overlaps(struct merge *m)
-{
-	uint64_t end_ns = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n_bars; i++) {
-		struct merge_bar bar = m->bars[i];
-		uint64_t too_much;
-
-		if (n == 0 || m->bars[n - 1].thread != bar.thread)
-			end_ns = 0;
-		too_much = bar.start_ns >= end_ns ? 0
-						  : min_u64(end_ns - bar.start_ns, bar.duration_ns);
-		m->overlap_ns += too_much;
-		bar.start_ns += too_much;
-		bar.duration_ns -= too_much;
-		if (too_much > 0 && bar.duration_ns == 0)
-			continue;
-		end_ns = bar.start_ns + bar.duration_ns;
-		m->bars[n++] = bar;
-	}
-	m->n_bars = n;
-}
-
 /* Sets first_bar and n_bars of each thread. Bars are sorted by thread. */
 static void distribute(struct merge *m)
 {
@@ -335,9 +310,7 @@ int merge_finish(struct merge *m)
 	if (m->n_bars > 1)
 		qsort(m->bars, m->n_bars, sizeof(*m->bars),
 		      m->options.is_ordered ? compare_times : compare_sums);
-	if (m->options.is_ordered)
-		cut_overlaps(m);
-	else if (m->options.has_range)
+	if (m->options.has_range && !m->options.is_ordered)
 		add_up(m);
 	distribute(m);
 	find_pids(m);

@@ -1,7 +1,6 @@
 #include "proto/import/page.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -667,16 +666,9 @@ static int make_run(struct making *m, const struct run *run)
 /* The members of a payload that import_chunk has no member for. */
 static int make_payload(const struct process *p, struct import_chunk *c)
 {
-	/* What makes the chunk another one than that of another page: its time. */
-	const uint64_t begin_ns = c->n_samples > 0 ? c->samples[0].time_ns : 0;
-	const uint64_t end_ns = c->n_samples > 0 ? c->samples[c->n_samples - 1].time_ns : 0;
-	char id[64];
-
-	(void)snprintf(id, sizeof(id), "page-%llu-%llu", (unsigned long long)begin_ns,
-		       (unsigned long long)end_ns);
 	c->payload = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s*}", "version", "2", "profiler_id",
-			       p->profiler_id, "chunk_id", id, "platform", p->platform, "release",
-			       p->release, "environment", p->environment);
+			       p->profiler_id, "chunk_id", "page", "platform", p->platform,
+			       "release", p->release, "environment", p->environment);
 	if (c->payload == NULL)
 		return -ENOMEM;
 	c->profiler_id = p->profiler_id;

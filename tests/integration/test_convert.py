@@ -14,6 +14,7 @@ import harness
 from harness import BUILD, check
 
 NOTE = 'counts as running'
+SEVERAL = 'some time is in several chunks'
 HIDDEN = 'waiting means waiting or ready'
 
 
@@ -311,6 +312,28 @@ def made_chunk(frames, stacks, samples, **more):
                 'samples': [{'timestamp': t, 'thread_id': thread, 'stack_id': s}
                             for t, thread, s in samples],
                 'thread_metadata': {}}, **more}
+
+
+def test_parts_make_the_whole(box):
+    """Parts of a profile in the format json are not taken for one chunk that is read twice, and
+    in every format time that two inputs have counts once."""
+    profd = box.profile([box.target('shares')], '--chunk-seconds', '1', work=1.5)
+    wanted = formats.of_chunks(profd.chunks)
+    place = box.make_dir('parts')
+    for options in ((('--until', '0.7'), ('--from', '0.7')),
+                    (('--state', 'running'), ('--state', 'ready'), ('--state', 'waiting')),
+                    (('--filter', 'thread=sleeper'), ('--filter', 'thread=main'))):
+        parts = [place / f'{i}.json' for i in range(len(options))]
+        for path, args in zip(parts, options):
+            convert(profd.output, *args, '-o', path)
+        check_formats(parts, wanted)
+        check(SEVERAL not in convert(*parts, '--to', 'folded')[1], f'{options}')
+    for name in ('whole.json', 'whole.html'):
+        convert(profd.output, '-o', place / name)
+        check_formats([profd.output, place / name, parts[0]], wanted)
+        for form in (*formats.READERS, 'summary'):
+            said = convert(profd.output, place / name, '--to', form)[1]
+            check(SEVERAL in said, f'{form}: {said}')
 
 
 def test_by_samples(box):

@@ -157,8 +157,9 @@ int selection_finish(struct merge *m)
 		log_warning("waiting means waiting or ready (without a processor): an older "
 			    "sentry-profd, which did not tell them apart, made some chunks");
 	if (m->overlap_ns > 0)
-		log_warning("chunks of one process overlap in time, which those of one run never "
-			    "do: %.6f s, summed over all threads, are counted only once",
+		log_warning("some time is in several chunks, which those of one run never have in "
+			    "common: %.6f s, summed over all threads, count once, as in the chunk "
+			    "that is read first",
 			    (double)m->overlap_ns / (double)NS_PER_SEC);
 	if (m->n_bars == 0)
 		log_warning("the output is empty: no sample matches --filter, --state, "

@@ -84,7 +84,6 @@ TESTS(chunks_are_merged_in_any_order, 2)
 	add_second();
 	if (_i == 1)
 		add_first();
-	add_first(); /* again: ignored */
 	OK(merge_finish(&m));
 
 	ck_assert_uint_eq(m.n_processes, 1);
@@ -277,18 +276,61 @@ TESTS(bars_are_shortened_to_the_range_of_time, 2)
 	ck_assert_uint_eq(m.n_bars, 0);
 }
 
-/* Chunks of sentry-profd have no overlaps. */
-TEST(overlapping_bars_of_a_thread_are_cut)
+/* Chunks of one run have no overlaps. */
+TESTS(time_in_several_chunks_counts_once, 2)
 {
+	options.is_ordered = _i == 0;
 	merge_init(&m, &options);
-	made_add(&m, "p", "a", MADE_RUNS("10", "7", "0") MADE_END("20", "7", "3"), "");
-	made_add(&m, "p", "b", MADE_RUNS("12", "7", "1") MADE_END("14", "7", "3"), "");
+	made_add(&m, "p", "a", MADE_RUNS("12", "7", "1") MADE_END("14", "7", "3"), "");
+	made_add(&m, "p", "b", MADE_RUNS("10", "7", "0") MADE_END("20", "7", "3"), "");
 	made_add(&m, "p", "c", MADE_RUNS("19", "7", "1") MADE_END("22", "7", "3"), "");
+	/* Another thread. */
+	made_add(&m, "p", "d", MADE_RUNS("12", "8", "1") MADE_END("14", "8", "3"), "");
 	OK(merge_finish(&m));
-	ck_assert_uint_eq(m.n_bars, 2);
-	check_bar(0, 10000, 10000, PROFILE_RUNNING);
-	check_bar(1, 20000, 2000, PROFILE_RUNNING);
+	ck_assert_uint_eq(total_ms(), 14000);
+	/* That of 19 is in b. */
+	ck_assert_uint_eq(samples(), 3);
 	ck_assert_uint_eq(m.overlap_ns, 3 * NS_PER_SEC);
+	if (_i == 1)
+		return;
+	ck_assert_uint_eq(m.n_bars, 5);
+	check_bar(0, 10000, 2000, PROFILE_RUNNING);
+	check_bar(1, 12000, 2000, PROFILE_RUNNING);
+	check_bar(2, 14000, 6000, PROFILE_RUNNING);
+	check_bar(3, 20000, 2000, PROFILE_RUNNING);
+}
+
+TESTS(a_chunk_that_is_added_twice_counts_once, 2)
+{
+	uint64_t once_ms, once;
+
+	options.is_ordered = _i == 0;
+	add_both();
+	once_ms = total_ms();
+	once = samples();
+	merge_fini(&m);
+	merge_init(&m, &options);
+	add_second();
+	add_first();
+	add_first();
+	add_second();
+	OK(merge_finish(&m));
+	ck_assert_uint_eq(total_ms(), once_ms);
+	ck_assert_uint_eq(samples(), once);
+	ck_assert_uint_eq(m.overlap_ns, once_ms * NS_PER_MS);
+}
+
+/* In the format json they have one chunk_id. */
+TESTS(parts_of_a_chunk_add_up, 2)
+{
+	options.is_ordered = _i == 0;
+	merge_init(&m, &options);
+	made_add(&m, "p", "a", MADE_RUNS("1", "7", "0") MADE_END("2", "7", "3"), "");
+	made_add(&m, "p", "a", MADE_RUNS("1", "8", "0") MADE_END("2", "8", "3"), "");
+	made_add(&m, "p", "a", MADE_RUNS("2", "7", "0") MADE_END("5", "7", "3"), "");
+	OK(merge_finish(&m));
+	ck_assert_uint_eq(total_ms(), 5000);
+	ck_assert_uint_eq(m.overlap_ns, 0);
 }
 
 TEST(labels_tell_threads_apart)
@@ -388,27 +430,4 @@ TEST(chunks_with_and_without_states_are_noticed)
 	ck_assert(m.lacks_states && !m.has_states);
 	add_first();
 	ck_assert(m.lacks_states && m.has_states);
-}
-
-/* The ids of chunks are near each other in memory, as the numbers of the processes are. */
-TEST(every_chunk_of_many_processes_counts)
-{
-	char profiler_id[16], chunk_id[40], samples[256];
-
-	options.is_ordered = false;
-	merge_init(&m, &options);
-	for (unsigned int turn = 0; turn < 20; turn++) {
-		for (unsigned int k = 0; k < 256; k++) {
-			/* In another order in each turn: an odd factor visits each process once. */
-			(void)snprintf(profiler_id, sizeof(profiler_id), "p%u",
-				       k * (14 * turn + 1) % 256);
-			(void)snprintf(chunk_id, sizeof(chunk_id), "%032u", 256 * turn + k);
-			(void)snprintf(samples, sizeof(samples),
-				       MADE_RUNS("%u", "7", "0") MADE_END("%u", "7", "3"),
-				       100 + turn, 101 + turn);
-			made_add(&m, profiler_id, chunk_id, samples, "");
-		}
-	}
-	OK(merge_finish(&m));
-	ck_assert_uint_eq(total_ms(), UINT64_C(256) * 20 * 1000);
 }

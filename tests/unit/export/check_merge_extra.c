@@ -57,6 +57,13 @@ TEST(points_of_a_curve_are_sorted_by_time)
 	check(CURVE("m", POINT("1") "," POINT("5") "," POINT("5.5") "," POINT("6") "," POINT("7")));
 }
 
+TEST(points_that_parts_have_in_common_stay_once)
+{
+	add(CURVE("m", POINT("5") "," POINT("6")));
+	add(CURVE("m", POINT("5") "," POINT("6") "," POINT("7")));
+	check(CURVE("m", POINT("5") "," POINT("6") "," POINT("7")));
+}
+
 TEST(curves_of_later_chunks_are_added)
 {
 	add("{}");
