@@ -217,6 +217,12 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_SYMBOLS "symbols"
 
 /*
+ * A member of a payload that was made from a page: true, since samples with the same stack and
+ * state in a row are one sample there.
+ */
+#define PROFILE_JOINED_SAMPLES "joined_samples"
+
+/*
  * A member of a payload from which a page is made: the arguments of the process with spaces between
  * them, as ps(1) shows them. They may contain secrets.
  */

@@ -191,7 +191,7 @@ struct merge {
 	bool hides_ready;
 	/* The profiler of some chunk did not look for lines (import_chunk.lacks_lines). */
 	bool lacks_lines;
-	bool joins_samples; /* some chunk is of a page (import_chunk.joins_samples) */
+	bool joins_samples; /* import_chunk.joins_samples of some chunk */
 
 	struct table by_process, by_thread, by_frame, by_node, by_sum, by_image;
 };

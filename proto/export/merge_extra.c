@@ -107,6 +107,9 @@ int merge_extra_add(json_t **extra, json_t *payload)
 		/* Stays only if all payloads have it. */
 		if (!json_is_true(json_object_get(payload, PROFILE_READY_KNOWN)))
 			(void)json_object_del(*extra, PROFILE_READY_KNOWN);
+		if (json_is_true(json_object_get(payload, PROFILE_JOINED_SAMPLES)) &&
+		    json_object_set_new(*extra, PROFILE_JOINED_SAMPLES, json_true()) < 0)
+			return -ENOMEM;
 		return add_curves(*extra, payload);
 	}
 	shallow = json_copy(payload);

@@ -598,6 +598,7 @@ static int read_all(struct import_chunk *c, struct import_fault *fault)
 	if (r == 0 && !json_is_true(json_object_get(c->payload, PROFILE_READY_KNOWN)))
 		c->hides_ready = has_waiting_sample(c);
 	c->lacks_lines = lacks_lines(c);
+	c->joins_samples = json_is_true(json_object_get(c->payload, PROFILE_JOINED_SAMPLES));
 	c->command_line = json_string_value(json_object_get(c->payload, PROFILE_COMMAND_LINE));
 	return r;
 }

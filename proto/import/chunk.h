@@ -101,7 +101,7 @@ struct import_chunk {
 	bool hides_ready;
 	/* By its options the profiler did not look for source lines (PROFILE_SYMBOLS). */
 	bool lacks_lines;
-	/* Of a page: samples with the same stack and state in a row are one sample. */
+	/* Samples with the same stack and state in a row are one (PROFILE_JOINED_SAMPLES). */
 	bool joins_samples;
 
 	/*

@@ -663,12 +663,17 @@ static int make_run(struct making *m, const struct run *run)
 	return r == 0 && codes.at != codes.end ? fail_run(m) : r;
 }
 
-/* The members of a payload that import_chunk has no member for. */
+/*
+ * The members of a payload that import_chunk has no member for, and those by which the format json
+ * says what the page says.
+ */
 static int make_payload(const struct process *p, struct import_chunk *c)
 {
-	c->payload = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s*}", "version", "2", "profiler_id",
-			       p->profiler_id, "chunk_id", "page", "platform", p->platform,
-			       "release", p->release, "environment", p->environment);
+	c->payload = json_pack(
+		"{s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:b, s:b}", "version", "2", "profiler_id",
+		p->profiler_id, "chunk_id", "page", "platform", p->platform, "release", p->release,
+		"environment", p->environment, PROFILE_SYMBOLS, c->lacks_lines ? "names" : NULL,
+		PROFILE_READY_KNOWN, !c->hides_ready, PROFILE_JOINED_SAMPLES, c->joins_samples);
 	if (c->payload == NULL)
 		return -ENOMEM;
 	c->profiler_id = p->profiler_id;

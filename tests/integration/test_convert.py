@@ -369,6 +369,23 @@ def test_a_page_has_no_numbers_of_samples(box):
         check(line in convert(page, '--to', *args)[1], f'{args}')
         check(line not in convert(path, '--to', *args)[1], f'{args}')
     check(line not in convert(page, '--to', 'folded')[1], 'times are exact')
+    back = page.with_name('p.json')
+    convert(page, '-o', back)
+    check(line in convert(back, '--to', 'pprof')[1], 'of the format json')
+
+
+def test_the_format_json_says_what_a_page_says(box):
+    page = box.make_dir('page') / 'p.html'
+    for ready in (True, False):
+        chunk = made_chunk([{'function': 'f'}], [[0]], [(1, '1', 0), (2, '1', 0)],
+                           symbols='names', ready_known=ready)
+        chunk['profile']['samples'][0]['state'] = 'waiting'
+        convert(write(box, [chunk]), '-o', page)
+        found = json.loads(convert(page, '--to', 'json')[0])
+        check(found['symbols'] == 'names' and found['ready_known'] == ready, f'{found}')
+        back = page.with_name('p.json')
+        convert(page, '-o', back)
+        check((HIDDEN in convert(back, '--to', 'folded')[1]) != ready, f'{ready}')
 
 
 def test_pprof_lasts_as_long_as_what_is_selected(box):

@@ -49,6 +49,14 @@ TEST(ready_is_known_only_if_all_chunks_know_it)
 	check("{}");
 }
 
+TEST(samples_are_joined_if_those_of_some_chunk_are)
+{
+	add("{}");
+	add("{\"joined_samples\":true}");
+	add("{}");
+	check("{\"joined_samples\":true}");
+}
+
 TEST(points_of_a_curve_are_sorted_by_time)
 {
 	add(CURVE("m", POINT("5") "," POINT("6")));
