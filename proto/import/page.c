@@ -53,10 +53,20 @@ struct import_page {
 	bool is_complete, has_states, hides_ready, lacks_lines;
 
 	uint32_t next_process;
+	size_t n_rows;	     /* IMPORT_PAGE_ROWS_MAX */
 	size_t stack_frames; /* of all chunks so far */
 	/* By frame and node: the number in the chunk, if the stamp is that of the process. */
 	uint32_t *frame_stamps, *frame_numbers, *stack_stamps, *stack_numbers;
+	uint32_t *node_stamps; /* of the process that has used the node last */
 };
+
+static int count_row(struct import_page *p, struct import_fault *fault)
+{
+	if (p->n_rows++ < IMPORT_PAGE_ROWS_MAX)
+		return 0;
+	return import_fault_set(fault, "is a page with more than %u bars, frames and names",
+				IMPORT_PAGE_ROWS_MAX);
+}
 
 /* The bytes that are being read. has_failed: they end early, or a number is too large. */
 struct cursor {
@@ -288,13 +298,16 @@ static void read_end(struct import_page *p, struct cursor *c)
 	p->is_complete = true;
 }
 
-static int read_rows(struct import_page *p, struct cursor *c,
+static int read_rows(struct import_page *p, struct cursor *c, struct import_fault *fault,
 		     int (*read_row)(struct import_page *p, struct cursor *c))
 {
 	int r = 0;
 
-	while (r == 0 && c->at < c->end && !c->has_failed)
-		r = read_row(p, c);
+	while (r == 0 && c->at < c->end && !c->has_failed) {
+		r = count_row(p, fault);
+		if (r == 0)
+			r = read_row(p, c);
+	}
 	return r;
 }
 
@@ -303,21 +316,21 @@ static int read_block(struct import_page *p, uint8_t kind, struct cursor *c,
 {
 	switch (kind) {
 	case 'S':
-		return read_rows(p, c, read_string);
+		return read_rows(p, c, fault, read_string);
 	case 'P':
-		return read_rows(p, c, read_process);
+		return read_rows(p, c, fault, read_process);
 	case 'M':
-		return read_rows(p, c, read_main_program);
+		return read_rows(p, c, fault, read_main_program);
 	case 'A':
-		return read_rows(p, c, read_command_line);
+		return read_rows(p, c, fault, read_command_line);
 	case 'F':
-		return read_rows(p, c, read_frame);
+		return read_rows(p, c, fault, read_frame);
 	case 'N':
-		return read_rows(p, c, read_node);
+		return read_rows(p, c, fault, read_node);
 	case 'T':
-		return read_rows(p, c, read_thread);
+		return read_rows(p, c, fault, read_thread);
 	case 'R':
-		return read_run(p, c);
+		return read_rows(p, c, fault, read_run);
 	case 'C':
 		return import_fault_set(fault, "compares two profiles: give these instead");
 	case 'W':
@@ -466,8 +479,9 @@ static int make_stamps(struct import_page *p)
 	p->frame_numbers = calloc(p->n_frames + 1, sizeof(uint32_t));
 	p->stack_stamps = calloc(p->n_nodes + 1, sizeof(uint32_t));
 	p->stack_numbers = calloc(p->n_nodes + 1, sizeof(uint32_t));
+	p->node_stamps = calloc(p->n_nodes + 1, sizeof(uint32_t));
 	return p->frame_stamps == NULL || p->frame_numbers == NULL || p->stack_stamps == NULL ||
-			       p->stack_numbers == NULL
+			       p->stack_numbers == NULL || p->node_stamps == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -509,6 +523,7 @@ void import_page_free(struct import_page *p)
 	free(p->frame_numbers);
 	free(p->stack_stamps);
 	free(p->stack_numbers);
+	free(p->node_stamps);
 	free(p);
 }
 
@@ -527,6 +542,10 @@ static int use_frame(struct making *m, uint32_t frame, uint32_t *ret)
 	struct import_chunk *c = m->c;
 
 	if (p->frame_stamps[frame] != m->stamp) {
+		int r = count_row(p, m->fault);
+
+		if (r < 0)
+			return r;
 		if (array_grow(c->frames, c->n_frames, m->cap_frames) < 0)
 			return -ENOMEM;
 		p->frame_stamps[frame] = m->stamp;
@@ -559,6 +578,9 @@ static int add_stack(struct making *m, uint32_t node)
 		uint32_t frame;
 		int r = use_frame(m, m->p->nodes[node].frame, &frame);
 
+		if (r == 0 && m->p->node_stamps[node] != m->stamp)
+			r = count_row(m->p, m->fault);
+		m->p->node_stamps[node] = m->stamp;
 		if (r < 0)
 			return r;
 		if (array_grow(c->stack_frames, m->n_stack_frames, m->cap_stack_frames) < 0)
@@ -590,6 +612,10 @@ static int use_stack(struct making *m, uint64_t k, uint32_t *ret)
 
 static int add_sample(struct making *m, const struct import_sample *s)
 {
+	int r = count_row(m->p, m->fault);
+
+	if (r < 0)
+		return r;
 	if (array_grow(m->c->samples, m->c->n_samples, m->cap_samples) < 0)
 		return -ENOMEM;
 	m->c->samples[m->c->n_samples++] = *s;

@@ -20,6 +20,14 @@
 #define IMPORT_PAGE_MAX (128u << 20)
 
 /*
+ * The limit of elements in all blocks of a page together, of its bars, and of the frames and nodes
+ * that its processes use, each counted for each process. Each takes up to 80 bytes of memory until
+ * the profile is written, so that a small page takes at most 1.3 GiB. The limit allows the samples
+ * of 46 threads that run for an hour, at 100 Hz.
+ */
+#define IMPORT_PAGE_ROWS_MAX (16u << 20)
+
+/*
  * The limit of frames in all stacks of a page together, because data of a few bytes can have deep
  * stacks. It allows half a million different stacks of 60 frames.
  */

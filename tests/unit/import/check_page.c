@@ -7,7 +7,7 @@
 #include "tests/unit/suite.h"
 
 /* The data of a page: a letter, the size and the content of each block. */
-static uint8_t data[1 << 20];
+static uint8_t data[40 << 20];
 static size_t size;
 static struct import_fault fault;
 
@@ -241,6 +241,83 @@ TEST(data_that_unpack_to_too_much)
 	ck_assert_int_eq(import_page_open(text, strlen(text), &page, &fault), -EBADMSG);
 	HAS(fault.text, "more than 128 MiB");
 	free(text);
+}
+
+static size_t put_number(uint8_t *at, uint64_t value)
+{
+	size_t n = 0;
+
+	for (; value > 127; value >>= 7)
+		at[n++] = (uint8_t)(value | 128);
+	at[n++] = (uint8_t)value;
+	return n;
+}
+
+/* Adds as many processes, each with a thread, whose ids are the same. */
+static void add_processes(size_t n)
+{
+	uint8_t *rows = calloc(n, 8);
+	size_t used = 0;
+
+	ck_assert_ptr_nonnull(rows);
+	for (size_t i = 0; i < n; i++)
+		rows[4 * i] = 1;
+	add('P', rows, 4 * n);
+	for (size_t i = 0; i < n; i++) {
+		used += put_number(rows + used, i);
+		rows[used++] = 6;
+		rows[used++] = 0;
+	}
+	add('T', rows, used);
+	free(rows);
+}
+
+/* Adds a run of n bars of 1 us to a thread: the first at the node, the others also. */
+static void add_bars(size_t thread, size_t n, size_t node)
+{
+	uint8_t *run = calloc(n + 16, 2);
+	size_t used;
+
+	ck_assert_ptr_nonnull(run);
+	used = put_number(run, thread);
+	used += put_number(run + used, 5);
+	used += put_number(run + used, n);
+	memset(run + used, 1, n);
+	used += n;
+	used += put_number(run + used, 6 * (node + 1));
+	add('R', run, used + n - 1);
+	free(run);
+}
+
+/* The limit counts for all chunks of a page together, so the test needs little memory. */
+TESTS(rows_that_are_too_many, 3)
+{
+	const size_t n = 17, deep = IMPORT_STACK_FRAMES_MAX;
+	uint8_t *rows = calloc(IMPORT_PAGE_ROWS_MAX, 1);
+
+	ck_assert_ptr_nonnull(rows);
+	begin_with_tables();
+	switch (_i) {
+	case 0: /* strings */
+		add('S', rows, IMPORT_PAGE_ROWS_MAX);
+		break;
+	case 1: /* bars */
+		add_processes(n);
+		for (size_t i = 0; i < n; i++)
+			add_bars(1 + i, IMPORT_PAGE_ROWS_MAX / 16, 0);
+		break;
+	default: /* nodes: each process uses all of a deep stack */
+		for (size_t i = 1; i < deep; i++)
+			rows[2 * i] = 1;
+		add('N', rows, 2 * deep);
+		add_processes(IMPORT_PAGE_ROWS_MAX / deep);
+		for (size_t i = 0; i < IMPORT_PAGE_ROWS_MAX / deep; i++)
+			add_bars(1 + i, 1, 1 + deep);
+	}
+	end();
+	free(rows);
+	ck_assert_int_eq(read_page(), -EBADMSG);
+	HAS(fault.text, "more than 16777216 bars, frames and names");
 }
 
 /* Each node of a chain has a bar, so the stacks have more frames than all bytes of the page. */
