@@ -211,6 +211,7 @@ static int find_frame(struct merge *m, const struct import_chunk *c, uint32_t pr
 		return r;
 	key = mix(mix((uintptr_t)made.name, (uintptr_t)made.package), made.addr);
 	key = mix(mix(key, (uintptr_t)made.file), made.line);
+	key = mix(key, made.process);
 	for (; table_get(&m->by_frame, key, ret); key++)
 		if (same_frame(&m->frames[*ret], &made))
 			return 0;
