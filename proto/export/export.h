@@ -74,12 +74,15 @@ must_check int export_firefox(const struct merge *m, const struct export_options
  *   the thread, a further sample marks the end of the bar; its stack is this root frame alone.
  * - Otherwise the function writes only the first thread whose label, name or id is o->thread, and
  *   stacks have no root frame for it. If a gap follows a bar, a sample without a stack marks the
- *   end of the bar. If no thread fits, the function writes nothing and returns -ENOENT.
+ *   end of the bar. export_has_thread() says whether there is one.
  * Merge: by function, ordered.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */
 must_check int export_self_profiling(const struct merge *m, const struct export_options *o,
 				     FILE *out);
+
+/* Returns true if a thread has this label, name or id. */
+bool export_has_thread(const struct merge *m, const char *name);
 
 /*
  * profile.proto of pprof, compressed by gzip. Values: samples, and wall, ready and running time

@@ -10,6 +10,14 @@ static bool is_chosen(const struct merge_thread *t, const char *name)
 	       strcmp(t->id, name) == 0;
 }
 
+bool export_has_thread(const struct merge *m, const char *name)
+{
+	for (size_t i = 0; i < m->n_threads; i++)
+		if (is_chosen(&m->threads[i], name))
+			return true;
+	return false;
+}
+
 /* Writes the paths of modules as resources, which are URLs of scripts in the format. */
 static int write_resources(const struct merge *m, uint32_t *resources, struct json_out *o)
 {
@@ -166,7 +174,6 @@ static int write_profile(const struct merge *m, const char *thread, const struct
 			 FILE *out)
 {
 	struct json_out json;
-	bool is_found = thread == NULL;
 	size_t n = 0;
 	int r;
 
@@ -174,12 +181,9 @@ static int write_profile(const struct merge *m, const char *thread, const struct
 		if (!is_chosen(&m->threads[i], thread))
 			continue;
 		n += export_points(m, i, arrays->points + n);
-		is_found = true;
 		if (thread != NULL)
 			break;
 	}
-	if (!is_found)
-		return -ENOENT;
 	export_sort_points(arrays->points, n);
 	json_out_init(&json, out);
 	r = write_resources(m, arrays->resources, &json);

@@ -511,8 +511,11 @@ def test_usage(box):
             ([path, '--to', 'folded', '--until', '-1'], 'seconds'),
             ([path, '--to', 'folded', '--flter', 'x'], 'did you mean --filter')):
         check(words in convert(*args, status=2)[1], f'{args}')
+    out = path.with_name('out')
+    out.write_text('from before')
     check('no thread is called x' in convert(
-        path, '--to', 'self-profiling', '--thread', 'x', status=1)[1], 'thread')
+        path, '--to', 'self-profiling', '--thread', 'x', '-o', out, status=1)[1], 'thread')
+    check(out.read_text() == 'from before', 'a wrong name costs no file')
 
 
 if __name__ == '__main__':

@@ -168,13 +168,17 @@ static int write_format(void *ctx, FILE *out)
 {
 	const struct writing *w = ctx;
 
-	int r = w->convert->format->write(w->merge, &w->convert->export, out);
+	return w->convert->format->write(w->merge, &w->convert->export, out);
+}
 
-	if (r == -ENOENT)
-		log_error("no thread is called %s (--to folded --threads "
-			  "shows all names)",
-			  w->convert->export.thread);
-	return r;
+/* Before the output is opened, which truncates it. */
+static bool has_thread(const struct convert *c, const struct merge *m)
+{
+	if (c->export.thread == NULL || export_has_thread(m, c->export.thread))
+		return true;
+	log_error("no thread is called %s (--to folded --threads shows all names)",
+		  c->export.thread);
+	return false;
 }
 
 /* Initialises an empty merge with the options that the format needs. */
@@ -220,7 +224,8 @@ int convert_run(int argc, char **argv)
 		return EXIT_USAGE;
 	r = read_in(&c, argv + optind, (size_t)(argc - optind), &merge);
 	if (r == 0)
-		r = selection_write(c.out, write_format, &writing);
+		r = has_thread(&c, &merge) ? selection_write(c.out, write_format, &writing)
+					   : -ENOENT;
 	merge_fini(&merge);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

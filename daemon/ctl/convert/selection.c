@@ -182,7 +182,7 @@ int selection_write(const char *path, selection_writer *write, void *ctx)
 	r = write(ctx, out);
 	if (!is_stdout && fclose(out) != 0 && r == 0)
 		r = -errno;
-	if (r < 0 && r != -ENOENT)
+	if (r < 0)
 		log_error("writing %s failed: %s", path, strerror(-r));
 	if (r < 0 && !is_stdout && stat(path, &st) == 0 && S_ISREG(st.st_mode))
 		(void)remove(path);

@@ -71,11 +71,7 @@ must_check int selection_read_payload(struct merge *m, const char *name, const c
  */
 must_check int selection_finish(struct merge *m);
 
-/*
- * A callback that writes a whole output and flushes it. Returns 0 or -errno. It returns -ENOENT if
- * the option --thread names a thread that does not exist. For this error the callback prints a line
- * on stderr; for every other error selection_write() prints one.
- */
+/* A callback that writes a whole output and flushes it. Returns 0 or -errno. */
 typedef int selection_writer(void *ctx, FILE *out);
 
 /*

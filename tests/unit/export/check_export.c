@@ -116,13 +116,18 @@ TESTS(names_cannot_break_a_format, array_size(formats))
 	free(text);
 }
 
-TEST(an_unknown_thread_is_an_error)
+TEST(a_thread_is_known_by_name_or_id)
 {
-	struct format f = {"", true, true, false, {.thread = "nobody"}, export_self_profiling};
-	int r;
+	const struct merge_options options = {.until_ns = UINT64_MAX};
+	struct merge m;
 
-	free(written(&f, &r));
-	ck_assert_int_eq(r, -ENOENT);
+	merge_init(&m, &options);
+	add_chunks(&m);
+	OK(merge_finish(&m));
+	ck_assert(export_has_thread(&m, m.threads[0].label));
+	ck_assert(export_has_thread(&m, m.threads[0].id));
+	ck_assert(!export_has_thread(&m, "nobody"));
+	merge_fini(&m);
 }
 
 TESTS(a_full_disk_is_an_error, 6)
