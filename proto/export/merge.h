@@ -130,7 +130,8 @@ struct merge_thread {
 	/*
 	 * To show, after merge_finish(): the name, or the id if the name is unknown. The id is
 	 * added if another thread of the merge has the same name; the profiler_id, too, if another
-	 * thread has the same name and id.
+	 * thread has the same name and id; and the release, if that thread is of another program of
+	 * the process.
 	 */
 	const char *label;
 	uint64_t name_ns; /* start of the chunk that gave the name, Unix time */

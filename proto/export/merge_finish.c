@@ -7,8 +7,8 @@
 
 #include "proto/export/merge.h"
 
-/* Room for a name, an id and a profiler_id. Longer ones are truncated. */
-#define LABEL_SIZE 4400
+/* Room for a name, an id, a profiler_id and a release. Longer ones are truncated. */
+#define LABEL_SIZE 4500
 
 static bool has_wanted_state(enum merge_states wanted, enum profile_state state)
 {
@@ -165,9 +165,9 @@ static const char *name_or_id(const struct merge_thread *t)
 	return t->name[0] != '\0' ? t->name : t->id;
 }
 
-/* Counts threads by name, and by pair of name and id. */
+/* Counts threads by name, by name and id, and by name, id and profiler_id. */
 struct name_counts {
-	struct table names, pairs;
+	struct table names, pairs, triples;
 };
 
 /* Interned texts are near each other in memory: with small factors, pairs would have one key. */
@@ -175,6 +175,12 @@ static uint64_t name_and_id_key(const struct merge_thread *t)
 {
 	return (uintptr_t)name_or_id(t) * UINT64_C(0x9e3779b97f4a7c15) +
 	       (uintptr_t)t->id * UINT64_C(0xc2b2ae3d27d4eb4f);
+}
+
+static uint64_t triple_key(const struct merge *m, const struct merge_thread *t)
+{
+	return name_and_id_key(t) +
+	       (uintptr_t)m->processes[t->process].profiler_id * UINT64_C(0x165667b19e3779f9);
 }
 
 static int count(struct table *table, uint64_t key)
@@ -199,12 +205,15 @@ static void put_name_and_id(const struct merge_thread *t, char text[LABEL_SIZE])
 
 static int label(struct merge *m, const struct name_counts *s, struct merge_thread *t)
 {
-	const char *profiler_id = m->processes[t->process].profiler_id;
+	const struct merge_process *p = &m->processes[t->process];
 	char text[LABEL_SIZE];
 
-	if (is_repeated(&s->pairs, name_and_id_key(t)))
+	if (is_repeated(&s->triples, triple_key(m, t)))
+		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s, %.200s)", name_or_id(t),
+			       t->id, p->profiler_id, p->release == NULL ? "" : p->release);
+	else if (is_repeated(&s->pairs, name_and_id_key(t)))
 		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)", name_or_id(t), t->id,
-			       profiler_id);
+			       p->profiler_id);
 	else if (is_repeated(&s->names, (uintptr_t)name_or_id(t)))
 		put_name_and_id(t, text);
 	else
@@ -219,15 +228,19 @@ static int label_all(struct merge *m)
 
 	table_init(&s.names, m->options.hash_seed);
 	table_init(&s.pairs, m->options.hash_seed);
+	table_init(&s.triples, m->options.hash_seed);
 	for (size_t i = 0; i < m->n_threads && r == 0; i++) {
 		r = count(&s.names, (uintptr_t)name_or_id(&m->threads[i]));
 		if (r == 0)
 			r = count(&s.pairs, name_and_id_key(&m->threads[i]));
+		if (r == 0)
+			r = count(&s.triples, triple_key(m, &m->threads[i]));
 	}
 	for (size_t i = 0; i < m->n_threads && r == 0; i++)
 		r = label(m, &s, &m->threads[i]);
 	table_fini(&s.names);
 	table_fini(&s.pairs);
+	table_fini(&s.triples);
 	return r;
 }
 

@@ -131,6 +131,7 @@ TEST(the_programs_of_a_process_are_kept_apart)
 		ck_assert_str_eq(m.processes[i].profiler_id, "p");
 		ck_assert_str_eq(m.processes[i].release, i == 0 ? "sh@1" : "cc1plus@2");
 		ck_assert_uint_eq(t->process, i);
+		ck_assert_str_eq(t->label, i == 0 ? "7 (7, p, sh@1)" : "7 (7, p, cc1plus@2)");
 		ck_assert_uint_eq(t->n_bars, i == 0 ? 1 : 2);
 		check_bar(t->first_bar, i == 0 ? 100000 : 101000, i == 0 ? 1000 : 2000,
 			  PROFILE_RUNNING);
