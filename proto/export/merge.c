@@ -117,6 +117,24 @@ static int find_process(struct merge *m, const struct import_chunk *c, uint32_t 
 	return r;
 }
 
+/*
+ * Interns the name of a thread without the " (ID)" that the profiler appends in chunks in which
+ * several threads have the name: labels do this for all chunks together.
+ */
+static int intern_name(struct merge *m, const struct import_thread *t, const char **ret)
+{
+	const size_t n = strlen(t->name), n_id = strlen(t->id), n_end = n_id + strlen(" ()");
+	char name[MERGE_NAME_SIZE];
+
+	if (n <= n_end || n - n_end >= sizeof(name) || t->name[n - 1] != ')' ||
+	    memcmp(t->name + n - n_end, " (", 2) != 0 ||
+	    memcmp(t->name + n - n_id - 1, t->id, n_id) != 0)
+		return text_intern(&m->text, t->name, ret);
+	memcpy(name, t->name, n - n_end);
+	name[n - n_end] = '\0';
+	return text_intern(&m->text, name, ret);
+}
+
 static int find_thread(struct merge *m, uint32_t process, const struct import_thread *t,
 		       uint64_t chunk_ns, uint32_t *ret)
 {
@@ -125,7 +143,7 @@ static int find_thread(struct merge *m, uint32_t process, const struct import_th
 	int r = text_intern(&m->text, t->id, &id);
 
 	if (r == 0)
-		r = text_intern(&m->text, t->name, &name);
+		r = intern_name(m, t, &name);
 	if (r != 0)
 		return r;
 	for (key = mix((uintptr_t)id, process); table_get(&m->by_thread, key, ret); key++) {

@@ -126,7 +126,7 @@ struct merge_bar {
 struct merge_thread {
 	uint32_t process; /* index */
 	const char *id;
-	const char *name; /* in the last chunk that has one; "": unknown */
+	const char *name; /* in the last chunk that has one, without its " (ID)"; "": unknown */
 	/*
 	 * To show, after merge_finish(): the name, or the id if the name is unknown. The id is
 	 * added if another thread of the merge has the same name; the profiler_id, too, if another

@@ -382,6 +382,27 @@ TESTS(threads_are_found_by_their_labels, array_size(labels))
 	ck_assert_uint_eq(total_ms(), labels[_i].ms);
 }
 
+/* In a chunk in which two threads have a name the profiler appends their ids. */
+TEST(an_id_after_the_name_is_no_part_of_it)
+{
+	options.n_filters = 1;
+	options.filters[0] = (struct merge_filter){MERGE_THREAD, "worker"};
+	merge_init(&m, &options);
+	made_add(&m, "p", "a",
+		 MADE_RUNS("1", "7", "0") MADE_RUNS("1", "8", "0")
+			 MADE_END("2", "7", "3") "," MADE_END("2", "8", "3"),
+		 "\"7\":{\"name\":\"worker (7)\"},\"8\":{\"name\":\"worker (8)\"}");
+	made_add(&m, "p", "b", MADE_RUNS("2", "8", "0") MADE_END("5", "8", "3"),
+		 "\"8\":{\"name\":\"worker\"}");
+	made_add(&m, "p", "c", MADE_RUNS("2", "9", "0") MADE_END("5", "9", "3"),
+		 "\"9\":{\"name\":\" (9)\"}");
+	OK(merge_finish(&m));
+	ck_assert_uint_eq(total_ms(), 5000);
+	ck_assert_str_eq(m.threads[0].label, "worker (7)");
+	ck_assert_str_eq(m.threads[1].label, "worker (8)");
+	ck_assert_str_eq(m.threads[2].label, " (9)");
+}
+
 TESTS(frames_differ_by_address_or_by_function, 2)
 {
 	static const char two[] = "{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"c\","
