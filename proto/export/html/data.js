@@ -86,8 +86,9 @@ class Column {
 }
 
 async function inflate(base64) {
-	if (typeof DecompressionStream === 'undefined')
-		throw new Error('This browser is too old: it cannot decompress (Chrome 80, Firefox 113, Safari 16.4).');
+	/* graph.js calls findLast(), which is the newer one in Chrome. */
+	if (typeof DecompressionStream === 'undefined' || Array.prototype.findLast === undefined)
+		throw new Error('This browser is too old: the page needs Chrome 97, Firefox 113 or Safari 16.4.');
 	const text = atob(base64);
 	const packed = new Uint8Array(text.length);
 
