@@ -8,6 +8,7 @@
 #include "lib/base/ipc.h"
 #include "lib/unwind/elf/build_id.h"
 #include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/elf/gopclntab.h"
 #include "lib/unwind/elf/leak_runtime.h"
 
 /* Bytes of code that are searched for the beginnings of functions. */
@@ -73,6 +74,16 @@ static enum file_leaks leaks_of(enum leak_runtime runtime)
 	return FILE_LEAKS_NONE;
 }
 
+static bool has_go_table(const struct elf_file *f)
+{
+	struct gopclntab t;
+
+	if (gopclntab_open(f, &t) < 0)
+		return false;
+	gopclntab_close(&t);
+	return true;
+}
+
 static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 {
 	struct build_id id;
@@ -84,6 +95,8 @@ static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 	ret->has_cfi = has_section(f, ".eh_frame") || has_section(f, ".debug_frame") ||
 		       elf_file_phdr(f, PT_GNU_EH_FRAME, &header);
 	ret->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
+	ret->has_go_table = (!ret->has_cfi || !ret->has_symbols) && has_go_table(f);
+	ret->has_cfi = ret->has_cfi || (ret->has_go_table && GOPCLNTAB_HAS_ROWS);
 	ret->has_debug_info = has_section(f, ".debug_info");
 	ret->leaks = leaks_of(leak_runtime_find(f));
 	ret->keeps_frame_pointers = !ret->has_cfi && keeps_frame_pointers(f);

@@ -458,6 +458,32 @@ def test_what_programs_lack(box):
                                   'bare has no call frame information')
 
 
+def executed(program, name):
+    harness.wait_for(lambda: os.readlink(f'/proc/{program.pid}/exe').endswith('/' + name), name)
+
+
+def test_stripped_go(box):
+    """Go's table of functions has the names and, on x86-64, the call frames."""
+    if not shutil.which('go'):
+        raise harness.Skip('no go (Debian: golang-go)')
+    directory = box.make_dir('go')
+    (directory / 'main.go').write_text('package main\nimport "os"\n'
+                                       'func main() { os.Stdin.Read(make([]byte, 1)) }\n')
+    subprocess.run(['go', 'build', '-ldflags=-s -w', '-o', 'waits', 'main.go'], cwd=directory,
+                   env=dict(os.environ, GO111MODULE='off', CGO_ENABLED='0', GOFLAGS='',
+                            GOCACHE=str(directory / 'cache')), check=True)
+    program = box.start([directory / 'waits'], stdin=subprocess.PIPE)
+    executed(program, 'waits')
+    found = Findings(box, program.pid)
+    found.check('names', 'ok', r"go/waits \(.*: Go's table of functions, but no lines$")
+    check('is stripped' not in found.done.stdout, found.done.stdout)
+    found.check('files', 'ok', '^1 with code, 0 of them stripped')
+    if os.uname().machine == 'x86_64':
+        check(not found.of('stacks'), found.done.stdout)
+    else:
+        found.check('stacks', 'warning', 'waits has no call .*link it without -s')
+
+
 def test_the_package_of_a_stripped_program(box):
     """A program of the system. In another root the same path is another file."""
     sleep = shutil.which('sleep')
@@ -468,16 +494,14 @@ def test_the_package_of_a_stripped_program(box):
         raise harness.Skip('the system has no dpkg-query that knows sleep')
     package = asked.stdout.split(':')[0]
     program = box.start([sleep, '1000'])
-    harness.wait_for(lambda: os.readlink(f'/proc/{program.pid}/exe').endswith('/sleep'),
-                     'it is executed')
+    executed(program, 'sleep')
     Findings(box, program.pid).check(
         'names', 'warning', rf'sleep is stripped.*package {re.escape(package)}, whose debug '
         rf'files are in {re.escape(package)}-dbgsym; DEBUG-FILES.md')
     if os.geteuid() != 0:
         return
     elsewhere = box.start(['unshare', '--mount', sleep, '1000'])
-    harness.wait_for(lambda: os.readlink(f'/proc/{elsewhere.pid}/exe').endswith('/sleep'),
-                     'it is executed')
+    executed(elsewhere, 'sleep')
     found = Findings(box, elsewhere.pid)
     found.check('names', 'warning', r'sleep is stripped.*\(DEBUG-FILES.md')
 

@@ -100,7 +100,7 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 {
 	const struct msg_file_seen *seen = &f->seen;
 	const char *id = seen->build_id[0] != '\0' ? seen->build_id : "none";
-	const bool is_stripped = !seen->has_symbols && f->debug[0] == '\0';
+	const bool is_stripped = !seen->has_symbols && !seen->has_go_table && f->debug[0] == '\0';
 
 	if (k->leaks == FILE_LEAKS_NONE && seen->leaks != FILE_LEAKS_NONE) {
 		k->leaks = (enum file_leaks)seen->leaks;
@@ -109,17 +109,18 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 	if (!seen->has_cfi)
 		doctor_say(k->d, FINDING_WARNING, "stacks",
 			   "%s has no call frame information: stacks through "
-			   "it %s (compile it with "
-			   "-fasynchronous-unwind-tables)",
+			   "it %s (%s)",
 			   f->path,
 			   seen->keeps_frame_pointers ? "are unwound by its frame pointers"
 						      : "end there, since it has no frame "
-							"pointers either");
+							"pointers either",
+			   seen->has_go_table ? "link it without -s and -w"
+					      : "compile it with -fasynchronous-unwind-tables");
 	if (seen->build_id[0] == '\0')
 		doctor_say(k->d, FINDING_WARNING, "build-id",
 			   "%s has none, so its debug files are identified by a "
 			   "checksum of its code (link it with "
-			   "-Wl,--build-id)",
+			   "-Wl,--build-id; Go: -ldflags='-B gobuildid')",
 			   f->path);
 	if (is_stripped)
 		add_stripped(k, f, is_program);
@@ -128,6 +129,7 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 			   f->debug[0] != '\0'	  ? "debug file "
 			   : seen->has_debug_info ? "debug information"
 			   : seen->has_symbols	  ? "symbols, but no lines"
+			   : seen->has_go_table	  ? "Go's table of functions, but no lines"
 						  : "exported names",
 			   f->debug);
 	if (f->debug[0] != '\0')

@@ -23,11 +23,15 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/rules/rows.h"
 
 /* In bytes. A larger table is ignored. A large program, such as Kubernetes, has 40 MB. */
 #define GOPCLNTAB_MAX (128u << 20)
+
+/* False: gopclntab_rows() is of no use, since it knows no frames with a link register. */
+#define GOPCLNTAB_HAS_ROWS (!CPU_LINK_REGISTER)
 
 struct gopclntab {
 	uint8_t *bytes; /* the table */

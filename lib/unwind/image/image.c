@@ -191,8 +191,7 @@ static int load_go(struct image *i, const struct elf_file *f)
 	GElf_Shdr info;
 	int r;
 
-	/* Rules for Go's frames with a link register are not supported. */
-	if (CPU_LINK_REGISTER || elf_file_section(f, ".debug_frame", &info))
+	if (!GOPCLNTAB_HAS_ROWS || elf_file_section(f, ".debug_frame", &info))
 		return 0;
 	r = gopclntab_open(f, &t);
 	if (r)
