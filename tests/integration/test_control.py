@@ -489,7 +489,8 @@ def test_strangers(box):
     seen = ctl.target(theirs.pid, uid=uid)
     check(seen['state'] == 'profiling' and seen['rate_hz'] == 101, f'{seen}')
     check({k for k, v in seen.items() if v is not None} ==
-          {'name', 'pid', 'state', 'session_sampled', 'lifecycle', 'rate_hz'}, f'{seen}')
+          {'name', 'pid', 'state', 'session_sampled', 'lifecycle', 'on_crash', 'leak_check',
+           'rate_hz'}, f'{seen}')
     for args in (('stop', theirs.pid), ('detach', theirs.pid),
                  ('profiler-id', theirs.pid), ('stop', 'pid'),
                  ('attach', roots.pid), ('reload',)):

@@ -680,6 +680,17 @@ def test_a_crash_reporter_in_a_library(box):
     finish(program)
 
 
+def test_a_daemon_that_stays_at_a_crash(box):
+    """on_crash = stay: the reporter cannot do its work."""
+    program, pid = reported(box)
+    socket = box.dir / 'stay.sock'
+    box.profd([program], '--socket', socket, '--on-crash', 'stay').wait_attached()
+    found = Findings(box, program.pid, socket=socket)
+    found.check('crash reports', 'warning', r'handlers of .*, but with on_crash = stay .*'
+                rf'crashpad_handle \(pid {pid}\).* cannot trace the process$')
+    finish(program)
+
+
 def test_no_handler_of_a_crash(box):
     program, pid = reported(box, handlers=False)
     Findings(box, program.pid).check(

@@ -363,6 +363,12 @@ def test_doctor(box):
     program = target(box, 'leaks_asan', ASAN_OPTIONS='detect_leaks=0')
     Findings(box, program.pid).check('LeakSanitizer', 'ok', 'switches it off')
     end(program)
+    program = target(box, 'leaks_asan')
+    socket = box.dir / 'attach.sock'
+    box.profd([program], '--socket', socket, '--leak-check', 'attach').wait_attached()
+    Findings(box, program.pid, socket=socket).check(
+        'LeakSanitizer', 'warning', rf'leak_check = attach .* ends with an error.*{OFF["ASAN"]}')
+    end(program, status=1)
     program = target(box, 'leaks_tsan')
     check(not Findings(box, program.pid).of('LeakSanitizer'), 'nothing of others')
     end(program)

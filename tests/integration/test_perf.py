@@ -28,6 +28,7 @@ from harness import BUILD, Skip, check, cpu_seconds, wait_for
 from layout import Layout
 from service import tell
 from test_control import configured
+from test_doctor import Findings
 from test_stacks import MODES
 from test_stacks import start as start_mode
 
@@ -313,6 +314,19 @@ def test_a_process_that_is_traced(box):
     profd = box.profd([target], *PERF, '--duration', '1').finish()
     check(profd.stats['samples_taken'] > 0 and harness.tracer(target.pid) == tracer.pid,
           f'{profd.stats}')
+
+
+def test_doctor(box):
+    """A tracer, LeakSanitizer and a crash reporter are no obstacles."""
+    target, leaks, crash = box.target('shares'), leak_check.target(box, 'leaks_asan'), \
+        crashes.start(box, way='helper')
+    tracer = box.target('tracer', target.pid)
+    socket = box.dir / 'socket'
+    started(box, [target, leaks, crash], '--socket', socket)
+    Findings(box, target.pid, socket=socket).check('tracer', 'ok', f'^process {tracer.pid} ')
+    Findings(box, leaks.pid, socket=socket).check('LeakSanitizer', 'ok', 'leaks_asan has it')
+    Findings(box, crash.pid, socket=socket).check('crash reports', 'ok', 'sampler = perf traces no')
+    leak_check.end(leaks)
 
 
 def test_crash_reporter(box):

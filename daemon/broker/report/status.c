@@ -142,9 +142,12 @@ static void put_target(FILE *out, const struct modules *modules, const struct in
 	put_string(out, i->config.name);
 	fprintf(out,
 		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
-		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
+		"\"lifecycle\": \"%s\", \"on_crash\": \"%s\", \"leak_check\": \"%s\", "
+		"\"rate_hz\": %u, ",
 		i->pid, state_name(lifecycle_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
+		i->config.on_crash == ON_CRASH_STAY ? "stay" : "leave",
+		i->config.leak_check == LEAK_CHECK_ATTACH ? "attach" : "leave",
 		/*
 		 * A viewer who may not see the target's statistics gets the configured rate: the
 		 * present one, set by the governor, would show what the process does.
@@ -336,10 +339,11 @@ static void put_daemon(FILE *out, struct modules *modules, const struct peer *vi
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
-		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
+		"\"sampler\": \"%s\", \"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
 		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
 		SENTRY_PROFD_VERSION, getpid(), modules->children.capture.pid,
 		(double)(clock_mono_ns() - modules->state.epoch_ns) / 1e9, profiling,
+		targets_trace(&modules->targets) ? "ptrace" : "perf",
 		modules->state.options.config.cpu_budget, limited_s(modules),
 		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
 	put_lowered(out, modules);

@@ -25,6 +25,10 @@ struct doctor {
 	/* The members below are set by doctor_daemon(). */
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or in another namespace */
 	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */
+	bool uses_perf;	     /* sampler = perf: the daemon traces no process */
+	/* Of process pid. false: also if it is none of the daemon's targets. */
+	bool stays_on_crash;  /* on_crash = stay */
+	bool attaches_anyway; /* leak_check = attach */
 	/*
 	 * The permitted capabilities of the broker: those that it uses, and those that it only
 	 * passes on to its children. Valid if has_capabilities. The daemon reports them only to

@@ -127,6 +127,7 @@ static void check_daemon(struct doctor *d, const json_t *daemon)
 	if (pid == d->daemon_pid)
 		d->capture_pid =
 			(int32_t)json_integer_value(json_object_get(daemon, "capture_pid"));
+	d->uses_perf = strcmp(text_of(daemon, "sampler"), "perf") == 0;
 	if (strcmp(version, SENTRY_PROFD_VERSION) != 0)
 		doctor_say(d, FINDING_WARNING, "daemon",
 			   "is of version %s, this is " SENTRY_PROFD_VERSION ": restart it",
@@ -144,6 +145,8 @@ static void report_target(struct doctor *d, const json_t *target)
 	const char *state = text_of(target, "state");
 	const char *error = text_of(target, "last_error");
 
+	d->stays_on_crash = strcmp(text_of(target, "on_crash"), "stay") == 0;
+	d->attaches_anyway = strcmp(text_of(target, "leak_check"), "attach") == 0;
 	if (strcmp(state, "unsampled") == 0)
 		doctor_say(
 			d, FINDING_WARNING, "target",

@@ -272,6 +272,11 @@ static void say_leaks(struct file_checks *k)
 
 	if (k->leaks == FILE_LEAKS_NONE)
 		return;
+	if (k->d->uses_perf) {
+		doctor_say(k->d, FINDING_OK, "LeakSanitizer",
+			   "%s has it, and works: sampler = perf traces no process", k->leaks_path);
+		return;
+	}
 	if (open_now(k->d->pid, &order, &fd) == 0) {
 		(void)!pread(fd, &options, sizeof(options), 0);
 		close_fd(&fd);
@@ -279,6 +284,12 @@ static void say_leaks(struct file_checks *k)
 	if (leak_options_are_off(&options, k->leaks))
 		doctor_say(k->d, FINDING_OK, "LeakSanitizer",
 			   "%s has it, and detect_leaks=0 switches it off", k->leaks_path);
+	else if (k->d->attaches_anyway)
+		doctor_say(k->d, FINDING_WARNING, "LeakSanitizer",
+			   "%s has it: with leak_check = attach sentry-profd attaches all the "
+			   "same, and "
+			   "the process ends with an error (start it with %s=detect_leaks=0)",
+			   k->leaks_path, variable);
 	else
 		doctor_say(k->d, FINDING_FAULT, "LeakSanitizer",
 			   "%s has it: it does not work in a traced process, and would end it with "

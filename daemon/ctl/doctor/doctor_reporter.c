@@ -197,7 +197,16 @@ static void say(struct doctor *d, const struct reporter *p, const char *handlers
 	char what[1024];
 
 	describe(p, what, sizeof(what));
-	if (handlers[0] != '\0')
+	if (d->uses_perf)
+		doctor_say(d, FINDING_OK, "crash reports",
+			   "sampler = perf traces no process, so %s can write its report", what);
+	else if (handlers[0] != '\0' && d->stays_on_crash)
+		doctor_say(d, is_seen ? FINDING_WARNING : FINDING_OK, "crash reports",
+			   "the process has handlers of %s, but with on_crash = stay sentry-profd "
+			   "does "
+			   "not detach at such a crash, and %s cannot trace the process",
+			   handlers, what);
+	else if (handlers[0] != '\0')
 		doctor_say(d, FINDING_OK, "crash reports",
 			   "the process has handlers of %s: at such a crash sentry-profd detaches "
 			   "before the handler runs, so %s can write its report",

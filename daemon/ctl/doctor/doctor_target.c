@@ -26,6 +26,9 @@ static void check_tracer(struct doctor *d, int32_t tracer)
 		doctor_say(d, FINDING_OK, "tracer", "no process traces it");
 	else if (refusal_traced(d->pid, tracer, refusal) || tracer == d->capture_pid)
 		doctor_say(d, FINDING_OK, "tracer", "sentry-profd traces it (pid %d)", tracer);
+	else if (d->uses_perf)
+		doctor_say(d, FINDING_OK, "tracer",
+			   "process %d traces it, and sampler = perf needs no tracer", tracer);
 	else
 		doctor_say(d, FINDING_FAULT, "tracer", "%s", refusal);
 }
