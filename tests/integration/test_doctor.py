@@ -335,6 +335,31 @@ def test_sections_that_do_not_match(box):
     check(all(grade == 'ok' for grade, _ in found.of('section')), found.done.stdout)
 
 
+def test_a_section_without_autostart(box):
+    target = box.target('unw_o2', 'nanosleep')
+    directory = box.make_dir('etc')
+    config, socket = directory / 'profd.conf', directory / 'socket'
+    (directory / 'pid').write_text(f'{target.pid}\n')
+    config.write_text(f'[target "api"]\npid_file = {directory / "pid"}\n'
+                      'profile_session_sample_rate = 1\n')
+    config.chmod(0o600)
+    box.profd([], '--config', config, '--socket', socket)
+    harness.wait_for(lambda: control.listens(socket), 'a daemon')
+    ctl = control.Control(box, socket)
+    ctl.wait_state(target.pid, 'stopped')
+    Findings(box, target.pid, socket=socket).check(
+        'target', 'warning', r'^it belongs to \[target "api"\], but is not profiled: autostart .*'
+        rf'\(sentry-profctl start {target.pid}\)$')
+    ctl.run('start', target.pid)
+    ctl.wait_state(target.pid, 'profiling')
+    Findings(box, target.pid, socket=socket).check('target', 'ok', '"api".: profiling$')
+    config.write_text(config.read_text() + 'profile_lifecycle = trace\n')
+    ctl.run('stop', target.pid)
+    ctl.run('reload')
+    ctl.wait_state(target.pid, 'stopped')
+    Findings(box, target.pid, socket=socket).check('target', 'ok', 'profile_lifecycle = trace')
+
+
 def answered(box, *args, **options):
     """doctor waits ten seconds for a server; a busy machine may need more."""
     def ask():

@@ -157,9 +157,23 @@ static void report_target(struct doctor *d, const json_t *target)
 		doctor_say(d, FINDING_FAULT, "target",
 			   "it belongs to [target \"%s\"], but is not profiled%s%s", name,
 			   *error != '\0' ? ": " : "", error);
+	else if (strcmp(state, "stopped") == 0 &&
+		 strcmp(text_of(target, "lifecycle"), "trace") == 0)
+		doctor_say(d, FINDING_OK, "target",
+			   "it belongs to [target \"%s\"], and is profiled while it has a sampled "
+			   "root "
+			   "span (profile_lifecycle = trace)",
+			   name);
+	else if (strcmp(state, "stopped") == 0)
+		doctor_say(d, FINDING_WARNING, "target",
+			   "it belongs to [target \"%s\"], but is not profiled: autostart is not "
+			   "yes, or "
+			   "it was stopped (sentry-profctl start %d)",
+			   name, d->pid);
 	else
-		doctor_say(d, FINDING_OK, "target", "it belongs to [target \"%s\"]: %s%s%s", name,
-			   state, *error != '\0' ? "; last error: " : "", error);
+		doctor_say(d, strcmp(state, "profiling") == 0 ? FINDING_OK : FINDING_WARNING,
+			   "target", "it belongs to [target \"%s\"]: %s%s%s", name, state,
+			   *error != '\0' ? "; last error: " : "", error);
 }
 
 static void find_target(struct doctor *d, const json_t *targets)
