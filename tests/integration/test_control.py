@@ -671,6 +671,12 @@ def test_the_group(box):
           {name for name, _ in ctl.metrics(**viewer)}, 'the metrics')
     for what in ('stop', target.pid), ('attach', target.pid), ('reload',):
         ctl.run(*what, status=1, **viewer)
+    # The daemon's rights count, and not those of the member.
+    ctl.exe = stranger.copy(box, ['sentry-profctl', 'sentry-profd-unwind']) / 'sentry-profctl'
+    done = ctl.run('doctor', target.pid, status=3, **member)
+    check(f'process {target.pid} of uid 0, but the daemon may\n' in done.stdout and
+          'fault ' not in done.stdout and
+          'map of the process: Permission denied; run this as root\n' in done.stdout, done.stdout)
     ctl.run('stop', target.pid, **member)
 
 

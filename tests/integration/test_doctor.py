@@ -635,6 +635,25 @@ def test_what_cannot_be_profiled(box):
         check(done.returncode == 2 and done.stdout == '', f'{args}')
 
 
+def test_yama(box):
+    """For a user, with and without a daemon of root."""
+    stranger.need_root()
+    wrapper = ('unshare', '--mount', 'sh', '-c',
+               'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && '
+               'echo $0 >/proc/sys/kernel/yama/ptrace_scope && exec "$@"')
+    user = ('setpriv', f'--reuid={stranger.UID}', '--clear-groups')
+    if subprocess.run([*wrapper, '1', 'true'], check=False, capture_output=True).returncode != 0:
+        raise harness.Skip('no mount namespace can be made here')
+    exe = stranger.copy(box, ['sentry-profctl', 'sentry-profd-unwind']) / 'sentry-profctl'
+    _, socket, _ = running(box)
+    for scope, grade, text in (('1', 'warning', r'sentry-profd -- COMMAND'),
+                               ('2', 'fault', 'only root may trace')):
+        Findings(box, exe=exe, wrapper=(*wrapper, scope, *user), cwd='/').check(
+            'yama', grade, f'is {scope}: .*{text}')
+        Findings(box, exe=exe, wrapper=(*wrapper, scope, *user), cwd='/', socket=socket).check(
+            'yama', 'ok', f'is {scope}, which does not restrict')
+
+
 # A process with a helper that has the name, but not the work, of a crash reporter.
 # Arguments: what the helper executes; "connected", or "apart" with sockets that are connected with
 # each other; a library.

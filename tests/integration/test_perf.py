@@ -323,7 +323,9 @@ def test_doctor(box):
     tracer = box.target('tracer', target.pid)
     socket = box.dir / 'socket'
     started(box, [target, leaks, crash], '--socket', socket)
-    Findings(box, target.pid, socket=socket).check('tracer', 'ok', f'^process {tracer.pid} ')
+    found = Findings(box, target.pid, socket=socket)
+    found.check('samplers', 'ok', '^the daemon uses perf$')
+    found.check('tracer', 'ok', f'^process {tracer.pid} ')
     Findings(box, leaks.pid, socket=socket).check('LeakSanitizer', 'ok', 'leaks_asan has it')
     Findings(box, crash.pid, socket=socket).check('crash reports', 'ok', 'sampler = perf traces no')
     leak_check.end(leaks)

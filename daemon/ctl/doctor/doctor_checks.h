@@ -26,7 +26,9 @@ struct doctor {
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or in another namespace */
 	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */
 	bool uses_perf;	     /* sampler = perf: the daemon traces no process */
+	bool may_trace;	     /* the daemon has CAP_SYS_PTRACE, or runs as root and does not say */
 	/* Of process pid. false: also if it is none of the daemon's targets. */
+	bool is_profiled;
 	bool stays_on_crash;  /* on_crash = stay */
 	bool attaches_anyway; /* leak_check = attach */
 	/*

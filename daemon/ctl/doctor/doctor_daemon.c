@@ -1,4 +1,5 @@
 /* What the running daemon reports of itself, of its servers and of the process. */
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "daemon/config/config.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "daemon/ctl/common/status_table.h"
+#include "daemon/process/process.h"
 #include "lib/base/buf.h"
 
 static void say_no_daemon(struct doctor *d, int error)
@@ -96,6 +98,8 @@ static void check_rights(struct doctor *d, const json_t *daemon)
 
 	d->capabilities = strtoull(hex, &end, 16);
 	d->has_capabilities = *hex != '\0' && *end == '\0';
+	d->may_trace = d->has_capabilities ? (d->capabilities & CAPABILITY(CAP_SYS_PTRACE)) != 0
+					   : d->daemon_pid != 0 && process_user(d->daemon_pid) == 0;
 	if (json_is_array(degraded) && json_array_size(degraded) == 0)
 		doctor_say(d, FINDING_OK, "daemon", "keeps all that it promises");
 }
@@ -145,6 +149,7 @@ static void report_target(struct doctor *d, const json_t *target)
 	const char *state = text_of(target, "state");
 	const char *error = text_of(target, "last_error");
 
+	d->is_profiled = strcmp(state, "profiling") == 0;
 	d->stays_on_crash = strcmp(text_of(target, "on_crash"), "stay") == 0;
 	d->attaches_anyway = strcmp(text_of(target, "leak_check"), "attach") == 0;
 	if (strcmp(state, "unsampled") == 0)
@@ -171,8 +176,8 @@ static void report_target(struct doctor *d, const json_t *target)
 			   "it was stopped (sentry-profctl start %d)",
 			   name, d->pid);
 	else
-		doctor_say(d, strcmp(state, "profiling") == 0 ? FINDING_OK : FINDING_WARNING,
-			   "target", "it belongs to [target \"%s\"]: %s%s%s", name, state,
+		doctor_say(d, d->is_profiled ? FINDING_OK : FINDING_WARNING, "target",
+			   "it belongs to [target \"%s\"]: %s%s%s", name, state,
 			   *error != '\0' ? "; last error: " : "", error);
 }
 

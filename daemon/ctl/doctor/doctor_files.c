@@ -432,8 +432,9 @@ void doctor_files(struct doctor *d)
 		maps_fini(&k.maps);
 		file_reader_end(&k.reader);
 	} else {
-		doctor_say(d, FINDING_FAULT, "files",
-			   "cannot read the memory map of the process: %s", strerror(-r));
+		doctor_say(d, d->may_trace || d->is_profiled ? FINDING_WARNING : FINDING_FAULT,
+			   "files", "cannot read the memory map of the process: %s%s", strerror(-r),
+			   r == -EACCES ? "; run this as root" : "");
 	}
 	buf_fini(&k.uploads);
 	buf_fini(&k.text);

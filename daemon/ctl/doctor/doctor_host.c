@@ -101,7 +101,8 @@ static void check_capabilities(struct doctor *d)
 
 static void check_yama(struct doctor *d)
 {
-	const bool has_ptrace = capabilities_of(d) & CAPABILITY(CAP_SYS_PTRACE);
+	const bool has_ptrace =
+		d->may_trace || (capabilities_of(d) & CAPABILITY(CAP_SYS_PTRACE)) != 0;
 	char text[16];
 
 	if (small_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) <
@@ -118,6 +119,11 @@ static void check_yama(struct doctor *d)
 			   "kernel.yama.ptrace_scope is %c, which does not "
 			   "restrict a process with CAP_SYS_PTRACE",
 			   text[0]);
+	else if (text[0] == '1')
+		doctor_say(
+			d, FINDING_WARNING, "yama",
+			"kernel.yama.ptrace_scope is 1: without root sentry-profd can profile only "
+			"what it starts (sentry-profd -- COMMAND)");
 	else
 		doctor_say(d, FINDING_FAULT, "yama",
 			   "kernel.yama.ptrace_scope is %c: only root may "
@@ -190,7 +196,9 @@ static void check_samplers(struct doctor *d)
 {
 	const int r = perf_events_try();
 
-	if (r == 0)
+	if (d->uses_perf)
+		doctor_say(d, FINDING_OK, "samplers", "the daemon uses perf");
+	else if (r == 0)
 		doctor_say(d, FINDING_OK, "samplers", "ptrace and perf: both are possible here");
 	else
 		doctor_say(d, FINDING_OK, "samplers", "ptrace; perf is not possible here: %s (%s)",

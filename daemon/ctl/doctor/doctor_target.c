@@ -42,6 +42,10 @@ static void check_access(struct doctor *d, uint32_t uid)
 	if (fd >= 0) {
 		doctor_say(d, FINDING_OK, "permission", "you may trace process %d of uid %u",
 			   d->pid, uid);
+	} else if (d->may_trace || d->is_profiled) {
+		doctor_say(d, FINDING_OK, "permission",
+			   "you may not trace process %d of uid %u, but the daemon may", d->pid,
+			   uid);
 	} else {
 		refusal_not_permitted(d->pid, uid, refusal);
 		doctor_say(d, FINDING_FAULT, "permission", "%s", refusal);
