@@ -25,30 +25,37 @@ static const char *text_of(const json_t *object, const char *key)
 	return text == NULL ? "-" : text;
 }
 
-bool healthy_judge(const char *json, size_t size, char ret_fault[HEALTHY_FAULT_SIZE])
+bool healthy_judge(const char *json, size_t size, char ret_text[HEALTHY_TEXT_SIZE])
 {
 	json_t *root = json_loadb(json, size, 0, NULL);
 	const json_t *daemon = json_object_get(root, "daemon");
 	const json_t *capture_pid = json_object_get(daemon, "capture_pid");
 	const json_t *degraded = json_object_get(daemon, "degraded"), *one;
-	char fault[HEALTHY_FAULT_SIZE] = "";
+	char text[HEALTHY_TEXT_SIZE] = "";
 	size_t i;
+	bool ok;
 
 	if (!json_is_integer(capture_pid))
-		(void)snprintf(fault, sizeof(fault), "sentry-profd sends no valid status");
+		(void)snprintf(text, sizeof(text), "sentry-profd sends no valid status");
 	else if (json_integer_value(capture_pid) == 0)
-		(void)snprintf(fault, sizeof(fault),
+		(void)snprintf(text, sizeof(text),
 			       "sentry-profd-capture does not run, so nothing is sampled (the log "
 			       "says why)");
 	json_array_foreach(degraded, i, one)
 	{
-		if (fault[0] == '\0' && json_is_true(json_object_get(one, "breaks_promise")))
-			(void)snprintf(fault, sizeof(fault), "%s: %s (%s)", text_of(one, "what"),
+		if (text[0] == '\0' && json_is_true(json_object_get(one, "breaks_promise")))
+			(void)snprintf(text, sizeof(text), "%s: %s (%s)", text_of(one, "what"),
 				       text_of(one, "effect"), text_of(one, "remedy"));
 	}
+	ok = text[0] == '\0';
+	if (ok && !json_is_array(degraded))
+		(void)snprintf(
+			text, sizeof(text),
+			"this user may not see what sentry-profd lacks: only root and members of "
+			"the groups sentry-profd and sentry-profd-view may");
 	json_decref(root);
-	memcpy(ret_fault, fault, sizeof(fault));
-	return fault[0] == '\0';
+	memcpy(ret_text, text, sizeof(text));
+	return ok;
 }
 
 /* Asks for the status. The caller calls buf_fini(ret) in any case. Logs why it returns false. */
@@ -69,7 +76,7 @@ static bool ask_status(struct control_client *client, struct buf *ret)
 
 static int probe(const char *socket)
 {
-	char fault[HEALTHY_FAULT_SIZE];
+	char text[HEALTHY_TEXT_SIZE];
 	struct control_client client;
 	struct buf status;
 	bool ok;
@@ -77,9 +84,11 @@ static int probe(const char *socket)
 	if (control_client_open_briefly(control_client_path(socket), HEALTHY_S, false, &client) < 0)
 		return EXIT_FAILURE;
 	ok = ask_status(&client, &status);
-	if (ok && !healthy_judge(buf_string(&status), status.len, fault)) {
-		log_error("%s", fault);
+	if (ok && !healthy_judge(buf_string(&status), status.len, text)) {
+		log_error("%s", text);
 		ok = false;
+	} else if (ok && text[0] != '\0') {
+		log_warning("%s", text);
 	}
 	buf_fini(&status);
 	control_client_close(&client);

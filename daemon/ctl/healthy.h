@@ -13,20 +13,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the text of a fault, the NUL included. Longer texts are cut. */
-#define HEALTHY_FAULT_SIZE 512
+/* Bytes of a text, the NUL included. Longer texts are cut. */
+#define HEALTHY_TEXT_SIZE 512
 
 /*
  * Judges json, the status that the daemon sends, of size bytes. Returns true and an empty text if
  * the daemon is healthy. Returns false and the text of one fault if it is not, or if json is not a
  * status. A user without the right to see the degraded states gets null in their place, which
- * counts as no fault.
+ * counts as no fault: the text then says so.
  */
-bool healthy_judge(const char *json, size_t size, char ret_fault[HEALTHY_FAULT_SIZE]);
+bool healthy_judge(const char *json, size_t size, char ret_text[HEALTHY_TEXT_SIZE]);
 
 /*
  * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS without output if
- * the daemon is healthy, EXIT_FAILURE after a line on stderr if not, or 2 for wrong usage.
+ * the daemon is healthy (with a warning if the user may not see the degraded states), EXIT_FAILURE
+ * after a line on stderr if not, or 2 for wrong usage.
  */
 int healthy_run(int argc, char **argv);
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import harness
+import stranger
 from harness import check, wait_for
 from test_control import listening, sleeper
 
@@ -24,6 +25,9 @@ def test_a_daemon_that_works_and_one_that_has_ended(box):
     profd.wait_attached()
     lacks = [one for one in ctl.status()['daemon']['degraded'] if one['breaks_promise']]
     check(probe(ctl)[0] == bool(lacks), f'{lacks}')
+    if os.geteuid() == 0:
+        done = ctl.run('healthy', uid=stranger.UID)
+        check('warning: this user may not see what sentry-profd lacks' in done.stderr, f'{done}')
     profd.interrupt()
     status, why = probe(ctl)
     check(status == 1 and 'does not run' in why, why)
