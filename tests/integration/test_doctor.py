@@ -70,6 +70,13 @@ def test_the_machine(box):
     found.check('version', 'ok', rf'^sentry-profd-unwind {re.escape(version)}, libdw \d+\.\d+$')
 
 
+def test_a_container_with_its_own_processes(box):
+    wrapper = 'unshare', '--pid', '--fork', '--mount-proc'
+    if subprocess.run([*wrapper, 'true'], check=False, capture_output=True).returncode != 0:
+        raise harness.Skip('no pid namespace can be made here')
+    Findings(box, wrapper=wrapper).check('/proc', 'warning', 'only the processes of this pid .*--pid=host')
+
+
 def test_executables_of_other_builds(box):
     """A sentry-profd-unwind that another build has left beside sentry-profctl, one that
     is another program, one that says nothing, and none."""

@@ -34,6 +34,9 @@
 /* The date of this line: an earlier clock is wrong. */
 #define CLOCK_EARLIEST_S UINT64_C(1763769600) /* 2025-11-22 */
 
+/* PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h. */
+#define FIRST_PID_NAMESPACE "pid:[4026531836]"
+
 static void check_kernel(struct doctor *d)
 {
 	struct utsname name;
@@ -255,10 +258,17 @@ static void check_proc(struct doctor *d)
 	char text[64];
 
 	/* Process 1 always exists and usually belongs to another user. */
-	if (small_file_read(AT_FDCWD, "/proc/1/stat", text, sizeof(text)) < 0)
+	if (small_file_read(AT_FDCWD, "/proc/1/stat", text, sizeof(text)) < 0 && !d->may_trace)
 		doctor_say(d, FINDING_WARNING, "/proc",
 			   "shows no processes of other users (hidepid): they "
 			   "are not found");
+	else if (procfs_link("/proc/self/ns/pid", text, sizeof(text)) == 0 &&
+		 strcmp(text, FIRST_PID_NAMESPACE) != 0)
+		doctor_say(
+			d, FINDING_WARNING, "/proc",
+			"shows only the processes of this pid namespace, and no others are found "
+			"(for those of the host start the container with --pid=host, in Kubernetes "
+			"hostPID: true)");
 	else
 		doctor_say(d, FINDING_OK, "/proc", "shows all processes");
 }
