@@ -220,9 +220,11 @@ def test_what_the_daemon_was_started_with(box):
         # process.
         script = (f'echo {profd.pid - 1} >/proc/sys/kernel/ns_last_pid; '
                   f'sleep 1000 & [ $! = {profd.pid} ] && "$@"')
-        found = Findings(box, socket=socket, wrapper=(
+        found = Findings(box, profd.pid, socket=socket, wrapper=(
             'unshare', '--pid', '--fork', '--mount-proc',
             'sh', '-c', script, 'sh'))
+        found.check('target', 'warning', 'another pid namespace')
+        check(len(found.of('target')) == 1, found.done.stdout)
         found.check('daemon', 'ok', f'runs, pid {profd.pid}$')
         # There root is no operator, and is not shown the environment of the other process.
         found.check('daemon', 'warning', 'not permitted')

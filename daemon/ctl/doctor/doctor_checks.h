@@ -23,7 +23,8 @@ struct doctor {
 	enum finding_grade worst; /* the gravest finding so far */
 
 	/* The members below are set by doctor_daemon(). */
-	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or in another namespace */
+	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or it has no pid here */
+	bool is_elsewhere;   /* the daemon is in another pid namespace: its pids are others */
 	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */
 	bool uses_perf;	     /* sampler = perf: the daemon traces no process */
 	bool may_trace;	     /* the daemon has CAP_SYS_PTRACE, or runs as root and does not say */

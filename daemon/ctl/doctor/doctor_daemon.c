@@ -53,7 +53,8 @@ static void ask_findings(struct doctor *d, struct control_client *client)
 
 	if (d->config != NULL)
 		return;
-	r = control_client_request(client, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
+	r = control_client_request(client, PROTOCOL_CHECK, d->is_elsewhere ? 0 : d->pid, NULL,
+				   &answer, &d->findings_fd);
 	if (r == 0 && answer.result != PROTOCOL_OK)
 		doctor_say(d, FINDING_WARNING, "daemon",
 			   "refuses to check its configuration and servers: %s; "
@@ -127,8 +128,8 @@ static void check_daemon(struct doctor *d, const json_t *daemon)
 	const char *version = text_of(daemon, "version");
 	const json_int_t pid = json_integer_value(json_object_get(daemon, "pid"));
 
-	/* If both are equal, the pids in the status are of this pid namespace. */
-	if (pid == d->daemon_pid)
+	d->is_elsewhere = pid != d->daemon_pid;
+	if (!d->is_elsewhere)
 		d->capture_pid =
 			(int32_t)json_integer_value(json_object_get(daemon, "capture_pid"));
 	d->uses_perf = strcmp(text_of(daemon, "sampler"), "perf") == 0;
@@ -213,7 +214,13 @@ void doctor_daemon(struct doctor *d)
 	root = ask_status(d, &client);
 	if (root != NULL) {
 		check_daemon(d, json_object_get(root, "daemon"));
-		if (d->pid != 0)
+		if (d->pid != 0 && d->is_elsewhere)
+			doctor_say(
+				d, FINDING_WARNING, "target",
+				"the daemon is in another pid namespace, where %d is no process or "
+				"another one: run doctor there",
+				d->pid);
+		else if (d->pid != 0)
 			find_target(d, json_object_get(root, "targets"));
 		json_decref(root);
 		ask_findings(d, &client);

@@ -262,7 +262,7 @@ static void check_proc(struct doctor *d)
 		doctor_say(d, FINDING_WARNING, "/proc",
 			   "shows no processes of other users (hidepid): they "
 			   "are not found");
-	else if (procfs_link("/proc/self/ns/pid", text, sizeof(text)) == 0 &&
+	else if (!d->is_elsewhere && procfs_link("/proc/self/ns/pid", text, sizeof(text)) == 0 &&
 		 strcmp(text, FIRST_PID_NAMESPACE) != 0)
 		doctor_say(
 			d, FINDING_WARNING, "/proc",
