@@ -395,11 +395,10 @@ enum file_leaks {
 struct msg_file_seen {
 	struct msg_header h;
 	uint32_t id;
-	uint32_t verdict; /* enum file_verdict; the fields below are valid with FILE_READ */
-	uint32_t has_cfi; /* or Go's table of functions in its place */
-	uint32_t keeps_frame_pointers; /* 0 if has_cfi, since unwind does not check it then */
-	uint32_t has_symbols;	       /* a symbol table, or a packed one (.gnu_debugdata) */
-	uint32_t has_go_table;	       /* Go's table of functions; 0 also if it is not needed */
+	uint32_t verdict;      /* enum file_verdict; the fields below are valid with FILE_READ */
+	uint32_t has_cfi;      /* for its code, or Go's table of functions in its place */
+	uint32_t has_symbols;  /* a symbol table, or a packed one (.gnu_debugdata) */
+	uint32_t has_go_table; /* Go's table of functions; 0 also if it is not needed */
 	uint32_t has_debug_info;
 	uint32_t leaks;		     /* enum file_leaks */
 	char build_id[MSG_NAME_MAX]; /* in hex, "" if there is none */

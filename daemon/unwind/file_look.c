@@ -1,6 +1,5 @@
 #include "daemon/unwind/file_look.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/msg/msg.h"
@@ -11,44 +10,48 @@
 #include "lib/unwind/elf/gopclntab.h"
 #include "lib/unwind/elf/leak_runtime.h"
 
-/* Bytes of code that are searched for the beginnings of functions. */
-#define CODE_MAX (1u << 20)
+/*
+ * Bytes of code for a byte of call frame information, at most, in a file whose code has it: of
+ * 1,900 files of Debian and others all have 201 at most. The C runtime's start and the PLT alone
+ * have one for 637 and more (GHC's programs, musl's libc.so, Go with cgo).
+ */
+#define CODE_OF_CFI_MAX 256
 
-static bool has_section(const struct elf_file *f, const char *name)
+/* Returns 0 if the file has no such section, or no contents for it. */
+static uint64_t section_size(const struct elf_file *f, const char *name)
 {
 	GElf_Shdr header;
 
-	return elf_file_section(f, name, &header) != NULL && header.sh_type != SHT_NOBITS &&
-	       header.sh_size > 0;
+	return elf_file_section(f, name, &header) != NULL && header.sh_type != SHT_NOBITS
+		       ? header.sh_size
+		       : 0;
 }
 
-static bool find_code(const struct elf_file *f, GElf_Phdr *ret)
+static bool has_section(const struct elf_file *f, const char *name)
 {
+	return section_size(f, name) > 0;
+}
+
+/* Returns the size of the first segment with code in the file. */
+static uint64_t code_size(const struct elf_file *f)
+{
+	GElf_Phdr p;
+
 	for (size_t i = 0; i < f->n_phdrs; i++)
-		if (gelf_getphdr(f->elf, (int)i, ret) != NULL && ret->p_type == PT_LOAD &&
-		    (ret->p_flags & PF_X) != 0)
-			return true;
-	return false;
+		if (gelf_getphdr(f->elf, (int)i, &p) != NULL && p.p_type == PT_LOAD &&
+		    (p.p_flags & PF_X) != 0)
+			return p.p_filesz;
+	return 0;
 }
 
-/* Searches for push %rbp; mov %rsp,%rbp, with which a function sets its frame pointer. */
-static bool keeps_frame_pointers(const struct elf_file *f)
+static bool has_cfi(const struct elf_file *f)
 {
-	static const uint8_t begins[] = {0x55, 0x48, 0x89, 0xe5};
-	GElf_Phdr code;
-	uint8_t *bytes;
-	size_t size, found = 0;
+	const uint64_t size_min = max_u64(code_size(f) / CODE_OF_CFI_MAX, 1);
+	GElf_Phdr header;
 
-	if (!find_code(f, &code))
-		return false;
-	size = (size_t)min_u64(code.p_filesz, CODE_MAX);
-	if (elf_file_read(f, code.p_offset, size, CODE_MAX, &bytes) < 0)
-		return false;
-	for (size_t i = 0; i + sizeof(begins) <= size; i++)
-		found += memcmp(bytes + i, begins, sizeof(begins)) == 0;
-	free(bytes);
-	/* At least one in 1,024 bytes: an average function has some hundred bytes. */
-	return found > size / 1024;
+	return section_size(f, ".eh_frame") >= size_min ||
+	       section_size(f, ".debug_frame") >= size_min ||
+	       (!has_section(f, ".eh_frame") && elf_file_phdr(f, PT_GNU_EH_FRAME, &header));
 }
 
 /* Returns the reason why elf_file_open() has refused the file. */
@@ -87,19 +90,16 @@ static bool has_go_table(const struct elf_file *f)
 static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 {
 	struct build_id id;
-	GElf_Phdr header;
 
 	build_id_read(f, &id);
 	if (id.is_real)
 		build_id_hex(&id, ret->build_id);
-	ret->has_cfi = has_section(f, ".eh_frame") || has_section(f, ".debug_frame") ||
-		       elf_file_phdr(f, PT_GNU_EH_FRAME, &header);
+	ret->has_cfi = has_cfi(f);
 	ret->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
 	ret->has_go_table = (!ret->has_cfi || !ret->has_symbols) && has_go_table(f);
 	ret->has_cfi = ret->has_cfi || (ret->has_go_table && GOPCLNTAB_HAS_ROWS);
 	ret->has_debug_info = has_section(f, ".debug_info");
 	ret->leaks = leaks_of(leak_runtime_find(f));
-	ret->keeps_frame_pointers = !ret->has_cfi && keeps_frame_pointers(f);
 }
 
 int file_look(int fd, const struct msg_file_look *m, uint32_t *reading)

@@ -490,6 +490,11 @@ def test_what_programs_lack(box):
     bare = start(box, path)
     Findings(box, bare.pid).check('stacks', 'warning',
                                   'bare has no call frame information')
+    # What the linker adds to it has call frame information.
+    code = box.dir / 'code.s'
+    code.write_text('.text\n.skip 262144, 0x90\n.section .note.GNU-stack, ""\n')
+    almost = start(box, build(box, 'almost', code, '-fno-asynchronous-unwind-tables'))
+    Findings(box, almost.pid).check('stacks', 'warning', 'almost has no call frame information')
 
 
 def executed(program, name):

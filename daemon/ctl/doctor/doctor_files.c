@@ -107,13 +107,11 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 		(void)snprintf(k->leaks_path, sizeof(k->leaks_path), "%s", f->path);
 	}
 	if (!seen->has_cfi)
-		doctor_say(k->d, FINDING_WARNING, "stacks",
-			   "%s has no call frame information: stacks through "
-			   "it %s (%s)",
+		doctor_say(k->d, is_program ? FINDING_WARNING : FINDING_OK, "stacks",
+			   "%s has no call frame information for its code: stacks through it are "
+			   "found "
+			   "by its instructions and frame pointers, and some end there (%s)",
 			   f->path,
-			   seen->keeps_frame_pointers ? "are unwound by its frame pointers"
-						      : "end there, since it has no frame "
-							"pointers either",
 			   seen->has_go_table ? "link it without -s and -w"
 					      : "compile it with -fasynchronous-unwind-tables");
 	if (seen->build_id[0] == '\0')
