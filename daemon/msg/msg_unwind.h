@@ -400,8 +400,9 @@ struct msg_file_seen {
 	uint32_t has_symbols;  /* a symbol table, or a packed one (.gnu_debugdata) */
 	uint32_t has_go_table; /* Go's table of functions; 0 also if it is not needed */
 	uint32_t has_debug_info;
-	uint32_t leaks;		     /* enum file_leaks */
-	char build_id[MSG_NAME_MAX]; /* in hex, "" if there is none */
+	uint32_t leaks;		       /* enum file_leaks */
+	char build_id[MSG_NAME_MAX];   /* in hex, "" if there is none */
+	char debug_link[MSG_NAME_MAX]; /* the name in .gnu_debuglink, "" if there is none */
 };
 
 /* MSG_SESSION_OPEN_SIZE and so on: the size of each type's struct. */

@@ -9,6 +9,7 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/elf/gopclntab.h"
 #include "lib/unwind/elf/leak_runtime.h"
+#include "lib/unwind/image/debug_file.h"
 
 /*
  * Bytes of code for a byte of call frame information, at most, in a file whose code has it: of
@@ -90,6 +91,7 @@ static bool has_go_table(const struct elf_file *f)
 static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 {
 	struct build_id id;
+	uint32_t crc;
 
 	build_id_read(f, &id);
 	if (id.is_real)
@@ -99,6 +101,7 @@ static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 	ret->has_go_table = (!ret->has_cfi || !ret->has_symbols) && has_go_table(f);
 	ret->has_cfi = ret->has_cfi || (ret->has_go_table && GOPCLNTAB_HAS_ROWS);
 	ret->has_debug_info = has_section(f, ".debug_info");
+	(void)debug_file_link(f, ret->debug_link, &crc);
 	ret->leaks = leaks_of(leak_runtime_find(f));
 }
 

@@ -523,6 +523,18 @@ def test_stripped_go(box):
         found.check('stacks', 'warning', 'waits has no call .*link it without -s')
 
 
+def test_a_debug_file_beside_the_program(box):
+    path = build(box, 'linked', '-g', '-Wl,--build-id=none')
+    debug = box.dir / 'linked.debug'
+    for command in (['--only-keep-debug', path, debug],
+                    ['--strip-all', f'--add-gnu-debuglink={debug}', path]):
+        subprocess.run(['objcopy', *command], check=True)
+    found = Findings(box, start(box, path).pid)
+    found.check('names', 'ok', rf'linked \(build-id none\): debug file {re.escape(str(debug))}$')
+    found.check('upload', 'ok', rf' {re.escape(str(debug))}( |$)')
+    check('linked is stripped' not in found.done.stdout, found.done.stdout)
+
+
 def test_the_package_of_a_stripped_program(box):
     """A program of the system. In another root the same path is another file."""
     sleep = shutil.which('sleep')

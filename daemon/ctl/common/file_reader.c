@@ -44,7 +44,8 @@ int file_reader_describe(struct file_reader *reader, int fd, struct msg_file_see
 	memcpy(ret, answer.bytes, sizeof(*ret));
 	return ret->verdict < FILE_READ || ret->verdict >= FILE_VERDICT_END ||
 			       ret->leaks >= FILE_LEAKS_END ||
-			       memchr(ret->build_id, '\0', sizeof(ret->build_id)) == NULL
+			       memchr(ret->build_id, '\0', sizeof(ret->build_id)) == NULL ||
+			       memchr(ret->debug_link, '\0', sizeof(ret->debug_link)) == NULL
 		       ? -EPROTO
 		       : 0;
 }

@@ -15,11 +15,11 @@
 #include "daemon/ctl/common/file_reader.h"
 #include "daemon/ctl/doctor/debian_package.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
+#include "daemon/msg/file_request.h"
 #include "daemon/process/leak_options.h"
 #include "daemon/process/namespace.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
-#include "daemon/process/process_root.h"
 #include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
@@ -64,13 +64,25 @@ struct file_checks {
 	size_t n_uploads;
 };
 
-static void find_debug_file(const struct file_checks *k, struct file *ret)
+/* Opens the debug file of this name, which the unwind process has read from the file of m. */
+static bool open_debug(const struct file_checks *k, const struct map *m, enum file_kind kind,
+		       const char *name, int *ret_fd)
 {
-	struct owner owner;
+	struct msg_file_request request = {.kind = kind, .start = m->start, .end = m->end};
+	struct open_order order = {.kind = kind, .start = m->start, .end = m->end};
+
+	(void)snprintf(request.name, sizeof(request.name), "%s", name);
+	(void)snprintf(order.name, sizeof(order.name), "%s", name);
+	return file_request_check(&request) == FILE_REQUEST_VALID &&
+	       open_now(k->d->pid, &order, ret_fd) == 0;
+}
+
+static void find_debug_file(const struct file_checks *k, const struct map *m, struct file *ret)
+{
 	int fd;
 
-	if (strlen(ret->seen.build_id) < 4 || owner_read(k->d->pid, &owner) < 0 ||
-	    process_root_open_debug(&owner, ret->seen.build_id, &fd) < 0)
+	if (!open_debug(k, m, FILE_KIND_DEBUG, ret->seen.build_id, &fd) &&
+	    !open_debug(k, m, FILE_KIND_DEBUG_LINK, ret->seen.debug_link, &fd))
 		return;
 	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug, sizeof(ret->debug));
 	close_fd(&fd);
@@ -214,7 +226,7 @@ static void check_file(struct file_checks *k, const struct map *m, bool is_progr
 			   "%s cannot be read: sentry-profd-unwind: %s", m->path, strerror(-r));
 		return;
 	}
-	find_debug_file(k, &f);
+	find_debug_file(k, m, &f);
 	say_verdict(k, &f, is_program);
 }
 

@@ -54,9 +54,8 @@ static int by_build_id(const struct image *i, const struct file_source *source, 
 	return 0;
 }
 
-/* Reads the name and the checksum in .gnu_debuglink. */
-static bool read_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_MAX],
-		      uint32_t *ret_crc)
+bool debug_file_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_MAX],
+		     uint32_t *ret_crc)
 {
 	uint8_t *bytes;
 	GElf_Shdr shdr;
@@ -105,7 +104,7 @@ static int by_link(const struct elf_file *f, const struct file_source *source, i
 	int fd = -1;
 	int r;
 
-	if (!source->files->debug_link || !read_link(f, name, &crc))
+	if (!source->files->debug_link || !debug_file_link(f, name, &crc))
 		return 0;
 	reading_set(source->reading, 0);
 	r = source->files->debug_link(source->ctx, source->start, source->end, name, &fd);

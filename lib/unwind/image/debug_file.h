@@ -38,6 +38,13 @@ must_check int debug_file_open(const struct image *i, int fd, const struct file_
 			       int *ret_fd);
 
 /*
+ * Reads the name of the debug file, without a slash, and its checksum from .gnu_debuglink. Returns
+ * false if f has no such section, or a malformed one.
+ */
+bool debug_file_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_MAX],
+		     uint32_t *ret_crc);
+
+/*
  * Decompresses .gnu_debugdata of the file behind fd into a memfd, an ELF file with symbols only.
  * The caller closes *ret_fd, which is -1 if there are no such data, they are malformed or too
  * large, or no memfd can be made. Returns 0 or -ENOMEM.
