@@ -123,6 +123,21 @@ bool config_section_equal(const struct section_config *a, const struct section_c
 	return true;
 }
 
+bool config_equal(const struct config *a, const struct config *b)
+{
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (config_keys[i].section != SECTION_TARGET &&
+		    !config_value_equal(&config_keys[i], a, b))
+			return false;
+	if (a->n_sections != b->n_sections)
+		return false;
+	for (size_t k = 0; k < a->n_sections; k++)
+		if (strcmp(a->sections[k].name, b->sections[k].name) != 0 ||
+		    !config_section_equal(&a->sections[k], &b->sections[k]))
+			return false;
+	return true;
+}
+
 void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
 			 void *ctx)
 {

@@ -25,6 +25,9 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
  */
 bool config_section_equal(const struct section_config *a, const struct section_config *b);
 
+/* Returns true if all keys and sections of the two configurations are equal. */
+bool config_equal(const struct config *a, const struct config *b);
+
 /*
  * Calls fn for each key of [sentry] and [profiler] whose value differs between old and new, if a
  * reload does not take the new value (config_key.is_reloadable). section: "[sentry]" or

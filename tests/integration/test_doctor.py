@@ -344,6 +344,17 @@ def test_sections_that_do_not_match(box):
     check(all(grade == 'ok' for grade, _ in found.of('section')), found.done.stdout)
 
 
+def test_a_configuration_that_is_not_in_use_yet(box):
+    """It was edited, and not reloaded."""
+    _, socket, config = running(box)
+    changed = 'it has changed since sentry-profd read it'
+    check(changed not in Findings(box, socket=socket).done.stdout, 'nothing has changed')
+    config.write_text('[profiler]\nplatform = native\n' + config.read_text() + 'rate_hz = 50\n')
+    Findings(box, socket=socket).check('configuration', 'warning', changed)
+    control.Control(box, socket).run('reload')
+    check(changed not in Findings(box, socket=socket).done.stdout, 'it is in use')
+
+
 def test_a_section_without_autostart(box):
     target = box.target('unw_o2', 'nanosleep')
     directory = box.make_dir('etc')

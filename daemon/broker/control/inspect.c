@@ -12,6 +12,7 @@
 #include "daemon/broker/report/modules.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"
+#include "daemon/config/config_print.h"
 #include "daemon/config/match.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/open.h"
@@ -93,11 +94,16 @@ static void say_configuration(struct inspection *i, const struct config *c,
 /* Checks the files as they are now, as the next start would find them. */
 static void inspect_files(struct inspection *i)
 {
+	const struct config *used = &i->modules->state.options.config;
 	static struct config_faults faults;
 	struct config c;
 	int r = options_read_as_start(&i->modules->state.options, &c, &faults);
 
-	say_configuration(i, r < 0 ? &i->modules->state.options.config : &c, &faults);
+	say_configuration(i, r < 0 ? used : &c, &faults);
+	if (r == 0 && faults.n == 0 && !config_equal(used, &c))
+		SAY(i, FINDING_WARNING, "configuration",
+		    "it has changed since sentry-profd read it: the servers and sections below are "
+		    "the old ones (sentry-profctl reload)");
 	if (r == 0)
 		config_fini(&c);
 	config_faults_fini(&faults);
