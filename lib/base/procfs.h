@@ -51,10 +51,10 @@ const char *procfs_stat_field(const char *text, int n);
 uint64_t procfs_stat_number(const char *text, int n);
 
 /*
- * Parses the numbers in a line of a text of status. key is the beginning of the line, with the
- * newline before it: "\nUid:". Reason for the newline: the kernel escapes newlines in the process's
- * name, so a name cannot fake the key. base is that of strtoull(3). Writes at most max numbers to
- * ret, and returns how many; 0 if there is no such line.
+ * Parses the numbers in a line of a text of status or limits. key is the beginning of the line,
+ * with the newline before it: "\nUid:". Reason for the newline: the kernel escapes newlines in the
+ * process's name, so a name cannot fake the key. base is that of strtoull(3). Writes at most max
+ * numbers to ret, and returns how many; 0 if there is no such line.
  */
 size_t procfs_numbers(const char *text, const char *key, int base, uint64_t *ret, size_t max);
 

@@ -151,6 +151,8 @@ def test_the_daemon_that_runs(box):
                      'another capture')
     Findings(box, socket=poor_socket).check(
         'daemon', 'warning', r'capture was started again 1 times \(signal\)')
+    _, few_socket, _ = running(box, 'prlimit', '--nofile=3000:3000')
+    Findings(box, socket=few_socket).check('descriptors', 'warning', '^the hard limit is 3000,')
     # A caller who may not operate the daemon gets findings about himself.
     found = Findings(box, '--config', '/dev/null', socket=socket,
                      exe=stranger.copy(box, ['sentry-profctl']) /

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -237,20 +236,24 @@ static void check_seccomp(struct doctor *d)
 		doctor_say(d, FINDING_OK, "seccomp", "the kernel has filters");
 }
 
+/* Checks the limit of sentry-profd-capture, or else of this process. */
 static void check_descriptors(struct doctor *d)
 {
-	struct rlimit files;
+	const int32_t pid = d->capture_pid != 0 ? d->capture_pid : getpid();
+	uint64_t limits[2]; /* soft, hard */
+	char text[PROCFS_TEXT_MAX];
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "limits").text, text, sizeof(text)) < 0 ||
+	    procfs_numbers(text, "\nMax open files", 10, limits, 2) != 2)
 		return;
-	if (files.rlim_max < DESCRIPTORS_MIN)
+	if (limits[1] < DESCRIPTORS_MIN)
 		doctor_say(d, FINDING_WARNING, "descriptors",
 			   "the hard limit is %llu, and each thread needs two: "
 			   "raise it (ulimit -Hn, LimitNOFILE=)",
-			   (unsigned long long)files.rlim_max);
+			   (unsigned long long)limits[1]);
 	else
 		doctor_say(d, FINDING_OK, "descriptors", "the hard limit is %llu",
-			   (unsigned long long)files.rlim_max);
+			   (unsigned long long)limits[1]);
 }
 
 static void check_proc(struct doctor *d)
