@@ -20,16 +20,16 @@
 #include "daemon/broker/report/times.h"
 
 struct broker {
-	struct modules modules;
-	struct requests requests;
+	struct modules modules;	  /* all modules below report/ */
+	struct requests requests; /* of the daemon's socket */
 	struct command command;
-	struct output_conversion conversion;
-	struct progress progress;
-	struct times times;
-	struct notify notify;
-	int stats_fd;		 /* the file of --stats; -1: none */
+	struct output_conversion conversion; /* of --output FILE */
+	struct progress progress;	     /* the line on the terminal */
+	struct times times;		     /* what the broker logs at its end */
+	struct notify notify;		     /* messages to the service manager */
+	int stats_fd;			     /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	bool table_awaited;	 /* MSG_TABLE, which asks for a table of functions, has no answer */
+	bool table_awaited;	 /* an unwind process owes the answer to MSG_TABLE (shutdown.h) */
 };
 
 #endif

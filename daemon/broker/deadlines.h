@@ -16,6 +16,8 @@
  *     or is suspended                  in all (idle_timeout)
  *     its death after SIGKILL          2 s (reap.h)                 counts as dead
  *
+ * OVERDUE_CHECKS is 60 checks, one a second. IDLE_NS is 60 s.
+ *
  * Answers:
  * - An unwind process must answer a request to open or close a session. Otherwise a target that has
  *   taken over its unwind process could keep places in the table of runs, which all users share.
@@ -29,16 +31,16 @@
  *
  * Unused processes are ended. A target that needs such a process later gets a new one:
  * - An unwind process ends IDLE_NS after the end of the last target of its key
- *   (daemon/process/owner.h). So a service that restarts within this time finds its files already
- *   read. If sentry-profd prints a table of functions at its end (options_prints_table()), this
- *   limit does not apply.
+ *   (daemon/process/owner.h); an open question of targets/held_execs.h counts as a target. So a
+ *   service that restarts within this time finds its files already read. If sentry-profd prints a
+ *   table of functions at its end (options_prints_table()), this limit does not apply.
  * - If more than IDLE_MAX unwind processes are unused, or more than the table of unwind processes
  *   has free places, those that have been unused longest end earlier. Reason: each execution of a
  *   program with file capabilities needs an unwind process of its own, since it has its own key.
  * - A ship ends when the configuration does not have its DSN any more and no instance uses the
  *   ship. If an inspection (control/inspect.h) started the ship and no run has used it, the ship
- *   ends IDLE_NS after the last inspection. Two ships always stay: the one that
- *   starts together with sentry-profd (is_first), and the ship of Spotlight.
+ *   ends IDLE_NS after the last inspection. Two ships always stay: the one that starts together
+ *   with sentry-profd (is_first), and the ship of Spotlight.
  */
 #ifndef DAEMON_BROKER_DEADLINES_H
 #define DAEMON_BROKER_DEADLINES_H
@@ -65,7 +67,10 @@ struct broker;
 /* How many unused unwind processes stay. Each has some 2 MB of memory that it does not share. */
 #define IDLE_MAX 16
 
-/* Kills children that owe an answer for too long. To be called once a second. */
+/*
+ * One check: counts for each child whether it owes an answer or its end, and kills those that owe
+ * it for too long. To be called once a second.
+ */
 void deadlines_check_answers(struct broker *b);
 
 /*

@@ -30,8 +30,9 @@
 void shutdown_check_suspend(struct broker *b);
 
 /*
- * Ends the sampling, and waits until capture has detached from all targets and ended, and unwind
- * has made the last chunks.
+ * Ends the sampling, and waits until capture has detached from all targets and ended, and then
+ * until unwind has made the last chunks. Each of the two waits ends after 3 s without progress, or
+ * 30 s in all (struct idle_timeout). A capture that has not ended by then is killed.
  */
 void shutdown_sampling(struct broker *b);
 /*
@@ -47,12 +48,12 @@ void shutdown_delivery(struct broker *b);
 void shutdown_log_figures(const struct broker *b);
 /*
  * Prints tables of programs and functions: orders each unwind process to write one table for all
- * its targets to stdout, and waits for it.
+ * its targets to stdout, and waits for the tables, for 3 s without progress or 30 s in all.
  */
 void shutdown_print_tables(struct broker *b);
 /*
  * Prints to stdout how many chunks were sent, written, spooled and discarded. Call it after
- * shutdown_children().
+ * shutdown_children() and delivery_give_up(), which counts the last losses.
  */
 void shutdown_print_outcome(const struct broker *b);
 /*

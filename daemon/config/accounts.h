@@ -1,7 +1,8 @@
 /*
  * The accounts that the child processes change to if root has started the daemon:
- * sentry-profd-capture, sentry-profd-unwind and sentry-profd-ship. They are looked up in
- * /etc/passwd, not by the name service, whose libraries should not run as root.
+ * sentry-profd-capture, sentry-profd-unwind and sentry-profd-ship. The broker sends their ids to
+ * each child that it starts. They are looked up in /etc/passwd, not by the name service, whose
+ * libraries should not run as root.
  */
 #ifndef DAEMON_CONFIG_ACCOUNTS_H
 #define DAEMON_CONFIG_ACCOUNTS_H

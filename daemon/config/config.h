@@ -1,6 +1,6 @@
 /*
- * The configuration of the daemon, as sentry-profd.conf(5) describes it. struct section_config has
- * no pointers to own, so an assignment copies it. A configuration is made in these steps:
+ * The configuration of the daemon, as sentry-profd.conf(5) describes it. struct section_config owns
+ * no memory, so an assignment copies it. A configuration is made in these steps:
  *
  *     config_load       calls config_init(), which sets the defaults, and reads the files
  *                       (config_read.h); without files the caller calls config_init() itself
@@ -12,6 +12,10 @@
  *                       set itself (config_resolve.h)
  *
  * config_load() and config_resolve() add the faults that they find (config_fault.h) and go on.
+ *
+ * Most members of struct config and struct section_config have the value of a key of about the same
+ * name: rate_hz that of rate_hz, lifecycle that of profile_lifecycle, and shutdown_timeout_s that
+ * of shutdown_timeout. config_keys.h has the table of all keys and their members.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H

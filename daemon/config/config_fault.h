@@ -49,9 +49,12 @@ void config_fault_add(struct config_faults *f, const struct config *c,
 		      const struct config_origin *origin, bool is_warning, const char *format, ...)
 	printf_like(5, 6);
 
-/* Logs all faults in their order, then the number of errors without a text, and frees them. */
+/*
+ * Logs all faults in their order, then the number of errors without a text, and calls
+ * config_faults_fini().
+ */
 void config_faults_log(struct config_faults *f);
-/* Frees the faults. */
+/* Frees the faults, and sets *f to zeros. */
 void config_faults_fini(struct config_faults *f);
 
 #endif

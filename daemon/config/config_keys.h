@@ -30,7 +30,7 @@ enum key_type {
 	KEY_TEXT,     /* up to max bytes of UTF-8; max 0: 200. If words is not NULL, one of words */
 	KEY_PATTERN,  /* a pattern (daemon/config/match.h) of up to max bytes; max 0: 255 */
 	KEY_PATH,     /* up to max bytes; max 0: 255. In a configuration file: absolute */
-	KEY_USER,     /* a name in /etc/passwd or a number */
+	KEY_USER,     /* a name in /etc/passwd or a number; sets section_config.uid, too */
 	KEY_DSN,      /* a DSN, for the field dsn */
 	KEY_DSN_FILE, /* an absolute path of a file whose content becomes the field dsn */
 	KEY_ENV,      /* NAME=PATTERN, added to the field, which has up to max bytes in all */
@@ -53,6 +53,7 @@ struct config_key {
 	const char *name;
 	size_t offset;	    /* of the field in struct config or struct section_config */
 	bool is_reloadable; /* true: a reload takes the new value; false: only a start does */
+	/* The limits of the value, as enum key_type says. */
 	uint32_t min, max;
 	const char *const *words; /* the permitted words, with NULL at the end; NULL: none */
 };

@@ -22,8 +22,8 @@
 /*
  * Calls config_init(ret), and reads the main file at path and, if it exists, the directory
  * targets.d beside it. Returns 0, or -EINVAL if it has added faults that are errors. After -EINVAL
- * the caller must not use *ret, except in config_resolve(), which can find further faults in it.
- * The caller calls config_fini(ret) in any case.
+ * *ret must not become the daemon's configuration; the caller may still pass it to functions that
+ * find further faults, such as config_resolve(). The caller calls config_fini(ret) in any case.
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
@@ -34,7 +34,7 @@ enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
 struct config_text {
 	const char *name; /* for faults */
 	enum config_place place;
-	const char *bytes;
+	const char *bytes; /* the content, size bytes */
 	size_t size;
 	uint32_t mode, uid; /* of the file, for config_check_mode() */
 };

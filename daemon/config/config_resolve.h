@@ -25,7 +25,8 @@ must_check int config_resolve(struct config *c, config_env_fn get, struct config
 
 /*
  * Makes a section for a process that --pid or a user names: *ret is a copy of c->implicit, the
- * settings of such processes, with this name. c must be resolved.
+ * settings of such processes, with this name, which is cut off at CONFIG_NAME_MAX - 1 bytes. c must
+ * be resolved.
  */
 void config_implicit_section(const struct config *c, const char *name, struct section_config *ret);
 

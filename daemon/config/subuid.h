@@ -1,7 +1,8 @@
 /*
  * Finds the user who owns a uid: the owner of the range of subordinate uids (subuid(5)) that
  * contains the uid, or the uid itself. A user of rootless containers has 65,536 uids, and can
- * connect as each; limits per user count these uids as one user.
+ * connect to the daemon's socket as each; limits per user (daemon/broker/control/user_quota.h)
+ * count these uids as one user.
  *
  * The uids in a range of a system account (a uid below UID_MIN of login.defs(5), such as root's for
  * LXC) have no common owner: each counts as itself, since the administrator's containers have
@@ -39,15 +40,16 @@ struct subuid_range {
 
 /* The ranges of a file. subuid_owner() reads the file at the first call and after a change. */
 struct subuid {
-	const char *path, *login_defs;
-	struct file_identity seen; /* of the file that was read; zeros: there was no file */
-	uint32_t uid_min;	   /* UID_MIN of login_defs */
+	const char *path, *login_defs; /* the files, as given to subuid_init() */
+	struct file_identity seen;     /* of the file that was read; zeros: there was no file */
+	uint32_t uid_min;	       /* UID_MIN of login_defs */
 	struct subuid_range *ranges;
 	size_t n, size;
 };
 
 /* Initialises *s, without reading. path and login_defs, usually the two above, must outlive *s. */
 void subuid_init(struct subuid *s, const char *path, const char *login_defs);
+/* Frees the ranges. */
 void subuid_fini(struct subuid *s);
 
 /*

@@ -40,7 +40,7 @@ struct child_log;
 struct children;
 struct rusage;
 
-/* Resource usage of the processes of a child that have ended. */
+/* Resource usage. In struct child: that of the child's processes that have ended. */
 struct usage {
 	double cpu_s;	    /* processor time, the sum of all processes */
 	uint64_t rss_bytes; /* the largest resident size of any of them */
@@ -57,8 +57,8 @@ enum child_kind {
 struct child_type {
 	enum child_kind kind;
 	const char *name;     /* of the executable */
-	const char *label;    /* in statistics */
-	const char *loss;     /* the consequence of its absence, for the log */
+	const char *label;    /* in metrics: "capture" */
+	const char *loss;     /* the consequence of its absence, for the log: "no chunk is made" */
 	enum account account; /* the user and group of the process */
 	/* Names of the environment variables that the process inherits; NULL ends the list. */
 	const char *const *environment;
@@ -90,8 +90,8 @@ struct child {
 	uint64_t started_ns; /* when the last process was started, or the start failed */
 	uint64_t restart_ns; /* when a restart is due; 0: none is scheduled */
 	enum child_state state;
-	uint64_t killed_ns;
-	/* The process was told to end; when it has, children_sweep() frees the child. */
+	uint64_t killed_ns; /* when the broker killed the process (CHILD_KILLED, CHILD_HUNG) */
+	/* The process was told to end. When it has ended, children_sweep() frees the child. */
 	bool is_leaving;
 	/*
 	 * How many checks of deadlines.c in a row have found that the process has not sent
@@ -127,9 +127,9 @@ struct unwind {
 	uint32_t newest_run; /* the largest id of a run that was given to this unwind */
 	bool has_died;	     /* an earlier process of this key has died */
 	/*
-	 * One end of a socket pair, whose other end capture has (children_make_ring). When capture
-	 * has made the ring, the broker sends both, the ring and link_fd, to the unwind process.
-	 * -1: no ring is awaited.
+	 * unwind's end of the link to capture: a socket pair for messages about the ring, whose
+	 * other end capture has (children_make_ring). When capture has made the ring, the broker
+	 * sends the ring and link_fd to the unwind process. -1: no ring is awaited.
 	 */
 	int link_fd;
 	/*
@@ -175,7 +175,7 @@ struct ship {
 	bool is_first;		    /* the ship of the options */
 	bool is_spotlight;	    /* this is children.spotlight: dsn is the URL of Spotlight */
 	struct server_limit limit;
-	struct msg_denied denial; /* the last one; status 0: the server does not refuse the DSN */
+	struct msg_denied denial; /* the last MSG_DENIED; status 0: the DSN is not refused */
 	int64_t clock_ahead_s; /* how far the server's clock is ahead of this host's: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
@@ -185,7 +185,7 @@ struct ship {
 	 */
 	uint64_t only_probed_ns;
 	bool probe_awaited;		/* its process owes MSG_PROBED */
-	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
+	struct msg_probed probed;	/* the last MSG_PROBED; h.type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;	/* of the present process */
 	int spool_error; /* the errno with which writing to the spool fails; 0: none */
@@ -215,7 +215,10 @@ struct watch {
 	uint64_t checked_ns;   /* the time of the last check */
 };
 
-/* Callbacks into inbox.c and wiring.c; started and died may be NULL. ctx is passed to each. */
+/*
+ * Callbacks of this module, each called with ctx: functions of inbox.c and wiring.c, whose ctx is
+ * the struct broker. started and died may be NULL.
+ */
 struct child_events {
 	void *ctx;
 	/*
@@ -234,7 +237,10 @@ struct child_events {
 	void (*other_ended)(void *ctx, int32_t pid, int status, const struct rusage *usage);
 };
 
-/* All children, and totals of those that were freed. */
+/*
+ * All children, and totals of those that were freed. All zeros at first, except what wiring.h and
+ * children_init() set, and ship_fds, which are -1.
+ */
 struct children {
 	struct state *state;
 	struct child_events events;
@@ -304,7 +310,7 @@ void child_fail(struct child *child, const char *why);
 void child_note_shortage(const struct child *child, const char *what, int error);
 /*
  * Kills a child without a log line. The socket stays open until the process has ended. Returns
- * false if the child does not run or was killed before.
+ * true; or false, and has no effect, if the child does not run or was killed before.
  */
 bool child_kill(struct child *child);
 /*
@@ -319,8 +325,9 @@ void child_send(struct child *child, const void *message, size_t size, const int
 void child_send_id(struct child *child, enum msg_type type, uint32_t id);
 /*
  * Reads and handles one message of a child. This is the loop_fn (lib/base/loop.h) of the child's
- * socket; ctx is the struct child. At the end of the socket calls child_close(): an honest child
- * then exits.
+ * socket; ctx is the struct child. The first message has to be MSG_READY; all others go to
+ * events.message. Calls child_fail() if the message breaks a rule, and child_close() if the child
+ * has closed its end: an honest child then exits.
  *
  * Messages have a rate limit, because a child that was taken over may send messages without end,
  * and each costs the broker some microseconds. The limit is CHILD_MESSAGES_HZ, or

@@ -19,7 +19,8 @@ void children_init(struct children *c);
 /*
  * Starts the first ship, whose DSN is c->dsn ("" if none is given), the ship of Spotlight if
  * c->spotlight_url is not "", and capture. Call it once, after has_dsn, dsn, spotlight_url and
- * ship_fds (ship_open_files) are set. Returns 0 or -errno. After an error no restart is scheduled.
+ * ship_fds (ship_open_files) are set. Returns 0 or -errno. After an error no restart is scheduled,
+ * and the caller ends the children that were started (children_close() in reap.h).
  */
 must_check int children_start(struct children *c);
 /*

@@ -17,8 +17,8 @@
  * An unwind process that a target has taken over can give wrong answers. Wrong answers concern only
  * processes of the same key, because each cache entry belongs to a key.
  *
- * targets/held_execs.h, for example, asks about a process that capture holds at the stop of an
- * exec, when only the program and the dynamic linker are mapped. Its calls, in this order:
+ * Example: targets/held_execs.h asks about a process that capture holds at the stop of an exec,
+ * when only the program and the dynamic linker are mapped. It calls, in this order:
  * - leak_check_process() with is_new_program and the timeout HELD_EXEC_ANSWER_NS;
  * - leak_question_answer() at every turn, until it returns another value than LEAK_ANSWER_AWAITED.
  *   An answer arrives as an event of the loop, so a turn follows at once;
@@ -51,6 +51,7 @@
 
 struct leak_question;
 
+/* An entry of the cache. */
 struct leak_check_file {
 	bool is_set;
 	struct owner_key owner;
@@ -93,15 +94,16 @@ void leak_check_init(struct leak_check *lc, struct files *files, struct quaranti
  * leak_question_free(). is_new_program: the process has just executed its program, and has not
  * mapped the libraries of LD_PRELOAD yet. Then the names of these libraries show whether one of
  * them is LeakSanitizer. A file that cannot be opened, is no ELF file or is quarantined counts as a
- * file without LeakSanitizer. After timeout_ns the answer is LEAK_ANSWER_UNKNOWN. The caller frees
- * *ret with leak_question_free(). Returns 0 or -ENOMEM.
+ * file without LeakSanitizer. If there is no answer timeout_ns after this call, the answer is
+ * LEAK_ANSWER_UNKNOWN. The caller frees *ret with leak_question_free(). Returns 0 or -ENOMEM.
  */
 must_check int leak_check_process(struct leak_check *lc, struct unwind *u,
 				  const struct owner *owner, int pidfd, bool is_new_program,
 				  uint64_t timeout_ns, struct leak_question **ret);
 /*
- * Asks about a program before it is executed. fd is the file of the program, which is duplicated.
- * If fd is -1, the file is unknown and counts as one without LeakSanitizer. options: what the
+ * Asks about a program before it is executed: that of `sentry-profd -- COMMAND`. fd is the file of
+ * the program, and stays the caller's. If fd is -1, the file is unknown and counts as one without
+ * LeakSanitizer; the libraries of LD_PRELOAD still decide. options: what the
  * environment of the program says, the libraries of LD_PRELOAD included. u, timeout_ns and ret are
  * as for leak_check_process(). Returns 0, -ENOMEM or an error of fcntl(2).
  */

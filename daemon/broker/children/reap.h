@@ -1,13 +1,13 @@
 /*
  * Handles the ends of child processes. If the broker still needs a child that has ended, this
  * module counts a restart, by kind of child and reason (struct restarts), and schedules the
- * restart. Its delay grows with each failure in a row. A child whose executable is of another
- * version than sentry-profd is counted, but not restarted (DEGRADED_VERSION).
+ * restart. The delay grows with each failure in a row (reap_child_failed). A child whose executable
+ * is of another version than sentry-profd is counted, but not restarted (DEGRADED_VERSION).
  *
- * The broker logs an error and ends (PHASE_STOPPING) if no child of this kind has ever sent
- * MSG_READY, so that a restart is likely to fail as well, and
- * - the child exited by itself,
- * - or a signal ended the child at its third failure in a row.
+ * As long as no child of a kind has sent MSG_READY, restarts of this kind are likely to fail as
+ * well. So the broker then logs an error and ends (PHASE_STOPPING)
+ * - as soon as a child of this kind exits by itself,
+ * - or at a child's third failure in a row, if signals end its processes.
  */
 #ifndef DAEMON_BROKER_CHILDREN_REAP_H
 #define DAEMON_BROKER_CHILDREN_REAP_H

@@ -39,10 +39,11 @@ must_check int server_limit_deny(struct ship *s, const struct msg_denied *m, boo
 void server_limit_add_gone(struct children *c, const struct ship *s);
 
 /*
- * Begins and ends the holds. Called at every turn. The rate of holds is limited, because capture
- * detaches from all targets of the DSN for each hold: a ship may have six holds in a row and one
- * more every 10 s. A hold beyond this rate goes on after the server takes profiles again. If
- * the server limits the DSN seven times within a moment, the seventh hold lasts about 10 s.
+ * Begins and ends the holds. Called at every turn; does nothing unless state_is_sampling(). The
+ * rate of holds is limited, because capture detaches from all targets of the DSN for each hold: a
+ * ship may have six holds in a row and one more every 10 s. A hold beyond this rate lasts until the
+ * rate permits it, even if the server takes profiles again earlier. Example: if the server limits
+ * the DSN seven times within a moment, the seventh hold lasts about 10 s.
  */
 void server_limit_check(struct children *c, bool has_files);
 
@@ -54,8 +55,8 @@ bool server_limit_stops_sampling(const struct ship *s);
 
 /* Totals since the broker started, of all DSNs. */
 struct server_limit_sum {
-	uint64_t holds;
-	uint64_t held_ns;
+	uint64_t holds;	  /* number of holds */
+	uint64_t held_ns; /* length of all holds together */
 	/*
 	 * The latest end of a rate limit of the DSNs with a hold, by clock_boot_ns(): in the past
 	 * if the hold lasts longer. 0: there is none.
@@ -76,7 +77,10 @@ struct limited_server {
 	struct server_limit_sum sum;
 	int64_t clock_ahead_s; /* how far the server's clock is ahead of this host's */
 	uint64_t delivered_ns; /* when the server last took a chunk, by clock_mono_ns(); 0: never */
-	/* Of one of the ships, valid until children_sweep(); NULL: the server refuses no DSN. */
+	/*
+	 * The MSG_DENIED of a ship whose DSN the server refuses, valid until children_sweep();
+	 * NULL: the server refuses no DSN.
+	 */
 	const struct msg_denied *denial;
 };
 /*

@@ -29,10 +29,10 @@
  * if the whole machine stood still, so did capture. Call this function in every turn of the event
  * loop.
  *
- * With true it sets *ret_target to the id of the target that capture is accessing; 0 if there is
- * none, or if a signal or a debugger has stopped capture. The caller passes an id other than 0 to
- * totals_capture_died(), which ends the profiling of that target, and then always calls
- * watch_kill_capture().
+ * If the result is true, *ret_target is the id of the target whose memory capture is accessing; 0:
+ * there is none, or a signal or a debugger has stopped capture. The caller passes an id other than
+ * 0 to totals_capture_died(), which ends the profiling of that target. Then, in both cases, the
+ * caller calls watch_kill_capture().
  *
  * If the heartbeat is 1 s or more in the future, kills capture and returns false: an honest capture
  * writes no such time. Returns false if capture does not run, was killed, or has sent

@@ -43,16 +43,21 @@ struct targets;
 /*
  * Handles attach: the daemon profiles the process from now on, whatever the configuration says
  * about the process. Makes an instance if the process has none. If the process was released
- * (sentry-profctl detach --for), the release ends. *ret: the answer to the peer, which gives the
- * reason if the request is refused.
+ * (sentry-profctl detach --for), the release ends.
+ *
+ * *ret, here and below: the answer, as in control_handler.request(). Its result is PROTOCOL_OK or
+ * PROTOCOL_RUNS_ALREADY; or, if the request is refused, PROTOCOL_DENIED (no right),
+ * PROTOCOL_NO_PROCESS, PROTOCOL_BUSY (a limit is reached) or PROTOCOL_FAILED.
  */
 void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
 			   struct control_answer *ret);
 
 /*
  * Returns the instance for a recording of the process; the caller adds the recording. If the
- * process has no instance, makes one that exists until its last recording ends. Returns NULL, with
- * the reason in *ret, if the peer may not record the process, or if the process cannot be profiled.
+ * process has no instance, makes one that exists until its last recording ends. Returns NULL if
+ * the peer may not record the process, or if the process cannot be profiled. Then the result in
+ * *ret is one of those of a refusal above, or PROTOCOL_LEFT_OUT: the process was detached, released
+ * or left out.
  */
 struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,
 					      int32_t pid, struct control_answer *ret);

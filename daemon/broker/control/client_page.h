@@ -19,9 +19,9 @@
 struct client_page {
 	struct protocol_page *shared;
 	/*
-	 * What client_page_show() wrote last, in the members before beat. shown.sequence is the odd
-	 * number that the page had during that write. After the write the page has
-	 * shown.sequence + 1.
+	 * What client_page_show() wrote last, in the members before beat. shown.sequence is odd:
+	 * the page had this number during the write, and has shown.sequence + 1 since its end. So
+	 * the first write makes it 1, and leaves 2 in the page.
 	 */
 	struct protocol_page shown;
 };

@@ -84,8 +84,9 @@ void clients_check(struct clients *cs);
 void clients_forget(struct clients *cs, const struct instance *i);
 
 /*
- * Fills in pid and state of an answer about i, and the profiler id if i is profiled. If i is left
- * out or waits, also sets the text to the reason, unless *ret has a text already.
+ * Fills in pid and state (lifecycle_state) of an answer about i, and the profiler id if i is
+ * profiled. If the state is PROTOCOL_IS_LEFT_OUT or PROTOCOL_WAITING, also sets the text to the
+ * reason, unless *ret has a text already.
  */
 void clients_answer(const struct instance *i, struct protocol_answer *ret);
 

@@ -1,7 +1,7 @@
 /*
  * The daemon's socket: accepts connections, limits their number and work (user_quota.h), and reads
- * and checks their messages. The caller's struct control_handler carries out the requests; this
- * module knows nothing of the broker and its targets.
+ * and checks their messages. The struct control_handler of the caller (requests.h) carries out the
+ * requests; this module knows nothing of the broker and its targets.
  *
  * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or whose
  * socket is full because the peer reads no answers, is disconnected. While the quota of a user is
@@ -43,7 +43,10 @@ struct control_answer {
 	uint64_t note;		  /* any value of the handler; the next again() gets it back */
 };
 
-/* Sets the result of an answer, and its text: the reason and what the user can do. */
+/*
+ * Sets the result of an answer, and its text: the reason and what the user can do. format: of
+ * printf(3); a text that is too long is cut off.
+ */
 void control_refuse(struct control_answer *ret, enum protocol_result result, const char *format,
 		    ...) printf_like(3, 4);
 

@@ -1,6 +1,7 @@
 /*
- * Checks messages from the daemon's socket against lib/client/protocol.h. This is necessary because
- * any user of the machine can send any bytes. The function has no side effects.
+ * Checks messages from the daemon's socket against lib/client/protocol.h, because any user of the
+ * machine can send any bytes. control.h calls the function for each message. It has no side
+ * effects.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
 #define DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H

@@ -1,6 +1,6 @@
 /*
  * The daemon's socket in the file system: its path, its permissions, and a lock that prevents
- * two daemons from using the same path.
+ * two daemons from using the same path. control.h opens it at the start of the broker.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_SOCKET_H
 #define DAEMON_BROKER_CONTROL_CONTROL_SOCKET_H

@@ -31,8 +31,10 @@ struct targets;
 #define DETACH_WAIT_NS (25 * NS_PER_SEC)
 
 /*
- * Handles PROTOCOL_DETACH and PROTOCOL_RELEASE. Defers the answer (ret->is_deferred) unless the
- * request is refused or the process is detached already. ret->note is for detach_go_on().
+ * Handles PROTOCOL_DETACH and PROTOCOL_RELEASE. Defers the answer (ret->is_deferred), and sets
+ * ret->note for detach_go_on(). Sets the result of *ret at once in two cases: the process is
+ * detached already (PROTOCOL_LEFT_OUT), or the request is refused (PROTOCOL_DENIED,
+ * PROTOCOL_NO_TARGET or PROTOCOL_NO_PROCESS, as in rights.h).
  */
 void detach_request(struct targets *ts, const struct control_peer *peer,
 		    const struct protocol_request *m, struct control_answer *ret);

@@ -26,6 +26,7 @@ struct inspection;
 struct modules;
 struct ship;
 
+/* The caller sets modules, and current to NULL. */
 struct inspector {
 	struct modules *modules;
 	struct inspection *current; /* NULL: none is running */
@@ -50,8 +51,8 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 must_check int inspect_options(struct inspector *in, const struct config_faults *faults);
 
 /*
- * To be called at every turn: if all servers have answered or the 90 s are over, writes the
- * findings and ends the inspection.
+ * To be called at every turn: when all servers have answered and the process was read, or when the
+ * 90 s are over, writes the findings and ends the inspection.
  */
 void inspect_check(struct inspector *in);
 
@@ -60,7 +61,7 @@ void inspect_check(struct inspector *in);
  * has succeeded.
  */
 bool inspect_is_over(const struct inspector *in);
-/* Returns the gravest finding of that inspection. Call this function after its end. */
+/* Returns the grade of the gravest finding of inspect_options(). Call it if inspect_is_over(). */
 enum finding_grade inspect_worst(const struct inspector *in);
 
 /*

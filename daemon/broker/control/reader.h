@@ -34,8 +34,8 @@
 
 /* A chunk that waits. */
 struct reader_chunk {
-	int fd;
-	uint32_t size;
+	int fd;		 /* a duplicate of the chunk's memfd */
+	uint32_t size;	 /* bytes */
 	uint64_t memory; /* sealed_memory() */
 };
 
@@ -67,8 +67,9 @@ must_check int reader_open(struct reader *r, struct loop *loop, int *ret_fd);
 void reader_close(struct reader *r);
 
 /*
- * Adds a chunk: a sealed memfd of size bytes, which stays the caller's. The chunk is lost if
- * - its memory, in bytes (sealed_memory()), is more than room, or the memfd has holes;
+ * Adds a chunk: a sealed memfd of size bytes, which stays the caller's. room: how many more bytes
+ * of memory may wait for the user. The chunk is lost if
+ * - its memory (sealed_memory()) is more than room, or the memfd has holes;
  * - READER_CHUNKS_MAX chunks wait already;
  * - the reader's rate limit is reached: on average CHUNK_BUDGET_BYTES a second (delivery.h);
  * - descriptors or memory are short, or is_stopped is set.

@@ -1,6 +1,7 @@
 /*
  * Recordings: profiles of a process that a peer requests on the daemon's socket (sentry-profctl
- * record, top and stack). What Sentry and output files get of the process stays the same.
+ * record, top and stack). A recording does not change what Sentry and output files get of the
+ * process.
  *
  * The unwind process makes the chunks of a recording (daemon/unwind/series.h). The broker copies
  * each chunk to the peer, on a socket that the recording has for itself (reader.h). A peer that
@@ -34,12 +35,17 @@ struct recordings {
 };
 
 /*
- * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
- * peer's end of the recording's socket, or with the reason of a refusal. PROTOCOL_BAD_VERSION:
- * peer->version is below PROTOCOL_RECORD_VERSION. PROTOCOL_BUSY: the process has MSG_RECORDINGS_MAX
- * recordings; a limit of processes is reached (attach_request.h, targets/instance.h); or 8 ended
- * recordings of the user, or 256 of all users but operators, have unread messages. peer must stay
- * valid until recordings_gone().
+ * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording with chunks of 60 s or of 1 s.
+ * *ret is the answer, with the peer's end of the recording's socket, or with the reason of a
+ * refusal:
+ * - PROTOCOL_BAD_VERSION: peer->version is below PROTOCOL_RECORD_VERSION;
+ * - PROTOCOL_BUSY: the process has MSG_RECORDINGS_MAX recordings; a limit of processes is reached
+ *   (attach_request.h, targets/instance.h); or 8 ended recordings of the user, or 256 of all users
+ *   but operators, have unread messages;
+ * - PROTOCOL_NO_TARGET: m names a section that has no process, or several;
+ * - PROTOCOL_FAILED, and the results of attach_request_for_recording().
+ *
+ * peer must stay valid until recordings_gone().
  */
 void recordings_request(struct recordings *rs, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret);

@@ -4,7 +4,8 @@
  *
  * Processes of unchanged sections are profiled without interruption. The runs on processes of
  * changed sections are stopped, and new ones are started with the new section. The runs of removed
- * sections are stopped. Discovery checks all processes again.
+ * sections are stopped. Discovery checks all processes again. Ships get the certificates and keys
+ * anew, and quarantined files (files/quarantine.h) are tried again.
  */
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H
 #define DAEMON_BROKER_CONTROL_RELOAD_H

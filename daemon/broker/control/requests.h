@@ -15,6 +15,7 @@ struct control;
 struct notify;
 struct modules;
 
+/* All zeros at first, except the pointers that wiring.h sets. */
 struct requests {
 	struct modules *modules; /* the broker's (report/modules.h) */
 	struct notify *notify;	 /* reports a reload to the service manager */

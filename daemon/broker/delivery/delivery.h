@@ -24,7 +24,7 @@
  *     so at once       90 small chunks
  *
  * Chunks beyond the budget are lost (DISCARD_CHUNK_BUDGET). So are chunks whose memfd has holes,
- * because these can get memory later. An honest unwind process makes no holes, and stays below its
+ * because a hole can get memory later. An honest unwind process makes no holes, and stays below its
  * budget. Besides a chunk at the end of each chunk_seconds, it makes chunks at execs
  * (daemon/unwind/exec_budget.h), at the end of a run, when a library was replaced (seldom more
  * often than every 5 s), and near 20 MB. If it was late for a minute or two, it makes the chunks of
@@ -49,7 +49,7 @@
 #define CHUNK_BUDGET_RATE   30u
 #define CHUNK_BUDGET_HELD   2u
 #define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
-/* Bytes a second: about as many as capture can cause with all that it may use, half a processor. */
+/* Bytes a second: about as many as a capture can cause that uses its limit of half a processor. */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
@@ -75,6 +75,7 @@ struct chunk_source {
 
 struct envelope; /* delivery.c */
 
+/* All zeros at first, except state and children (wiring.h) and output, which main.c opens. */
 struct delivery {
 	struct state *state;
 	struct children *children;
@@ -106,9 +107,9 @@ must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, s
 			      const char *platform, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /*
- * Counts a chunk of source that was lost before a ship had it. reason: enum discard. s: the ship
- * for which the chunk was made, even if source has another ship by now. s reports the loss to its
- * server.
+ * Counts a chunk of source that was lost before a ship had it. reason: enum discard
+ * (daemon/msg/discard.h). s: the ship for which the chunk was made, even if source has another ship
+ * by now. s reports the loss to its server.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
 /*
@@ -130,8 +131,8 @@ void delivery_written(struct delivery *d, struct ship *s, const struct msg_envel
 void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m);
 
 /*
- * Handles the start of a ship's process: sends it the ship's envelopes in flight, the losses that
- * it has to report, and the deadline of delivery_finish().
+ * Call it when the process of a ship was started: sends it the ship's envelopes in flight, the
+ * losses that it has to report, and the deadline of delivery_finish(), if there is one.
  */
 void delivery_resend(struct delivery *d, struct ship *s);
 /*
@@ -142,7 +143,7 @@ void delivery_resend(struct delivery *d, struct ship *s);
 void delivery_finish(struct delivery *d, uint64_t timeout_ns);
 /* Counts all envelopes in flight as lost, and frees all envelopes. For the end of the broker. */
 void delivery_give_up(struct delivery *d);
-/* Handles the end of a ship that is not restarted: counts its envelopes in flight as lost. */
+/* Call it when a ship has ended and is not restarted: counts its envelopes in flight as lost. */
 void delivery_ship_gone(struct delivery *d, const struct ship *s);
 /*
  * To be called at the end of a turn, before instances_sweep(): frees the envelopes that are no

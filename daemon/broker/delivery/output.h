@@ -21,7 +21,7 @@
 struct output {
 	int dir_fd; /* -1: no directory, and no files are written */
 	bool made;  /* the broker made the directory: output_close() removes it if it is empty */
-	char path[PATH_MAX];
+	char path[PATH_MAX]; /* of the directory */
 };
 
 /*

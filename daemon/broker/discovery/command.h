@@ -8,6 +8,9 @@
  * sends when capture has attached to the child. If the broker ends before that, for whatever
  * reason, the child reads the end of its socket and exits without having run the command.
  *
+ * Order of calls at the start: command_fork(), command_leave_streams(), command_wait_ready(),
+ * command_warn().
+ *
  * The command stays in the process group of sentry-profd, so that signals of the terminal reach the
  * command without the broker's help. When the terminal stops or continues the command, the broker
  * stops or continues as well. The broker ends when the command has ended.
@@ -33,7 +36,7 @@ struct targets;
 
 /* Without a command, pid is 0, go_fd and file are -1. */
 struct command {
-	int32_t pid;
+	int32_t pid; /* of the child, which becomes the command */
 	/* The broker's end of the child's socket; -1: the child has its order, or ends. */
 	int go_fd;
 	/*
@@ -50,14 +53,15 @@ struct command {
 
 /*
  * Forks the child. The child changes to user (NULL: keeps the caller's user) and looks for
- * argv[0] along PATH. If descriptors or processes are short, prints a line and exits with
- * COMMAND_NOT_STARTED.
+ * argv[0] along PATH. Returns in the broker only, with c->pid and c->go_fd set. If descriptors or
+ * processes are short, prints a line and exits with COMMAND_NOT_STARTED.
  */
 void command_fork(struct command *c, char **argv, const char *user);
 
 /*
- * Waits until the child has changed its user and found the file. If the child fails, the child
- * prints a line, and this function ends the broker with the child's exit status.
+ * Waits until the child has changed its user and found the file, and sets file, leak_options and
+ * is_privileged. If the child fails, the child prints a line, and this function ends the broker
+ * with the child's exit status.
  */
 void command_wait_ready(struct command *c);
 
@@ -99,8 +103,9 @@ void command_cancel(struct command *c);
 /*
  * Handles a signal that the broker has received. Some signals are for the command, until it has
  * ended:
- * - SIGINT, SIGQUIT, SIGTERM and SIGHUP. If another process than the command sent the signal to the
- *   broker, this function forwards it. A terminal sends it to the command, too.
+ * - SIGINT, SIGQUIT, SIGTERM and SIGHUP. If another process has sent the signal to the broker, this
+ *   function forwards it to the command. It forwards no signal of a terminal, which the terminal
+ *   sends to the command, too, and none that the command itself has sent.
  * - SIGTSTP of a terminal, which sends it to the command, too.
  *
  * Returns true for these: the caller must ignore them. Returns false for all other signals.

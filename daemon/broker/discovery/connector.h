@@ -40,8 +40,9 @@ must_check int connector_open(int *ret_fd);
 void connector_close(int *fd);
 
 /*
- * Decodes one message of n bytes. Returns false if the message is no event of enum connector_what,
- * is about a thread other than the leader of a process, or says that the kernel sends no events.
+ * Decodes one datagram of the socket, of n bytes: the headers of netlink and of the connector, and
+ * an event. Returns false if the event is none of enum connector_what, is about a thread other than
+ * the leader of a process, or says that the kernel sends no events.
  */
 bool connector_parse(const void *message, size_t n, struct connector_event *ret);
 

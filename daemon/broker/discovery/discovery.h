@@ -59,8 +59,8 @@ void discovery_recheck(struct discovery *d, int32_t pid);
 
 /*
  * To be called at every turn. Once in DISCOVERY_MS, or sooner if work was left, reads the events of
- * the kernel and checks the processes that are due. Each call also calls files_check() for
- * discovery's helper.
+ * the kernel and checks the processes that are due, at most a few hundred a call (some 10 ms).
+ * Each call also calls files_check() for discovery's helper.
  */
 #define DISCOVERY_MS 100
 void discovery_check(struct discovery *d);

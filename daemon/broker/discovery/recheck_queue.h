@@ -1,7 +1,8 @@
 /*
- * Recheck queue: the processes that discovery will check, each with the time at which it is due.
- * A pid has at most one entry, however often the kernel reports it, so that a process that
- * renames itself all the time costs no more checks than another.
+ * Recheck queue: the processes that discovery will check, each with the time at which the check is
+ * due. Discovery adds an entry when the kernel reports a process, for example, and takes the due
+ * entries ten times a second. A pid has at most one entry, however often the kernel reports it, so
+ * that a process that renames itself all the time costs no more checks than another.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_RECHECK_QUEUE_H
 #define DAEMON_BROKER_DISCOVERY_RECHECK_QUEUE_H
@@ -33,14 +34,14 @@ struct recheck {
 	 * min_age_seconds counts. CLOCK_MONOTONIC.
 	 */
 	uint64_t born_ns;
-	uint64_t due_ns; /* when it is to be checked, by CLOCK_MONOTONIC */
+	uint64_t due_ns; /* when the check is due, by CLOCK_MONOTONIC */
 };
 
 struct recheck_queue {
-	struct recheck *v; /* in no order */
-	size_t n, size;
+	struct recheck *v;   /* in no order */
+	size_t n, size;	     /* the number of entries, and how many fit into v */
 	struct table places; /* the index in v of each pid */
-	size_t at, left;     /* of the pass: the next index in v, and how many entries are left */
+	size_t at, left; /* of the present pass: the next index in v, and how many entries remain */
 };
 
 /* Makes an empty queue. Does not allocate. */
@@ -57,8 +58,8 @@ void recheck_queue_fini(struct recheck_queue *s);
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
 
 /*
- * A pass visits each entry once. It begins where the last pass ended, so that a caller that stops
- * early disadvantages no entry.
+ * Begins a pass: calls of recheck_queue_take() then visit each entry once. A pass begins where the
+ * last one ended, so that a caller that stops early disadvantages no entry.
  */
 void recheck_queue_begin_pass(struct recheck_queue *s);
 /*

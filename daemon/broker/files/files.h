@@ -1,6 +1,6 @@
 /*
  * Opens files for unwind processes, which may not open files themselves. Also reads files for the
- * broker, if reading may hang.
+ * broker, if reading may hang. Discovery has a struct files, and so a helper, of its own.
  *
  * Reading the memory of a profiled process, or opening a file that the process has mapped, can hang
  * for as long as the process wants (FUSE, userfaultfd). Therefore the broker has a helper: a fork
@@ -99,7 +99,10 @@ void files_count_other_owner(struct files *f);
 /* Returns the number of such refusals, of callers and of the helper together. */
 uint64_t files_other_owner(const struct files *f);
 
-/* Cancels the request with this ctx, if it has no answer yet: fn is not called. */
+/*
+ * Cancels the request with this ctx, if it has no answer yet: fn is not called. ctx can have a new
+ * request then.
+ */
 void files_forget(struct files *f, const void *ctx);
 
 /*

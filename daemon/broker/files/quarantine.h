@@ -54,7 +54,8 @@ struct quarantine_table {
 struct quarantine {
 	uint8_t key[SIPHASH_KEY_SIZE];	/* of the hashes that are the numbers */
 	struct quarantine_table *table; /* NULL: no death so far */
-	uint64_t refused; /* requests of unwind that broke the rules of file_request.h */
+	/* How many requests of unwind broke the rules of daemon/msg/file_request.h (inbox.c). */
+	uint64_t refused;
 };
 
 /*

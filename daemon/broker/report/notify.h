@@ -1,6 +1,7 @@
 /*
  * Messages to the service manager (systemd), in the protocol of sd_notify(3): a datagram of a few
- * lines. Written without libsystemd, which would bring a dozen libraries into the broker.
+ * lines. service.h decides what is sent when. Written without libsystemd, which would bring a dozen
+ * libraries into the broker.
  *
  * No function waits. If the manager's socket has no room, a later notify_check() sends the message.
  * Without NOTIFY_SOCKET in the environment no function sends anything. Times are by
@@ -27,14 +28,14 @@ enum notify_state {
 };
 
 struct notify {
-	int fd; /* -1: no service manager */
-	struct sockaddr_un address;
+	int fd;			    /* -1: no service manager */
+	struct sockaddr_un address; /* of the service manager's socket */
 	socklen_t address_size;
 	enum notify_state state;
 	uint64_t state_ns; /* when state was set */
 	bool state_due;	   /* state is still to be sent */
 	char status[NOTIFY_STATUS_MAX];
-	bool status_due;
+	bool status_due;      /* status is still to be sent */
 	uint64_t watchdog_ns; /* the watchdog interval; 0: no watchdog */
 	uint64_t fed_ns;      /* when WATCHDOG=1 was last sent; 0: not yet */
 	uint64_t fed_beat;    /* the argument beat of notify_check() at fed_ns */

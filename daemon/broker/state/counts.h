@@ -1,4 +1,4 @@
-/* Adds up structs of counters. */
+/* Adds up structs of counters, such as struct chunk_counts (daemon/broker/delivery/delivery.h). */
 #ifndef DAEMON_BROKER_STATE_COUNTS_H
 #define DAEMON_BROKER_STATE_COUNTS_H
 

@@ -52,14 +52,16 @@ struct options {
 	const char *given[OPTIONS_MAX];
 	struct config config;
 	/*
-	 * true: neither a configuration nor --symbols was given. Then config.symbols is
-	 * UNWIND_SYMBOLS_LINES. Files, tables and recordings have source lines and inlined
-	 * functions; chunks for servers have neither.
+	 * true: neither a file of a configuration is read nor --symbols was given. Then
+	 * config.symbols is UNWIND_SYMBOLS_LINES. Files, tables and recordings have source lines
+	 * and inlined functions; chunks for servers have neither.
 	 */
 	bool lines_for_files;
 	/*
-	 * true: the only output is a page of a run by hand, and it shows the command lines of
-	 * processes. They may contain secrets, so nothing that is sent or kept elsewhere has them.
+	 * true: payloads for files have the command lines of processes. This is so if --output
+	 * names an HTML page, no file of a configuration is read, and Spotlight, which gets
+	 * payloads for files, is off. Command lines may contain secrets, so no other output has
+	 * them.
 	 */
 	bool with_command_line;
 };
@@ -85,7 +87,8 @@ void options_read(int argc, char **argv, struct options *ret, struct config_faul
 
 /*
  * Reads the configuration and the environment into o->config, and checks all options. command_pid:
- * the process that will execute o->command; 0: none. What follows depends on the options:
+ * the process that will execute o->command, which becomes the first of o->pids; 0: none. What
+ * follows depends on the options:
  *
  *                                without errors                 after errors
  *     --check-config             prints o->config, exits 0      logs them, exits 2

@@ -34,10 +34,10 @@ struct option_known {
 	/* The argument as --help shows it, in brackets if it is optional ("[=URL]"); NULL: none. */
 	const char *argument;
 	enum option_kind kind;
-	const char *key; /* for OPTION_KEY and OPTION_RULE: the name of the key */
-	size_t offset;	 /* in struct options, for OPTION_TEXT and OPTION_FLAG */
-	bool is_common;	 /* also in --help, not only in --help-all */
-	const char *help;
+	const char *key;  /* for OPTION_KEY and OPTION_RULE: the name of the key */
+	size_t offset;	  /* in struct options, for OPTION_TEXT and OPTION_FLAG */
+	bool is_common;	  /* also in --help, not only in --help-all */
+	const char *help; /* the description in --help */
 };
 extern const struct option_known options_known[];
 extern const size_t options_n_known;

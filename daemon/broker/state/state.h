@@ -26,8 +26,8 @@ enum phase {
 };
 
 /*
- * The clocks that targets/run.h reads for the times of a run. Tests replace them. All other
- * code calls lib/base/clock.h.
+ * The clocks that targets/run.h reads for the times of a run: CLOCK_MONOTONIC, CLOCK_BOOTTIME and
+ * CLOCK_REALTIME, in ns. Tests replace them. All other code calls lib/base/clock.h.
  */
 struct state_clocks {
 	clock_fn mono, boot, wall;
@@ -48,8 +48,8 @@ struct state {
 	struct degraded degraded;
 	struct state_clocks clocks;
 	uint32_t timer_hz;     /* ticks of capture per second; constant */
-	uint64_t period_ns;    /* the time between two ticks; constant */
-	uint64_t epoch_ns;     /* when the broker started */
+	uint64_t period_ns;    /* the length of a sampling period; constant */
+	uint64_t epoch_ns;     /* when the broker started; period n begins n * period_ns later */
 	uint64_t suspended_ns; /* the sum of all times without sampling because of SIGTSTP */
 	/* By state_now_ns(): */
 	uint64_t started_ns; /* when the first target was attached; 0: none yet */

@@ -1,8 +1,9 @@
 /*
- * Starts and stops runs of the profiler (run.h). For a run, an unwind process opens a session and
- * capture attaches to the process. This module sends the messages for that, and handles capture's
- * reports. No function waits. While a debugger, for example, traces the process, capture cannot
- * attach: the run stays in the phase RUN_WAITING, and attach_check() tries again each second.
+ * Starts and stops runs of the profiler (run.h), as instances.h decides. For a run, an unwind
+ * process opens a session and capture attaches to the process. This module sends the messages for
+ * that, and handles capture's reports. No function waits. While a debugger, for example, traces the
+ * process, capture cannot attach: the run stays in the phase RUN_WAITING, and attach_check() tries
+ * again each second.
  */
 #ifndef DAEMON_BROKER_TARGETS_ATTACH_H
 #define DAEMON_BROKER_TARGETS_ATTACH_H

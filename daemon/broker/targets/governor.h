@@ -138,9 +138,9 @@ bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns);
 /* Returns true if the governor has not run yet, or last ran a second ago or longer. */
 bool governor_is_due(const struct targets *ts);
 /*
- * Runs the governor: reads the processor time of all processes of sentry-profd, and sets rates.
- * Call it if governor_is_due(). helpers_ns: processor time, since the start of the broker, of the
- * helpers that open files for the broker.
+ * Runs the governor: reads the processor time of all processes of sentry-profd, and sets rates. The
+ * first call only begins the first interval. Call it if governor_is_due(). helpers_ns: processor
+ * time, since the start of the broker, of the helpers that open files for the broker.
  */
 void governor_check(struct targets *ts, uint64_t helpers_ns);
 

@@ -24,9 +24,11 @@
 #define HELD_EXEC_ANSWER_NS (900 * NS_PER_MS)
 
 /*
- * Call it when capture has sent MSG_EXEC_HELD about process pid. Asks the question; if asking
- * fails, tells capture to detach. Without a question, tells capture to let the process go on, if
- * leak_check = attach is configured, or if HELD_EXECS_MAX (targets.h) questions are open.
+ * Call it when capture has sent MSG_EXEC_HELD about process pid. Asks the question. In two cases
+ * sends capture a decision at once:
+ * - the process goes on, if leak_check = attach is configured for the process, or if
+ *   HELD_EXECS_MAX (targets.h) questions are open;
+ * - capture detaches, if the question cannot be asked.
  */
 void held_execs_ask(struct targets *ts, int32_t pid);
 

@@ -58,7 +58,7 @@ enum instance_life {
 	INSTANCE_ENDED,	  /* the process has ended */
 };
 
-/* Why no run of the profiler starts although one is wanted, or one for recordings only. */
+/* Why a process that is to be profiled has no run of the profiler, or a run for recordings only. */
 enum instance_obstacle {
 	INSTANCE_NO_OBSTACLE,
 	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of runs, is reached */
@@ -97,8 +97,7 @@ struct instance {
 	int32_t pid;
 	int32_t parent;	      /* pid of its parent when the broker found the process */
 	uint64_t start_ticks; /* start time as in /proc/PID/stat */
-	/* process_identity.program_hash when discovery has compared the process with the sections.
-	 */
+	/* process_identity.program_hash of the program that discovery has seen last */
 	uint64_t program_hash;
 	int pidfd;
 	struct owner owner; /* of the process, as last read */
@@ -121,13 +120,13 @@ struct instance {
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
 	bool was_attached; /* capture has attached to the process at least once */
 	/*
-	 * For --children, in the unit of start_ticks: when capture attaches to this process, the
-	 * broker adds those of its children that were born at this time or later
-	 * (instance_add_missed_children). 0: the next attachment sets this member to start_ticks,
-	 * and adds no children if capture traces (targets_trace()). The first value is
-	 * - 0 for a child that capture has reported;
+	 * For --children, in the unit of start_ticks: each time that capture attaches to this
+	 * process, the broker adds the children of the process that were born at this time or later
+	 * and are no instances yet (instance_add_missed_children). The first value is
+	 * - 0 for a child that capture has reported. The first attachment then sets start_ticks,
+	 *   and adds no children if capture traces (targets_trace());
 	 * - start_ticks for a child that was born while capture did not trace its parent;
-	 * - for every other process the clock tick after the one in which it became an instance.
+	 * - the clock tick after that in which it became an instance, for every other process.
 	 */
 	uint64_t followed_since_ticks;
 	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
@@ -219,9 +218,9 @@ bool instance_is_for_user(const struct instance *i);
 uint32_t instance_budget_user(const struct instance *i);
 
 /*
- * Returns true if a user who is no operator has attached the process, or records it and it was not
- * to be profiled for a section or an operator when the user requested the recording. The process
- * then counts for the user's limits (control/attach_request.h).
+ * Returns true if the process counts for the limits of a user who is no operator
+ * (control/attach_request.h): the user has attached the process; or the user records the process,
+ * and neither a section nor an operator wanted its profile when the recording was requested.
  */
 bool instance_is_asked_by_user(const struct instance *i);
 

@@ -73,8 +73,8 @@ void lifecycle_chunk_finished(struct instance *instance);
  * length of a chunk.
  *
  * unwind makes no empty chunk, so the chunk in which the last root span ended may never be
- * reported. This function treats that chunk as finished when 2 * chunk_ns have passed since its
- * first call after the end of the span.
+ * reported. At the first call after the end of the span this function notes the time. At a call
+ * 2 * chunk_ns later or more it treats the chunk as finished.
  *
  * Returns true if a sampled instance in trace mode has reported no root span, sampled or not, for
  * LIFECYCLE_NO_SPAN_NS: tracing may be off in the process, and the caller logs a warning. Returns
@@ -90,7 +90,8 @@ void lifecycle_span_seen(struct instance *instance);
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
  * Returns the profiler id of the open run of i. If i has no open run, or one for recordings only,
- * returns the id that the next such run will have. Returns "" if i is NULL.
+ * returns the id that the next run will have that is not for recordings only. Returns "" if i is
+ * NULL. The text is valid until *i or its run changes.
  */
 const char *lifecycle_profiler_id(const struct instance *i);
 

@@ -3,10 +3,9 @@
  * (daemon/process/owner.h): the unwind process of that owner's key gets the samples and files of
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
  * key, and the run ends. The next run, with the new key, begins at once, and continues the profile
- * (struct profile_start). But if the key changes
- * again and again, runs that follow a change begin at least OWNER_RUN_NS apart. If the process is
- * an instance only by the request of a user who is no operator, the instance is removed, since this
- * user may not profile it any more.
+ * (struct profile_start). But if the key changes again and again, runs that follow a change begin
+ * at least OWNER_RUN_NS apart. If the process is an instance only by the request of a user who is
+ * no operator, the instance is removed, since this user may not profile it any more.
  *
  * The broker reads the key of a process:
  * - at each request of unwind for a file, after each attach and exec, and before each run;

@@ -50,9 +50,9 @@ double rates_level(const double *costs, size_t n, double budget);
 struct rates_claim {
 	/* At the full rate, as a share of one processor; 0: not known yet. */
 	double cost;
-	uint32_t full_hz;
-	bool is_for_user;
-	uint32_t user; /* a uid, if is_for_user */
+	uint32_t full_hz; /* the configured rate */
+	bool is_for_user; /* only users want the target */
+	uint32_t user;	  /* a uid, if is_for_user */
 };
 
 /*
@@ -66,10 +66,12 @@ double rates_left_for_users(const struct rates_claim *claims, size_t n, double b
  * - Each user gets an equal part of rates_left_for_users(). If a user needs less, the other users
  *   get the difference.
  * - The targets of one user share the user's part as rates_compute() says. If they exceed the part
- *   even at their lowest rates, the most expensive of them gets the rate 0, then the next one,
- *   until the others fit.
+ *   even at their lowest rates, the one that costs most at its lowest rate gets the rate 0, then
+ *   the next one, until the others fit.
  * - The targets that are not for users share what the users' parts leave of the budget, as
  *   rates_compute() says.
+ *
+ * ret_rates: as for rates_compute(), or 0.
  */
 void rates_share_out(const struct rates_claim *claims, size_t n, double budget,
 		     uint32_t *ret_rates);

@@ -84,11 +84,12 @@ struct governed {
 	struct governor_cost busy;
 	struct target_usage usage; /* at the end of the last interval */
 	/*
-	 * Used while the rate is 0: what sampling would cost, at the full rate, for each processor
-	 * that the process uses. It is cost.average / busy.average at the time when the rate became
-	 * 0. If busy.average was 0 then, the value is 0 until an interval in which the process uses
-	 * a processor: then it is cost.average / the processors used in that interval. 0: not
-	 * known.
+	 * Used while the rate is 0: the cost at the full rate for each processor that the process
+	 * uses. When the rate becomes 0, the governor sets cost.average / busy.average here.
+	 * Example: a target that has cost 0.1 while its process used 2 processors has 0.05, so it
+	 * would cost 0.2 in a second in which the process uses 4. If busy.average is 0, the value
+	 * is 0 (not known) until the process uses a processor again: then it is cost.average / the
+	 * processors used in that interval.
 	 */
 	double cost_of_busy;
 	uint64_t withheld_ns; /* how long the rate has been 0 without a break */
@@ -181,7 +182,7 @@ struct run {
 	struct unwind_counts unwind_now;
 
 	struct target_usage usage; /* as last read (target_usage.h) */
-	int statm_fd;		   /* its /proc/PID/statm (target_usage.c); -1: not open */
+	int statm_fd;		   /* the process's statm (target_usage.c); -1: not open */
 	uint32_t full_hz;	   /* the configured sampling rate (instance_rate_hz) */
 	uint32_t rate_hz;	   /* the present sampling rate; 0: run_is_withheld() */
 	struct governed governed;
@@ -213,7 +214,8 @@ void run_begins_to_close(struct run *run, enum run_phase phase);
 void run_close(struct run *run);
 /*
  * Call it when unwind has closed the session of run: sets RUN_CLOSED. If the run is still open,
- * unwind has closed the session by itself, and this function tells capture to detach.
+ * unwind has closed the session by itself, and this function tells capture to detach. capture:
+ * children.capture.
  */
 void run_closed(struct child *capture, struct run *run);
 

@@ -1,10 +1,11 @@
 /*
- * The [target] sections of the configuration. For each section the list has the number of processes
- * that the section matches, the time since when it matches none, and the totals of its processes
- * that have ended. If a section has matched no process until some time after the configuration was
- * read (SECTIONS_WARN_NS), sections_check() logs one line. The line gives the reason if the
- * section's exe names a file that no process can have as its executable
- * (daemon/process/exe_link.h).
+ * Statistics of the [target] sections of the configuration, for the status and the metrics. For
+ * each section the list has the number of processes that the section matches, the time since when
+ * it matches none, and the totals of its processes that have ended.
+ *
+ * If a section has matched no process until some time after the configuration was read
+ * (SECTIONS_WARN_NS), sections_check() logs one line. The line gives the reason if the section's
+ * exe names a file that no process can have as its executable (daemon/process/exe_link.h).
  *
  * daemon/broker/discovery/discovery.c owns the list. If the command line names the processes, there
  * is no list.
@@ -31,8 +32,8 @@ struct section {
 	uint32_t instances;		/* processes that the section matches */
 	uint32_t profiled;		/* processes of the section with a run of the profiler */
 	uint64_t empty_since_ns;	/* by clock_mono_ns(); 0: a process matches now */
-	uint64_t warn_ns;		/* when the log line is due; 0: never */
-	struct run_totals gone;		/* totals of processes that have ended */
+	uint64_t warn_ns; /* when the log line is due; 0: it was logged, or a process has matched */
+	struct run_totals gone; /* totals of processes that have ended */
 };
 
 struct sections {

@@ -7,9 +7,10 @@
  *     ship               by the bytes of the instance's chunks
  *     broker             in equal parts, one for each instance of targets.instances
  *
- * The shares of all instances add up to the times of self_usage_of_all(), except for the time of
- * unwind processes that were freed (children.unwinds_gone). Memory is not shared out: each instance
- * is charged the whole memory of the processes that serve the instance.
+ * If that time, or those bytes, are 0 for all instances, the parts are equal. The shares of all
+ * instances add up to the times of self_usage_of_all(), except for the time of unwind processes
+ * that were freed (children.unwinds_gone) or serve no instance. Memory is not shared out: each
+ * instance is charged the whole memory of the processes that serve the instance.
  */
 #ifndef DAEMON_BROKER_TARGETS_SELF_USAGE_H
 #define DAEMON_BROKER_TARGETS_SELF_USAGE_H

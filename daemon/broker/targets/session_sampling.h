@@ -1,8 +1,10 @@
 /*
- * Decides whether a process is profiled at all (profile_session_sample_rate). The decision depends
- * only on the pid and start time of the process, the rate, and the key, which is the random boot id
- * of the kernel. So a restart of the daemon does not change the decision, a restart of the process
- * causes a new one, and hosts decide independently of each other.
+ * Decides whether a process that a section matches is profiled at all
+ * (profile_session_sample_rate). instances.h asks when it adds the process, and when a reload has
+ * changed the section. The decision depends only on the pid and start time of the process, the
+ * rate, and the key, which is the random boot id of the kernel. So a restart of the daemon does not
+ * change the decision, a restart of the process causes a new one, and hosts decide independently of
+ * each other.
  */
 #ifndef DAEMON_BROKER_TARGETS_SESSION_SAMPLING_H
 #define DAEMON_BROKER_TARGETS_SESSION_SAMPLING_H

@@ -64,12 +64,12 @@ struct targets {
 	/* For `sentry-profd -- COMMAND`; if held_pid is 0, held_file and held_options are unused */
 	int32_t held_pid; /* the process that will execute COMMAND; 0: none, or no longer held */
 	int held_file;	  /* descriptor of COMMAND's file (discovery/command.h); -1: not known */
-	struct leak_options held_options; /* LeakSanitizer's options in its environment */
+	struct leak_options held_options; /* LeakSanitizer's options in COMMAND's environment */
 
 	struct run table[HEARTBEAT_SLOTS]; /* use FOR_EACH_RUN() */
 	uint32_t last_run;		   /* id of the newest run */
 
-	struct instance **instances; /* oldest first */
+	struct instance **instances; /* oldest first; instances_size fit in (lib/base/array.h) */
 	size_t n_instances, instances_size;
 	bool warned_full;	/* logged: HEARTBEAT_SLOTS is reached */
 	bool warned_users_full; /* logged: ATTACH_REQUEST_USERS_MAX is reached
