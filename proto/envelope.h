@@ -59,9 +59,9 @@ struct envelope_item {
 };
 
 /*
- * Write one line, followed by a NUL, to ret, and its length without the NUL to *ret_len. Return 0;
- * -EINVAL if a text is not UTF-8, a time is not within the years 1970 to 9999, or a length
- * exceeds INT64_MAX; -E2BIG if the line does not fit; or -ENOMEM.
+ * Write one line, followed by a NUL, to ret, which has size bytes, and the line's length without
+ * the NUL to *ret_len. Return 0; -EINVAL if a text is not UTF-8, a time is not within the years
+ * 1970 to 9999, or a length exceeds INT64_MAX; -E2BIG if the line does not fit; or -ENOMEM.
  */
 int envelope_header(const struct envelope_fields *e, char *ret, size_t size, size_t *ret_len)
 	__attribute__((warn_unused_result));

@@ -5,7 +5,7 @@
  * The structs are plain data: the arrays and strings belong to the caller and must outlive the
  * calls that get the profile. Indices are those of the arrays of the same profile. Addresses are
  * those of the target's address space; times are Unix time in microseconds. Strings must be valid
- * UTF-8: profile_check() finds strings that are not.
+ * UTF-8: profile_check() finds strings that are not, except symbols and command_line.
  */
 #ifndef PROTO_PROFILE_H
 #define PROTO_PROFILE_H

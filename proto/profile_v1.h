@@ -27,6 +27,7 @@ struct profile_v1 {
 	 */
 	const struct profile *profile;
 	const char *name; /* of the transaction */
+	/* 32 and 16 hex digits. The caller chooses them. */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
 	uint32_t tid;		  /* the active thread; must be in profile->threads */

@@ -21,6 +21,7 @@ struct transaction {
 	 */
 	const struct profile *profile;
 	const char *name;
+	/* 32 and 16 hex digits. The caller chooses them. */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
 	uint32_t tid;	 /* the active thread of the transaction; it must have samples */

@@ -1,6 +1,7 @@
 /*
- * The start of capture, unwind and ship: each is a child process that gets its tasks from its
- * parent, usually the broker, over the socket at descriptor MSG_FD.
+ * The start of capture, unwind and ship: main() calls child_start() first, sets the process up, and
+ * calls child_send_ready(). Each of them is a child process. It gets its tasks over the socket at
+ * descriptor MSG_FD from its parent: the broker, or sentry-profctl for a helper of its own.
  */
 #ifndef DAEMON_COMMON_CHILD_H
 #define DAEMON_COMMON_CHILD_H

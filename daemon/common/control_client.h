@@ -33,9 +33,10 @@ const char *control_client_path(const char *given);
 
 /*
  * Connects, and sends PROTOCOL_HELLO. path must outlive the connection. Returns 0 or -errno. After
- * 0 the caller calls control_client_close() at the end. This function and later requests on the
- * connection return -EAGAIN if the daemon does not answer within a minute, and -EPIPE if the daemon
- * has closed the connection.
+ * 0 the caller calls control_client_close() at the end; after an error there is nothing to close.
+ * This function and later requests on the connection return -EAGAIN if the daemon does not answer
+ * within a minute, -EPIPE if the daemon has closed the connection, and -EPROTO if its answer is
+ * malformed.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
 /* As control_client_open(), with a timeout of this number of seconds for each answer. */
@@ -61,9 +62,9 @@ must_check int control_client_request(struct control_client *c, enum protocol_ty
 				      int *ret_fd);
 
 /*
- * As control_client_request(), for PROTOCOL_RELEASE: the daemon does not trace process pid for a
- * number of seconds. The answer comes when the daemon traces no thread of the process any more, or
- * when the daemon refuses.
+ * As control_client_request(), with the same errors, for PROTOCOL_RELEASE: the daemon does not
+ * trace process pid for this number of seconds. The answer comes when the daemon traces no thread
+ * of the process any more, or when the daemon refuses.
  */
 must_check int control_client_release(struct control_client *c, int32_t pid, uint32_t seconds,
 				      struct protocol_answer *ret, int *ret_fd);
@@ -84,8 +85,9 @@ bool control_client_parse_target(const char *command, const char *text, int32_t 
 				 const char **ret_name);
 
 /*
- * Returns a text for a result, for use after the name of a process or a section, or alone. The
- * text is a literal.
+ * Returns a text that says what a result means, such as "is profiled already" or "there is no such
+ * process". It can follow the name of a process or a section, or stand alone. The text is a
+ * literal.
  */
 const char *control_client_result_text(enum protocol_result result);
 

@@ -1,7 +1,8 @@
 /*
- * Reads and closes sockets of peers without receiving descriptors that a peer sends. The broker
- * must not drop the last reference to such a descriptor: that may block for as long as the peer
- * wants (a TCP socket with SO_LINGER, socket(7)).
+ * Reads and closes the broker's sockets to its peers, which are clients and child processes,
+ * without receiving descriptors that a peer sends. The broker must not drop the last reference to a
+ * descriptor of a peer: that may block for as long as the peer wants (a TCP socket with SO_LINGER,
+ * socket(7)).
  *
  * refuses_fds is true if the kernel refuses descriptors on this socket, because the caller has set
  * the socket's option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions only call recv(2) and

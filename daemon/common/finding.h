@@ -11,9 +11,9 @@
 #include "lib/base/util.h"
 
 enum finding_grade {
-	FINDING_OK,
-	FINDING_WARNING, /* profiling works, with limits */
-	FINDING_FAULT,	 /* profiling does not work */
+	FINDING_OK,	 /* "ok" */
+	FINDING_WARNING, /* "warning": profiling works, with limits */
+	FINDING_FAULT,	 /* "fault": profiling does not work */
 };
 
 /* The size of a caller's buffer for a subject, in bytes with the NUL. */
@@ -22,10 +22,11 @@ enum finding_grade {
 #define FINDING_TEXT_SIZE 10240
 
 /*
- * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", with control characters escaped.
- * subject: a word or two. format and its arguments give the text; a text of FINDING_TEXT_SIZE bytes
- * or more is cut off. *worst is the gravest grade so far: set to grade if that is graver. An error
- * of out is ignored; the caller can check ferror(out).
+ * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", with control characters escaped. GRADE
+ * is the word of the grade, filled up with blanks to 8 characters. subject: a word or two. format
+ * and its arguments give the text; a text of FINDING_TEXT_SIZE bytes or more is cut off. *worst is
+ * the gravest grade so far: set to grade if that is graver. An error of out is ignored; the caller
+ * can check ferror(out).
  */
 void finding_write(FILE *out, enum finding_grade *worst, enum finding_grade grade,
 		   const char *subject, const char *format, ...) printf_like(5, 6);

@@ -1,7 +1,7 @@
 /*
- * Logs to stderr, a line per event: "sentry-profd: warning: text". Control characters are
- * escaped, so that text of a target cannot forge a line. If stderr is the systemd journal, a
- * priority precedes the line: "<4>" (sd-daemon(3)).
+ * Logs to stderr, a line per event: "sentry-profd: warning: text", or "sentry-profd: text" for an
+ * error. Control characters are escaped, so that text of a target cannot forge a line. If stderr is
+ * the systemd journal, a priority precedes the line: "<4>" (sd-daemon(3)).
  *
  * Lines that repeat, except those at debug level, are suppressed and counted
  * (daemon/common/log_limit.h). Lines for which stderr has no room are lost (log_output.h); the next
@@ -23,7 +23,7 @@
  */
 void log_init(const char *name, bool debug);
 
-/* Returns true if stderr is the journal. */
+/* Returns true if log_init() has found that stderr is the journal. */
 bool log_goes_to_journal(void);
 
 /*

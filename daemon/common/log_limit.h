@@ -50,9 +50,10 @@ struct log_limit {
 /*
  * Counts a line of the kind format. text: the line. In a window lines_max lines of the kind are
  * logged; the first call of the window sets lines_max for the whole window. Returns true if the
- * caller must log the line. Returns false if the line is suppressed. Then text replaces the copy
- * of the last suppressed line, unless that line is of a graver level. level and format are string
- * literals, which are not copied. level begins with a digit, the priority of syslog(3).
+ * caller must log the line. Returns false if the line is suppressed. Then text replaces the copy of
+ * the last suppressed line, unless that line is of a graver level. level and format are string
+ * literals, which are not copied. level begins with a digit, the priority of syslog(3): a smaller
+ * digit is graver.
  *
  * Call log_limit_next_suppressed() first, until it returns false. Otherwise a kind with suppressed
  * lines gets no new window.

@@ -10,9 +10,10 @@
 #include <stddef.h>
 
 /*
- * From now on log_output_write() does not wait. Exception: it waits at a terminal that cannot be
- * opened again if ^S comes between poll(2) and write(2). Call this function before the process
- * gives up privileges: it may need them to open the pipe or the terminal.
+ * From now on log_output_write() does not wait. One exception is left: a terminal that this
+ * function cannot open again. If ^S comes between poll(2) and write(2) of such a terminal,
+ * log_output_write() waits. Call this function before the process gives up privileges: it may need
+ * them to open the pipe or the terminal.
  *
  * O_NONBLOCK is a flag of the open file description, which other processes may share. So this
  * function opens a pipe or a terminal again, and descriptor 2 gets the new description. A process

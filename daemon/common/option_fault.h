@@ -1,6 +1,7 @@
 /*
- * Reads options with getopt_long(3), describes an option that it has refused, and suggests the
- * option that the user probably meant. For the command lines of all programs.
+ * Reads the options of a command line with getopt_long(3). If getopt_long(3) refuses an option,
+ * describes what is wrong, and suggests the option that the user probably meant. Used by all
+ * programs.
  *
  * A program calls option_next() for each option. Or it sets opterr = 0, calls getopt_long(3)
  * itself, and calls option_fault() when the result is '?' or ':'.

@@ -10,7 +10,10 @@
 /* Returns 0 if this process may, or the negative errno of perf_event_open(2). */
 must_check int perf_events_try(void);
 
-/* Returns what is missing and what the user can do, for a negative errno of perf_events_try(). */
+/*
+ * Returns what is missing and what the user can do, for a negative errno of perf_events_try(). The
+ * text is a literal.
+ */
 const char *perf_events_fault(int error);
 
 #endif

@@ -24,7 +24,7 @@ typedef uint64_t capability_set;
  * Drops privileges in these steps. Returns 0 or -errno; after an error the process must exit.
  * - Empties the bounding set, if the process has CAP_SETPCAP.
  * - Changes to gid, without supplementary groups, and to uid. PRIVILEGES_KEEP_ID: no change.
- * - Drops the capabilities that are not in keep.
+ * - Drops the capabilities that are not in keep. Those that are in keep become effective.
  * - Sets no_new_privs, and the flag dumpable (PR_SET_DUMPABLE). If dumpable is false, the process
  *   writes no core file, and no other process of the same user can trace it.
  */

@@ -3,9 +3,9 @@
  * targets; answers from the network), and capture, which can read the memory of all processes. A
  * sandbox is a seccomp filter and a landlock ruleset; the sandbox of capture is a filter only.
  *
- * unwind and ship call sandbox_enter(). capture does not link libseccomp: print_filter.c
- * (daemon/capture/filter/) makes its filter when the project is built, and daemon/capture/filter.h
- * installs the filter.
+ * unwind and ship call sandbox_enter(). capture does not link libseccomp. Its filter is made when
+ * the project is built: print_filter.c (daemon/capture/filter/) calls sandbox_export().
+ * daemon/capture/filter.h installs this filter.
  *
  * A system call that the filter does not allow fails with ENOSYS. Some calls that libraries try
  * and can do without fail with another error:

@@ -17,9 +17,9 @@
 #define SPOOL_AGE_DEFAULT_S UINT64_C(86400)
 
 /*
- * Checks whether spool_dir_open() would succeed for path and uid. Changes nothing, so it cannot
- * find every fault. Returns 0, or -errno with a text of the reason in what, such as "Permission
- * denied".
+ * Checks whether spool_dir_open() would succeed for path and uid (PRIVILEGES_KEEP_ID as there).
+ * Changes nothing, so it cannot find every fault. Returns 0, or -errno with a text of the reason in
+ * what, such as "Permission denied".
  */
 #define SPOOL_DIR_FAULT_MAX 512
 must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MAX]);

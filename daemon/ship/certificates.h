@@ -38,7 +38,7 @@ const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */
 void certificates_fini(struct certificates *c);
 
-/* Sets the members of *ret for which c has a file: they point into c. The others stay. */
+/* Sets the members of *ret for which c has a file: they point into c. Leaves the others. */
 void certificates_set_options(const struct certificates *c, struct transport_options *ret);
 
 #endif

@@ -17,7 +17,13 @@
  * A dropped envelope is counted for the next client report (lib/ship/reports.h). Exception: after
  * an answer 429 the envelope is not counted, because the server itself has counted it.
  *
- * Times are by clock_boot_ns(). No function blocks.
+ * Order of calls: outbox_init(); spooler_open() of o->spooler, if there is a spool; the settings of
+ * o->destination, then outbox_set_dsn(). For each envelope outbox_add(). In each turn of the loop
+ * outbox_step(), then transport_wait() for outbox_wait_ms(). At the end outbox_set_deadline() and
+ * outbox_close(), further turns until outbox_is_empty(), then outbox_fini().
+ *
+ * Times are by clock_boot_ns(). No function waits for the server; a function that moves an envelope
+ * to the spool waits for the disk (fsync(2)).
  */
 #ifndef DAEMON_SHIP_OUTBOX_H
 #define DAEMON_SHIP_OUTBOX_H

@@ -34,10 +34,11 @@ struct queue_item {
 };
 
 /*
- * Makes an item of a MSG_ENVELOPE; the caller frees it with queue_item_free(). The item takes the
- * descriptors of the payload and, if msg_envelope.anchor_size is above 0, of the transaction out of
- * the message. The descriptors for the output file stay in the message. After an error all
- * descriptors stay there. Returns 0; -EPROTO if the message or a descriptor is invalid; or -ENOMEM.
+ * Makes an item of message, a MSG_ENVELOPE whose type and size the caller has checked. The caller
+ * frees the item with queue_item_free(). The item takes the descriptors of the payload and, if
+ * msg_envelope.anchor_size is above 0, of the transaction out of the message. The descriptors for
+ * the output file stay in the message. After an error all descriptors stay there. Returns 0;
+ * -EPROTO if the message or a descriptor is invalid; or -ENOMEM.
  */
 must_check int queue_item_new(struct ipc_message *message, struct queue_item **ret);
 /* Closes the item's descriptors and frees it. */

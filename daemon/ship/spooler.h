@@ -4,9 +4,9 @@
  * at a time, with a pause after each (lib/ship/retry.h).
  *
  * Every envelope that leaves the spool is counted in spooler.counts, for the broker. A lost
- * envelope of this ship's DSN is also counted in spooler.reports, for the client report. An
- * envelope of another DSN is not, since the report goes to this ship's server. Nor is an envelope
- * that the server answered with 429, since the server itself has counted it.
+ * envelope is also counted in spooler.reports, for the client report, with two exceptions: an
+ * envelope of another DSN, since the report goes to this ship's server; and an envelope that the
+ * server answered with 429, since the server itself has counted it.
  *
  * Times are by clock_boot_ns(). Without a spool most functions do nothing: spooler_put() and
  * spooler_has() return false, spooler_due_ns() returns UINT64_MAX. Call spooler_get() and

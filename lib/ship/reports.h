@@ -1,8 +1,8 @@
 /*
  * Counts lost envelopes until a client report (proto/client_report.h) has told the server of them.
- * 30 s after the last reports_take(), whether its report arrived or not, a report can go with the
- * next envelope. After 60 s it can be sent alone. The caller keeps to these times: reports_take()
- * checks none. If a report does not arrive, its counts go into the next one.
+ * The next report can go with an envelope from 30 s after the last reports_take() on, and alone
+ * from 60 s on, whether the last report arrived or not. The caller keeps to these times:
+ * reports_take() does not check them. If a report does not arrive, its counts go into the next one.
  *
  * At most one report is in flight. now_ns is by the caller's clock, which should go on while the
  * machine sleeps; unix_s is the Unix time in seconds.

@@ -6,6 +6,7 @@
  *
  * Backoff: the n-th failure in a row is followed by a wait of 0 to RETRY_FIRST_NS * 2^(n-1), at
  * most RETRY_MAX_NS, or RETRY_DENIED_MAX_NS for a server that refuses the key ("full jitter").
+ * Example: after the 4th failure ship waits 0 to 8 s.
  *
  * Pause: ship sends the envelopes of the spool (spool.h) RETRY_DRAIN_TIMES times as often as the
  * host made them, beside the new ones. The mean interval between the waiting envelopes shows how

@@ -1,7 +1,8 @@
 /*
- * Describes the processor whose stacks lib/unwind unwinds: its registers, and questions about its
- * machine code. It is the processor that this library is compiled for. With UNWIND_FOR_AARCH64 it
- * is aarch64 on any machine, so that the tests can unwind samples recorded there.
+ * Describes the processor whose stacks lib/unwind unwinds: its registers, and functions that
+ * recognise pieces of its machine code. It is the processor that this library is compiled for. If
+ * the macro UNWIND_FOR_AARCH64 is defined, it is aarch64 on any machine, so that the tests can
+ * unwind samples that were recorded on aarch64.
  *
  * cpu/cpu_x86_64.c or cpu/cpu_aarch64.c implements the functions. They are pure and have no errors.
  * code points to machine code of the target, of which n bytes may be read. A *_MAX constant is the

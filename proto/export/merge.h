@@ -89,8 +89,8 @@ struct merge_options {
 	size_t n_filters;
 	/*
 	 * If has_range is set: the range of time to keep, counted from the first sample of each
-	 * side. until_ns UINT64_MAX: no end. Bars outside the range are dropped, and bars across
-	 * its ends are shortened.
+	 * side (merge.side). until_ns UINT64_MAX: no end. Bars outside the range are dropped, and
+	 * bars across its ends are shortened.
 	 */
 	bool has_range;
 	uint64_t from_ns, until_ns;
@@ -215,8 +215,9 @@ must_check int merge_add(struct merge *m, const struct import_chunk *c);
 must_check int merge_finish(struct merge *m);
 
 /*
- * Returns the part of a duration of all_ns that merge_options selects. *ret_from_ns: where it
- * begins.
+ * Returns how much of a duration of all_ns is in the range of m->options, and sets *ret_from_ns to
+ * the begin of that part. Example: of 5 s, the range from 2 s to 10 s has 3 s, which begin at 2 s.
+ * Without has_range the part is all_ns, and begins at 0.
  */
 uint64_t merge_selected(const struct merge *m, uint64_t all_ns, uint64_t *ret_from_ns);
 

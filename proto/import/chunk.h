@@ -112,8 +112,8 @@ struct import_chunk {
 };
 
 /*
- * Makes a chunk from a parsed payload. Takes ownership of the payload, also on an error. The
- * caller releases the chunk by import_chunk_fini(). Returns 0, -EBADMSG with *fault, or -ENOMEM.
+ * Makes a chunk from a parsed payload. Takes ownership of the payload, also on an error. Returns 0,
+ * -EBADMSG with *fault, or -ENOMEM. After 0 the caller releases the chunk by import_chunk_fini().
  */
 int import_chunk_read(json_t *payload, struct import_chunk *ret, struct import_fault *fault)
 	__attribute__((warn_unused_result));

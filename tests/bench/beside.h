@@ -18,8 +18,9 @@ struct beside {
 };
 
 /*
- * Walks these n samples of r with warm caches. Moves the samples that are compared to the
- * beginning of samples. Thread tid of the process stays stopped. Exits on an error.
+ * Compares the unwinders on these n samples of r, with warm caches. The first b.n elements of
+ * samples are afterwards those that were compared, where b is the result. Stops thread tid of the
+ * process until the caller exits, for libunwind-ptrace. Exits on an error.
  */
 struct beside beside_measure(const struct recorded *r, pid_t tid, struct record_sample **samples,
 			     size_t n);

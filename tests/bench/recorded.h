@@ -29,9 +29,10 @@ struct recorded {
 };
 
 /*
- * Samples a process for this number of ticks, and longer until as many samples have all
- * registers, since the process may not get a processor. The process stays traced until the caller
- * exits, so that its files and memory can still be read.
+ * Samples a process for this number of ticks, period_ns apart. Goes on until there are as many
+ * samples with all registers, but at most for 100 times as long: the process may not get a
+ * processor. The process stays traced until the caller exits, so that its files and memory can
+ * still be read.
  */
 void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t ticks);
 

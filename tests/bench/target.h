@@ -92,9 +92,9 @@ static inline _Noreturn void die(const char *what)
 void gaps_calibrate(void);
 
 /*
- * What a thread does, for ever: read the clock and calculate; wait, in one of
- * four ways; work for a moment once a second; wait for 20 ms again and again,
- * and take the time.
+ * The functions of threads, which do not return. busy() reads the clock and calculates. sleep_on()
+ * waits for ever, in one of four calls. tick() works for a moment once a second. wait_often() waits
+ * for 20 ms again and again, as w->wait says, and measures the time.
  */
 void busy(struct worker *w);
 void sleep_on(struct worker *w);

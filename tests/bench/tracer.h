@@ -1,7 +1,7 @@
 /*
- * Common code of the tracers bare, near and naive, which are compared with the daemon: attaches to
- * all threads of a process except the first one, which only waits in the benchmark's target, and
- * prints the counters.
+ * Common code of the tracers bare.c, near.c and naive.c, which the benchmark compares with the
+ * daemon. It attaches to all threads of a process, and prints the counters at the end. The first
+ * thread is left out, because in the benchmark's target it only waits.
  */
 #ifndef TESTS_BENCH_TRACER_H
 #define TESTS_BENCH_TRACER_H

@@ -1,7 +1,7 @@
 /*
- * Expected output in tests/golden, compared byte for byte. To renew a file
- * after a wanted change, write into it what the failing test prints, and read
- * what changed.
+ * Compares output with a golden file: a file of tests/golden that has the expected output. After a
+ * change of the output that is wanted, write the text that the failing test prints into the golden
+ * file, and check the difference.
  */
 #ifndef TESTS_UNIT_GOLDEN_H
 #define TESTS_UNIT_GOLDEN_H
@@ -14,6 +14,7 @@
 /* More than any golden file. */
 #define GOLDEN_SIZE_MAX 65536
 
+/* Fails the test unless text is equal to the file at path, which is relative to the project. */
 static inline void golden_check(const char *text, const char *path)
 {
 	char *expected = calloc(1, GOLDEN_SIZE_MAX);

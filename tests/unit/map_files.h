@@ -1,6 +1,7 @@
 /*
- * Whether the kernel tells this process what is mapped (map_files): those of a
- * container, and users, it does not.
+ * Finds out whether this process may open files by /proc/PID/map_files. That needs
+ * CAP_CHECKPOINT_RESTORE, which ordinary users and most containers lack. Tests leave out what needs
+ * map_files then.
  */
 #ifndef TESTS_UNIT_MAP_FILES_H
 #define TESTS_UNIT_MAP_FILES_H
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* Returns true if the kernel refuses. */
 static inline bool map_files_are_closed(void)
 {
 	unsigned long start = 0, end = 0;

@@ -50,7 +50,7 @@ typedef int file_reader_find(void *ctx, const struct msg_file_request *request, 
 /*
  * Asks for the names of the addresses in m, which are addresses of the file behind fd. The caller
  * has set all members of m, with the header, and keeps fd. If unwind asks for debug files
- * meanwhile, find(ctx, ...) opens them; find must not be NULL.
+ * meanwhile, find(ctx, ...) opens them, at most 16 of them in a call; find must not be NULL.
  *
  * Stores unwind's verdict in *ret_verdict. If msg_symbolized_has_answer() returns true for this
  * verdict, appends the answer to ret_answer, an empty buffer for SYMBOLIZED_BYTES_MAX bytes;

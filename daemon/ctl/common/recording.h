@@ -53,8 +53,8 @@ struct recording {
  * PROTOCOL_WATCH (a chunk each second). The caller names the process in one of two ways:
  * - pid is its pid, and name is NULL;
  * - pid is 0, and name is that of a configuration section that matches exactly one process.
- * Returns 0, or -errno after a line on stderr. The caller calls recording_close() after success
- * only.
+ * Returns 0, or -errno after a line on stderr, such as -EINVAL if the daemon refuses. The caller
+ * calls recording_close() after success only.
  */
 must_check int recording_open(struct control_client *client, enum protocol_type type, int32_t pid,
 			      const char *name, struct recording *ret);

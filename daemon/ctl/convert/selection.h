@@ -34,9 +34,15 @@ enum {
 /* clang-format on */
 
 /*
- * Stores the value of one of these options, a SELECTION_*, in o. The value has to outlive o. Before
- * the first call the caller sets o->until_ns to UINT64_MAX. If the value is not valid, prints a
- * line on stderr that begins with command, and returns false.
+ * Stores the value of one of these options, a SELECTION_*, in o. The values, with an example:
+ *
+ *	--filter	[function=|module=|thread=]PATTERN (struct merge_filter), "module=libc*";
+ *			MERGE_FILTERS_MAX times at most
+ *	--from, --until	seconds since the first sample, "1.5"
+ *	--state		"all", "running", "ready" or "waiting"
+ *
+ * The value has to outlive o. Before the first call the caller sets o->until_ns to UINT64_MAX. If
+ * the value is not valid, prints a line on stderr that begins with command, and returns false.
  */
 bool selection_set(struct merge_options *o, const char *command, int option, const char *value);
 

@@ -22,7 +22,7 @@ struct doctor {
 	int32_t pid;		  /* the process to check; 0: not given */
 	enum finding_grade worst; /* the gravest finding so far */
 
-	/* The members below are set by doctor_daemon(). */
+	/* The members below are set by doctor_daemon(). Before: findings_fd is -1, the others 0. */
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or it has no pid here */
 	bool is_elsewhere;   /* the daemon is in another pid namespace: its pids are others */
 	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */

@@ -4,9 +4,9 @@
  * the threads, and the chosen list. The chosen list has all functions, or the callers of one
  * function, in all stacks or in those of one thread.
  *
- * top_model_choose() empties the chosen list. The model keeps only the last chunk, so the chosen
- * list begins with this chunk, which the next top_model_rows() for the list adds. From then on
- * top_model_add() adds each new chunk to the chosen list, too.
+ * top_model_choose() empties the chosen list. The model keeps no chunks but the last one, so the
+ * chosen list begins with the last chunk: the next top_model_rows() for the list adds that chunk.
+ * From then on top_model_add() adds each new chunk to the chosen list, too.
  *
  * Two functions with the same name and module are one row, even if their source files differ.
  *
@@ -38,7 +38,9 @@
  * The times of a row, summed over stacks. The members refer to a function f. For TOP_FUNCTIONS f is
  * the function of the row. For TOP_CALLERS f is the chosen function, and only stacks in which the
  * row's function calls f count. For TOP_THREADS all stacks of the thread count, as if f were their
- * leaf. A stack that contains f several times (recursion) counts only once.
+ * leaf. A stack that contains f several times (recursion) counts only once. Example: main has
+ * called f, f has called g, and this stack ran for 10 ms. g has 10 ms of self_ns and total_ns; f
+ * and main have 10 ms of total_ns.
  */
 struct top_time {
 	/* Running time of the stacks whose leaf is f, and of the stacks that contain f. */

@@ -66,8 +66,8 @@ enum top_key {
 	TOP_KEY_PAGE_DOWN,
 	TOP_KEY_HOME,
 	TOP_KEY_END,
-	TOP_KEY_ENTER,
-	TOP_KEY_BACK,
+	TOP_KEY_ENTER, /* also the right arrow */
+	TOP_KEY_BACK,  /* Backspace, Esc or the left arrow */
 	TOP_KEY_OTHER, /* any other key; also a change of the window size */
 };
 

@@ -9,9 +9,9 @@
  *   call by itself.
  * - pc behind that instruction: the result has replaced the first argument. The code before the
  *   call may show from which other register that argument was copied; or the caller may know the
- *   argument from elsewhere (arch_set_first_argument). A new result does not make the kernel
- *   restart the call. Instead arch_call_again() makes registers by which the thread enters the call
- *   again.
+ *   argument from elsewhere (arch_set_first_argument). On aarch64 the kernel does not restart a
+ *   call because a tracer has changed its result. Instead the tracer gives the thread registers by
+ *   which it enters the call again (arch_call_again(), arch_set_regs()).
  */
 #ifndef LIB_CAPTURE_PTRACE_ARCH_H
 #define LIB_CAPTURE_PTRACE_ARCH_H
@@ -160,8 +160,8 @@ uint64_t arch_thread_pointer(uint32_t tid, const struct arch_regs *regs);
 
 /*
  * Returns true if these n words, which were read from addr, are the start of the data to which the
- * thread pointer of a glibc thread points. aarch64: always false, since no word of these data tells
- * where they are.
+ * thread pointer of a glibc thread points. The answer needs 3 words; with fewer it is false.
+ * aarch64: always false, since no word of these data tells where they are.
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 

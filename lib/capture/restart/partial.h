@@ -63,8 +63,9 @@ bool partial_is_alike(const struct partial *p);
 bool partial_may_have_timed_out(const struct partial *p);
 
 /*
- * Returns true and sets *ret to the next call. Returns false if all is transferred, or if the
- * target's iovecs cannot be read.
+ * Returns true and sets *ret to the next call. Example: after write(1, 0x1000, 10) has returned 3,
+ * the next call is write(1, 0x1003, 7), and asked is 7. Returns false if all is transferred, or if
+ * the target's iovecs cannot be read.
  */
 bool partial_next(const struct partial *p, struct partial_call *ret);
 

@@ -4,8 +4,8 @@
  * kinds of calls are resumed:
  *
  * - Partial transfer: write(2) wrote 3 of 10 bytes. The thread goes back to its syscall
- *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Each of these
- *   calls is a part. The thread gets the sum of the parts; no further part follows
+ *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Each call that
+ *   the thread enters in this way is a part. The thread gets the sum of the parts; no part follows
  *   - after a signal that has a handler, or a group-stop;
  *   - after a part that meets the end of the file, or that fails. The thread does not get this
  *     error. Its next call fails, too, unless the kernel reports the error only once
@@ -51,7 +51,7 @@ struct resumed_call {
 	bool same_call;		/* entered again unchanged: not a partial transfer */
 	bool undisturbed;	/* the call must not be interrupted */
 	unsigned int fruitless; /* parts in a row without progress */
-	bool interrupted;	/* an interrupt of capture was under way when this part began */
+	bool interrupted;	/* resume_stop.interrupted, at the begin of this part */
 	uint64_t asked;		/* result of the current part if it transfers everything */
 	uint64_t call_pc;	/* address of the syscall instruction */
 	struct partial partial;
@@ -72,19 +72,20 @@ struct resume_stop {
 	uint64_t since_ns; /* the thread has been in the call since then, as far as is known */
 	uint64_t now_ns;
 	bool at_call; /* the stop is that of PTRACE_SYSCALL, at the begin or the end of a call */
-	bool interrupted; /* an interrupt of capture was under way; every stop ends it */
+	/* Capture had sent an interrupt, and no stop had followed until this one. */
+	bool interrupted;
 	/*
-	 * The call may be resumed: there is no group-stop and no signal, and capture does not end
-	 * resumed calls in order to detach (state_is_cut).
+	 * A call that is being resumed may go on: there is no group-stop and no signal, and capture
+	 * does not end resumed calls in order to detach (state_is_cut).
 	 */
 	bool goes_on;
 };
 
 /*
- * Resumes a call that returned a part. Returns true if the thread's registers are set for the rest:
- * the caller then continues the thread by PTRACE_SYSCALL, after this stop and after each further
- * one, as long as r->state is not RESUME_NONE. Otherwise returns false, and the thread keeps its
- * result.
+ * Resumes a call that returned a part. Do not call this while capture ends resumed calls
+ * (state_is_cut). Returns true if the thread's registers are set for the rest: the caller then
+ * continues the thread by PTRACE_SYSCALL, after this stop and after each further one, as long as
+ * r->state is not RESUME_NONE. Otherwise returns false, and the thread keeps its result.
  */
 bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 
@@ -102,8 +103,10 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
  * Handles a stop of a thread with a resumed call; does nothing if r->state is RESUME_NONE. Call
- * this first at each stop. If r->state is RESUME_NONE afterwards, resume_wait() and then
- * resume_partial() may resume another call.
+ * this first at each stop. If r->state is RESUME_NONE afterwards, and capture may have interrupted
+ * a call (arch_interrupted_call), the caller tries in this order, until one returns true:
+ * resume_wait(), repair_call() (repair.h), resume_partial(). If none does, it calls
+ * repair_socket().
  *
  * The function writes the thread's registers itself where the call needs it. *regs, which may be
  * *stop->regs, has the registers of the stop. The function replaces them by those that the thread

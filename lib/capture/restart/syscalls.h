@@ -34,9 +34,15 @@ enum restart_rule {
 	RESTART_IF_SOCKET,
 	/* RESTART_REWRITE if the first or the third argument is a socket: splice(2). */
 	RESTART_IF_EITHER_SOCKET,
-	/* RESTART_REWRITE for an ioctl like that of tcdrain(3): repair.c. */
+	/*
+	 * RESTART_REWRITE for an ioctl(2) that waits until a terminal has sent its output, as
+	 * tcdrain(3), and that has had no effect if the wait is interrupted.
+	 */
 	RESTART_IF_DRAIN,
-	/* RESTART_REWRITE for an io_uring_register(2) that has had no effect: repair.c. */
+	/*
+	 * RESTART_REWRITE for io_uring_register(2), except IORING_REGISTER_SYNC_CANCEL: the others
+	 * have had no effect when they return EINTR.
+	 */
 	RESTART_IF_QUIESCES,
 	/*
 	 * RESTART_REWRITE if the thread is under a seccomp filter, which may refuse
@@ -47,7 +53,8 @@ enum restart_rule {
 	 * The call discards its work when it is interrupted, and has to do all of it again. If the
 	 * kernel restarted the call and each tick interrupted it, it would never end. So the thread
 	 * enters it again, and capture does not interrupt it (resume.h). Applies to bpf(2) that
-	 * loads a program and to fallocate(2), depending on the arguments.
+	 * loads a program, and to fallocate(2) that only allocates: repair_needs_undisturbed()
+	 * checks the arguments.
 	 */
 	RESTART_UNDISTURBED,
 };

@@ -1,7 +1,7 @@
 /*
- * Finds the relative timeout of an interrupted system call: its length, and the call's result when
- * it is over. Used when the thread is to enter the call again (restart/resume.h): then the kernel
- * starts the timeout anew.
+ * Finds the relative timeout of an interrupted system call: the length of the timeout, and the
+ * result that the call has when this time is over. Used when the thread is to enter the call again
+ * (restart/resume.h): then the kernel starts the timeout anew.
  *
  * The module knows the timeouts of calls that change nothing while they wait. So capture can end
  * such a call at any moment, with the result that the call has when its timeout is over. These
@@ -48,8 +48,9 @@ struct timeout_call {
 bool timeout_find(const struct timeout_call *c, struct timeout *ret);
 
 /*
- * Finds the timeout of the call's socket (SO_RCVTIMEO, SO_SNDTIMEO). Returns 1; 0 if the socket has
- * none; -ENOTSOCK if the call is not a known call on a socket; or an error of descriptor_socket().
+ * Finds the timeout of the call's socket (SO_RCVTIMEO, SO_SNDTIMEO). Returns 1 with *ret; 0 if the
+ * socket has none; -ENOTSOCK if the call is not a known call on a socket; or an error of
+ * descriptor_socket().
  */
 must_check int timeout_of_socket(const struct timeout_call *c, struct timeout *ret);
 

@@ -9,9 +9,9 @@
  * content. proto/export/html/data.js reads the stream, and skips blocks that it does not know.
  *
  * Numbers in a block are LEB128: 7 bits a byte, lowest first; bit 7 is set in all bytes but the
- * last. In S to T the elements follow each other up to the end of the block. A block refers to
- * strings, processes, frames, nodes and threads by their indices, which count from 0 in the order
- * of the blocks, for each kind separately:
+ * last. In the blocks S to T of this list the elements follow each other up to the end of the
+ * block. A block refers to strings, processes, frames, nodes and threads by their indices, which
+ * count from 0 in the order of the blocks, for each kind separately:
  *
  *   S  strings: of each the length in bytes and the UTF-8. String 0 is "".
  *   P  processes: indices of four strings: profiler_id, platform, release and environment.

@@ -1,8 +1,8 @@
 /*
- * As much of sentry-native's interface as docs/examples/sentry_native.c uses,
- * for tests: no distribution has the library. What is declared here is declared
- * there in the same way (include/sentry.h, 0.16.3); transactions are written to
- * stdout as JSON, a line each. Values are jansson's.
+ * A stand-in for sentry-native's header, with the functions that docs/examples/sentry_native.c
+ * uses. Tests compile the example with it, because no distribution has the library. The
+ * declarations are those of include/sentry.h 0.16.3. Transactions are written to stdout as JSON, a
+ * line each. Values are jansson's.
  */
 #ifndef SENTRY_H_INCLUDED
 #define SENTRY_H_INCLUDED
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* There it is a word; here it is a reference that somebody else holds. */
+/* In sentry-native a 64-bit word; here a JSON value, which no function releases. NULL: null. */
 typedef struct {
 	json_t *json;
 } sentry_value_t;

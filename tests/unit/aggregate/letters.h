@@ -24,6 +24,7 @@ static inline uint64_t letters_addr(char letter)
 	return 0x10000 + (uint64_t)(letter - 'a') * 0x100;
 }
 
+/* Returns the stack of a word, which is valid until the next call. */
 static inline const struct unwind_stack *letters_stack(const char *word)
 {
 	static struct unwind_stack stack;
@@ -37,6 +38,7 @@ static inline const struct unwind_stack *letters_stack(const char *word)
 	return &stack;
 }
 
+/* Writes the word of the stack of a node of p, at most 63 letters. */
 static inline void letters_of_node(const struct profile *p, uint32_t node, char word[64])
 {
 	size_t n = 0;

@@ -162,7 +162,7 @@ void live_step(uint64_t ns);
 void live_take_descriptors(void);
 void live_give_descriptors(void);
 
-/* Reads all records, and gives credit. */
+/* Reads and checks all records, and returns their room in the ring (credit). */
 void live_read(struct live *l);
 const struct live_thread *live_thread(const struct live *l, pid_t tid);
 

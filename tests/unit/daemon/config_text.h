@@ -1,6 +1,7 @@
 /*
- * Code of several tests of the configuration: reads a text into the variable config, and puts its
- * faults into the variable faults.
+ * Common code of tests of the configuration. read_as() and read_main() read a text into the
+ * variable config, and add its faults to the variable faults. Then resolve() completes config, or
+ * expect() checks the faults.
  */
 #ifndef TESTS_UNIT_DAEMON_CONFIG_TEXT_H
 #define TESTS_UNIT_DAEMON_CONFIG_TEXT_H
@@ -36,6 +37,7 @@ static void teardown(void)
 	config_faults_fini(&faults);
 }
 
+/* Reads text as a file at this place, owned by the user of the test and with this st_mode. */
 static void read_as(const char *text, enum config_place place, uint32_t mode)
 {
 	struct config_text t = {"f", place, text, strlen(text), mode, geteuid()};
@@ -43,6 +45,7 @@ static void read_as(const char *text, enum config_place place, uint32_t mode)
 	config_read_text(&config, &t, &faults);
 }
 
+/* Reads text as the main file, with mode 0600. */
 static void read_main(const char *text)
 {
 	read_as(text, CONFIG_MAIN, 0100600);
@@ -60,6 +63,7 @@ static void show_faults(void)
 		(void)fprintf(stderr, "%s\n", faults.v[i].text);
 }
 
+/* Completes config, without environment variables. Fails the test on an error. */
 static inline void resolve(void)
 {
 	int r = config_resolve(&config, nothing, &faults);

@@ -36,6 +36,7 @@ static inline void full_but(struct full *full, int room)
 		(void)close(full->fds[--full->n]);
 }
 
+/* Closes the descriptors, and restores the limit. */
 static inline void full_end(struct full *full)
 {
 	while (full->n > 0)

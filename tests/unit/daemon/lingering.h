@@ -12,7 +12,10 @@
 /* Longer than the timeout of a test, so a close(2) that lingers fails the test. */
 #define LINGER_S 3600
 
-/* Returns a full TCP connection whose peer never reads, so that its last close(2) lingers. */
+/*
+ * Returns a full TCP connection whose peer never reads, so that its last close(2) lingers. The peer
+ * is in the queue of *ret_listener, which the caller closes at the end.
+ */
 static inline int lingering(int *ret_listener)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};

@@ -49,7 +49,10 @@ struct sink {
 	char answers[SINK_ANSWERS_MAX][160];
 };
 
-/* Binds a port, on which no process listens before sink_up(). */
+/*
+ * Initialises s without a process: binds a port, on which no process listens before sink_up().
+ * Writes the DSN of the server, with this port, to ret_dsn, which has size bytes.
+ */
 static inline void sink_init(struct sink *s, char *ret_dsn, size_t size)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -156,11 +159,13 @@ static inline void sink_up(struct sink *s)
 	}
 }
 
+/* Returns the number of envelopes that have arrived: the first elements of shared->arrivals. */
 static inline unsigned int sink_n(const struct sink *s)
 {
 	return atomic_load(&s->shared->n);
 }
 
+/* Kills the server's process, if it was started, and frees everything. */
 static inline void sink_end(struct sink *s)
 {
 	if (s->pid > 0) {

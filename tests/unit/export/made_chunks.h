@@ -9,7 +9,10 @@
 
 #define MADE_SIZE 8192
 
-/* A sample, its state and a comma. */
+/*
+ * JSON of a sample with a state, and a comma. The arguments are literals: MADE_RUNS("1.5", "7",
+ * "0").
+ */
 #define MADE_RUNS(time, thread, stack)                                             \
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
 	",\"state\":\"running\"},"
@@ -19,10 +22,11 @@
 #define MADE_WAITS(time, thread, stack)                                            \
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
 	",\"state\":\"waiting\"},"
-/* The last one has no comma. */
+/* The last sample: without a state and without a comma. */
 #define MADE_END(time, thread, stack) \
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack "}"
 
+/* Parses text, the JSON of a payload, and adds the chunk to m. */
 static inline void made_read(struct merge *m, const char *text)
 {
 	struct import_fault fault = {""};

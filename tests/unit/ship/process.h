@@ -167,6 +167,7 @@ static inline void wait_ship(int expected)
 	LACKS(buf_string(&log_text), KEY);
 }
 
+/* Checks that ship has logged this text. Call it after wait_ship(). */
 static inline void assert_logged(const char *text)
 {
 	ck_assert_msg(strstr(buf_string(&log_text), text) != NULL, "no \"%s\" in: %s", text,
@@ -258,6 +259,7 @@ static inline void receive(uint32_t type, void *ret, size_t size)
 	memcpy(ret, m.bytes, size);
 }
 
+/* Receives the MSG_ENVELOPE_DONE of this envelope, and checks its result. */
 static inline void assert_done(uint64_t seq, uint32_t result)
 {
 	struct msg_envelope_done m;

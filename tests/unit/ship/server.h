@@ -25,7 +25,7 @@ struct server {
 	int input;
 	char dir[32];
 	char dsn[256];
-	char ca[64]; /* "" without TLS */
+	char ca[64]; /* path of the certificate of its authority; "": without TLS */
 	int port;
 };
 
@@ -61,7 +61,10 @@ static inline void server_exec(const struct server *s, const char *script, const
 	_exit(127);
 }
 
-/* Starts the server. script: lines for --script, or NULL; more: further arguments, then NULL. */
+/*
+ * Starts the server, and waits until it listens. script: the text of a file for --script, or NULL;
+ * more: further arguments, fewer than SERVER_ARGS_MAX, then NULL.
+ */
 static inline void server_start(struct server *s, const char *script, const char *const *more)
 {
 	char line[1024];
@@ -149,6 +152,7 @@ static inline int server_remove(const char *path, const struct stat *st, int kin
 	return remove(path);
 }
 
+/* Ends the server, waits for its end, and removes its directory. */
 static inline void server_stop(struct server *s)
 {
 	if (s->pid <= 0)

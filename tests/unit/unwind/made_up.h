@@ -26,11 +26,12 @@ struct made_up {
  * is in this program, can be read: libraries are unknown.
  */
 void made_up_start(struct made_up *m, size_t n_words, const uint8_t *code);
-/* The same with these maps and files. */
+/* The same with these maps, a text as /proc/PID/maps, and these files (their ctx is NULL). */
 void made_up_map(struct made_up *m, size_t n_words, const char *maps,
 		 const struct unwind_files *files);
 void made_up_end(struct made_up *m);
 
+/* Walks the stack into m->out. */
 void made_up_walk(struct made_up *m);
 /* Walks, and checks that there are n frames, the second with the address caller if n > 1. */
 void made_up_check(struct made_up *m, size_t n, uint64_t caller);

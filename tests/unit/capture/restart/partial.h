@@ -34,6 +34,7 @@ static inline void set_up(void)
 		ck_assert_int_ge(files[i], 0);
 }
 
+/* Returns the state after call nr with these arguments has returned result. */
 static inline struct partial after(long nr, long result, const uint64_t arguments[6])
 {
 	struct partial p = {.tid = (uint32_t)getpid(), .pagemap_fd = -1};
@@ -49,6 +50,7 @@ static inline struct partial after(long nr, long result, const uint64_t argument
 	return p;
 }
 
+/* Checks that *call is call nr with these arguments. */
 static inline void check_call(const struct partial_call *call, long nr, const uint64_t arguments[6])
 {
 	ck_assert_int_eq(call->nr, nr);

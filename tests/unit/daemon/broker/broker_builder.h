@@ -19,6 +19,7 @@
 #include "lib/base/ipc.h"
 #include "tests/unit/suite.h"
 
+/* Initialises *b: the parts are connected, and there are no processes and no instances. */
 static inline void build_broker(struct broker *b)
 {
 	memset(b, 0, sizeof(*b));

@@ -35,7 +35,7 @@ static inline void owned_loop(owned_fn fn, int in, int out)
 	_exit(0);
 }
 
-/* Makes the process do the step, and waits until it has. */
+/* Makes the process call fn(step), and waits until fn has returned 0. Fails the test otherwise. */
 static inline void owned_go(const struct owned *o, char step)
 {
 	char done;
@@ -44,6 +44,7 @@ static inline void owned_go(const struct owned *o, char step)
 	ck_assert_int_eq(read(o->from, &done, 1), 1);
 }
 
+/* Starts the process. fn takes the ids when the test calls owned_go(). */
 static inline void owned_start(struct owned *o, owned_fn fn)
 {
 	int to[2], from[2];
@@ -63,6 +64,7 @@ static inline void owned_start(struct owned *o, owned_fn fn)
 	o->from = from[0];
 }
 
+/* Kills the process. */
 static inline void owned_end(struct owned *o)
 {
 	(void)kill(o->pid, SIGKILL);
