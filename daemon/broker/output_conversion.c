@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/broker/state/forks.h"
 #include "daemon/broker/state/options.h"
 #include "daemon/common/landlock.h"
 #include "daemon/common/log.h"
@@ -118,6 +119,7 @@ int output_conversion_start(struct output_conversion *c, const struct output *o,
 		convert(c, o, nice_steps, format);
 	if (pid < 0)
 		return -errno;
+	forks_add(pid);
 	c->pid = pid;
 	return 0;
 }

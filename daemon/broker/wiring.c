@@ -63,8 +63,7 @@ static void on_died(void *ctx, struct child *child, int status)
 
 /*
  * A helper of b->modules.files or of discovery has ended. Its processor time is added to the
- * broker's, as is that of the children that daemon/common/drain.h forks; for discovery it is zeros,
- * so that it is added only once.
+ * broker's; for discovery it is zeros, so that it is added only once.
  */
 static void helper_ended(struct broker *b, int32_t pid, const struct rusage *usage)
 {

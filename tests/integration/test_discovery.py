@@ -17,9 +17,11 @@ import time
 
 import control
 import harness
-from harness import (BUILD, Skip, check, descriptors, in_turns,
+import stranger
+from harness import (BUILD, Skip, check, descriptors, exe_name, in_turns,
                      state, stretch, tracer, wait_for)
 from service import Service, check_chunks, fork, tell
+from test_control import section
 
 # In a network namespace of its own the daemon receives nothing from the proc
 # connector.
@@ -108,6 +110,30 @@ def test_what_was_there_before(box):
                       service.dir / 'other')
     service.profd = again
     service.wait_profiled(program.pid)
+
+
+def test_a_child_that_it_did_not_fork(box):
+    """After "server & exec sentry-profd", as in the script of a container, the server is a child
+    of sentry-profd, as are all orphans if that is process 1."""
+    exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text(section('server', exe, 'autostart = yes'))
+    path.chmod(0o600)
+    profd = box.profd([], '--config', path, '--socket', box.dir / 'socket',
+                      wrapper=('sh', '-c', '"$0" spin & exec "$@"', exe))
+
+    def servers():
+        return [p for p in harness.children(profd.pid) if exe_name(p) == 'unw_o2']
+    server, = wait_for(servers, 'the server')
+    wait_for(lambda: tracer(server), 'it is profiled')
+    harness.wait_work(server, 1)
+    used_s = harness.cpu_seconds(server)
+    os.kill(server, signal.SIGKILL)
+    wait_for(lambda: not servers() and not state(server), 'its end')
+    profd.signal(signal.SIGTERM)
+    profd.finish()
+    check(profd.stats['cpu_seconds']['broker'] < used_s,
+          f'more than the server had: {profd.stats["cpu_seconds"]}')
 
 
 def test_min_age(box):

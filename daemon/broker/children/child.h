@@ -231,8 +231,8 @@ struct child_events {
 	/* The process of the child has ended, with this status of wait(2). A restart may follow. */
 	void (*died)(void *ctx, struct child *child, int status);
 	/*
-	 * A process of the broker without a struct child, such as a helper, has ended. status and
-	 * usage are those of wait4(2).
+	 * A process without a struct child that the broker has forked, such as a helper, has ended.
+	 * status and usage are those of wait4(2).
 	 */
 	void (*other_ended)(void *ctx, int32_t pid, int status, const struct rusage *usage);
 };

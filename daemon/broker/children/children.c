@@ -8,6 +8,7 @@
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/files/quarantine.h"
+#include "daemon/broker/state/forks.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
 #include "daemon/common/resource_shortage.h"
@@ -65,6 +66,7 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 			log_error("%s cannot be started: %s", child->type->name, strerror(-r));
 		return r;
 	}
+	forks_add(child->pid);
 	child->state = CHILD_STARTS;
 	child->overdue_checks = 0;
 	child->messages_full_ns = 0;

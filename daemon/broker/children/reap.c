@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "daemon/broker/children/ship.h"
+#include "daemon/broker/state/forks.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
@@ -187,6 +188,7 @@ void children_reap(struct children *c)
 
 	for (;;) {
 		struct child *child;
+		bool is_own;
 
 		/* WNOWAIT: the pid stays the child's until wait4() frees it. */
 		ended.si_pid = 0;
@@ -197,10 +199,11 @@ void children_reap(struct children *c)
 			child_read_last(child);
 		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)
 			return;
+		is_own = forks_remove(ended.si_pid);
 		describe_end(ended.si_pid, status, what);
 		if (child != NULL)
 			child_died(child, status, &usage, what);
-		else
+		else if (is_own)
 			c->events.other_ended(c->events.ctx, ended.si_pid, status, &usage);
 	}
 }

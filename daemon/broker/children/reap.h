@@ -26,8 +26,8 @@
 void reap_child_failed(struct child *child, const char *what);
 /*
  * To be called after SIGCHLD: reaps all processes that have ended, and handles their ends. Leaves
- * the end of a process without a struct child, such as a helper, to the callback other_ended
- * (struct child_events). Never waits.
+ * the end of a process without a struct child that the broker has forked, such as a helper, to the
+ * callback other_ended (struct child_events). Never waits.
  */
 void children_reap(struct children *c);
 /*

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/server_limit.h"
+#include "daemon/broker/state/forks.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
@@ -256,6 +257,7 @@ void command_fork(struct command *c, char **argv, const char *user)
 		close_fd(&pair[0]);
 		run_child(pair[1], argv, user);
 	}
+	forks_add(c->pid);
 	close_fd(&pair[1]);
 	c->go_fd = pair[0];
 }

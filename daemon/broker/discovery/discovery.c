@@ -9,6 +9,7 @@
 #include "daemon/broker/discovery/pid_files.h"
 #include "daemon/broker/discovery/recheck_queue.h"
 #include "daemon/broker/discovery/scan_cache.h"
+#include "daemon/broker/state/forks.h"
 #include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/owners.h"
@@ -448,7 +449,7 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
  */
 static bool is_own(const struct process *p)
 {
-	return p->pid == getpid() || p->parent == getpid();
+	return p->pid == getpid() || (p->parent == getpid() && forks_have(p->pid));
 }
 
 /*

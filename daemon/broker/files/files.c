@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "daemon/broker/state/forks.h"
 #include "daemon/common/resource_shortage.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/process/open.h"
@@ -182,6 +183,7 @@ static int start_helper(struct files *f)
 		run_helper(MSG_FD);
 	}
 	close_fd(&pair[1]);
+	forks_add(pid);
 	f->pid = pid;
 	f->fd = pair[0];
 	return loop_add(f->loop, f->fd, on_helper, f, &f->source);

@@ -11,6 +11,7 @@
 
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/files/quarantine.h"
+#include "daemon/broker/state/forks.h"
 #include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
@@ -118,6 +119,42 @@ TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
 	while (unwind.child.pid != 0)
 		children_reap(&b.modules.children);
 	ck_assert(b.modules.state.start_failed);
+}
+
+static int32_t other_ended; /* the last process that on_other_ended() was called for */
+
+static void on_other_ended(void *ctx, int32_t pid, int status, const struct rusage *usage)
+{
+	(void)ctx;
+	(void)status;
+	(void)usage;
+	other_ended = pid;
+}
+
+static pid_t fork_and_reap(bool is_own)
+{
+	const pid_t pid = fork();
+	siginfo_t ended;
+
+	if (pid == 0)
+		_exit(0);
+	if (is_own)
+		forks_add(pid);
+	OK(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT));
+	children_reap(&b.modules.children);
+	ck_assert_int_eq(kill(pid, 0), -1);
+	ck_assert(!forks_have(pid));
+	return pid;
+}
+
+/* It had forked before it executed sentry-profd, or is an orphan of process 1. */
+TEST(a_child_that_the_broker_has_not_forked_is_only_reaped)
+{
+	b.modules.children.events.other_ended = on_other_ended;
+	other_ended = 0;
+	(void)fork_and_reap(false);
+	ck_assert_int_eq(other_ended, 0);
+	ck_assert_int_eq(fork_and_reap(true), other_ended);
 }
 
 /* The process has not ended, so no line says that signal 9 has ended it. */
