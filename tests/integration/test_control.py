@@ -260,6 +260,24 @@ def test_sections_and_reload(box):
     profd.interrupt()
 
 
+def test_a_reload_reaches_attached_processes(box):
+    """They have the values of [sentry] and [profiler]."""
+    target = sleeper(box)
+    profd, ctl, path = configured(box, '[profiler]\nrate_hz = 50\n')
+    ctl.run('attach', target.pid)
+    before = ctl.wait_state(target.pid, 'profiling')
+    check(before['rate_hz'] == 50, f'{before}')
+    path.write_text('[profiler]\nrate_hz = 50\nchunk_seconds = 2\n')
+    ctl.run('reload')
+    check(ctl.target(target.pid)['profiler_id'] == before['profiler_id'],
+          'nothing that a run takes from the configuration has changed')
+    path.write_text('[profiler]\nrate_hz = 20\n')
+    ctl.run('reload')
+    wait_for(lambda: ctl.wait_state(target.pid, 'profiling')['rate_hz'] == 20, 'the new rate')
+    check(ctl.target(target.pid)['profiler_id'] != before['profiler_id'], 'another run')
+    profd.interrupt()
+
+
 def test_who_waits_for_a_limit(box):
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     pids = {box.start([exe, 'nanosleep']).pid for _ in range(2)}

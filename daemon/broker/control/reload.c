@@ -128,6 +128,7 @@ static int replace_config(struct modules *modules, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
+	bool implicit_changed;
 	size_t n_same;
 	int r = options_reload(&modules->state.options, &c, &faults);
 
@@ -140,9 +141,16 @@ static int replace_config(struct modules *modules, int lines_fd)
 	warn_rates(modules, &c, lines_fd);
 	warn_first_dsn(modules, &c, lines_fd);
 	n_same = count_same(&modules->state.options.config, &c);
-	for (size_t k = 0; k < modules->targets.n_instances; k++)
-		if (instance_has_section(modules->targets.instances[k]))
-			change_instance(modules, modules->targets.instances[k], &c, n_same);
+	implicit_changed =
+		!config_section_equal(&modules->state.options.config.implicit, &c.implicit);
+	for (size_t k = 0; k < modules->targets.n_instances; k++) {
+		struct instance *i = modules->targets.instances[k];
+
+		if (instance_has_section(i))
+			change_instance(modules, i, &c, n_same);
+		else if (implicit_changed)
+			instance_becomes(i, INSTANCE_CHANGED);
+	}
 	options_replace(&modules->state.options, &c);
 	attach_request_config_changed(&modules->targets);
 	discovery_config_changed(modules->discovery);

@@ -49,11 +49,11 @@ enum instance_wish {
 /*
  * The state of an instance. instance_becomes() only changes it to a later one of this list.
  * instances_check() sets INSTANCE_LIVES again when an instance in INSTANCE_CHANGED has got its new
- * section.
+ * configuration.
  */
 enum instance_life {
 	INSTANCE_LIVES,
-	INSTANCE_CHANGED, /* its section has changed: its run stops, the next has the new section */
+	INSTANCE_CHANGED, /* so has its configuration: its run stops, the next has the new one */
 	INSTANCE_REMOVED, /* nothing wants it any more: no section, user or recording */
 	INSTANCE_ENDED,	  /* the process has ended */
 };
@@ -108,8 +108,8 @@ struct instance {
 	uint64_t unsampled_ns, unsampled_since_ns; /* state of instance_unsampled_ns() */
 
 	/*
-	 * A copy of its section, which a reload does not change. config.name finds the section
-	 * in the current configuration.
+	 * A copy of its section, or, without a section, of config.implicit; a reload does not
+	 * change the copy. config.name finds the section in the current configuration.
 	 */
 	struct section_config config;
 	enum instance_origin origin;
@@ -265,8 +265,8 @@ struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 /*
  * Sets i->life, unless the instance is in a later state.
  *
- * INSTANCE_CHANGED: the section differs from i->config. instances_check() stops the run, and starts
- * the next one with the new section.
+ * INSTANCE_CHANGED: the section, or what the configuration says for processes without one, differs
+ * from i->config. instances_check() stops the run, and starts the next one with the new values.
  *
  * INSTANCE_REMOVED: instances_check() stops the run. instances_sweep() frees the instance when it
  * has no run, no recording and no chunk in flight.

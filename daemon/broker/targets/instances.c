@@ -97,7 +97,10 @@ static void leave_out(struct instance *i, const char *why)
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
-/* Copies the section of the current configuration. A user's start or stop stays in effect. */
+/*
+ * Copies a section of the current configuration. A user's start or stop stays in effect. A process
+ * that the command line or a user has named is profiled whatever the sampling rate says.
+ */
 static void configure(struct instance *i, const struct section_config *section)
 {
 	const struct targets *ts = i->targets;
@@ -107,7 +110,8 @@ static void configure(struct instance *i, const struct section_config *section)
 	/* The DSN, and with it the server's rate limit, may be another one. */
 	i->ship = NULL;
 	/* Spotlight gets all processes that have no other destination. */
-	i->is_sampled = (ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
+	i->is_sampled = !instance_has_section(i) ||
+			(ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
 			session_sampling_decides(&ts->session_sampling_key, i->pid, i->start_ticks,
 						 c->session_sample_rate);
 	switch (i->wish) {
@@ -146,12 +150,13 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 	return 0;
 }
 
-/* The command line or a user named the process: it is profiled whatever sections say. */
+/* The same for a process without a section. */
 static void configure_named(struct instance *i)
 {
-	config_implicit_section(&i->targets->state->options.config, "pid", &i->config);
-	i->is_sampled = true;
-	i->is_started = true;
+	struct section_config implicit;
+
+	config_implicit_section(&i->targets->state->options.config, "pid", &implicit);
+	configure(i, &implicit);
 }
 
 int instance_add_given(struct targets *ts, int32_t pid)
@@ -178,8 +183,8 @@ int instance_add_given(struct targets *ts, int32_t pid)
 		log_error("process %d cannot be profiled: %s", pid, strerror(-r));
 		return r;
 	}
-	configure_named(i);
 	i->origin = INSTANCE_GIVEN;
+	configure_named(i);
 	return 0;
 }
 
@@ -191,9 +196,8 @@ int instance_add_attached(struct targets *ts, struct process *p, enum instance_o
 
 	if (r < 0)
 		return r;
-	configure_named(i);
 	i->origin = origin;
-	i->is_started = origin != INSTANCE_RECORDED;
+	configure_named(i);
 	*ret = i;
 	return 0;
 }
@@ -453,17 +457,20 @@ static void start_run(struct targets *ts, struct instance *i)
 		attach_start(ts, i->run);
 }
 
-/* The run is over: takes the section as the last reload left it. */
+/* The run is over: takes the configuration as the last reload left it. */
 static void configure_anew(struct instance *i)
 {
 	const struct section_config *section =
 		config_section(&i->targets->state->options.config, i->config.name);
 
-	if (section == NULL) {
+	if (!instance_has_section(i)) {
+		configure_named(i);
+	} else if (section != NULL) {
+		configure(i, section);
+	} else {
 		instance_becomes(i, INSTANCE_REMOVED);
 		return;
 	}
-	configure(i, section);
 	i->life = INSTANCE_LIVES;
 }
 
