@@ -155,8 +155,8 @@ void instance_has_executed(struct instance *i)
 {
 	struct process_identity now;
 
-	if (i->obstacle != INSTANCE_LEFT_OUT || !i->has_leak_check ||
-	    (process_identity(i->pid, &now) && now.program_hash == i->leak_program))
+	if (i->obstacle != INSTANCE_LEFT_OUT || i->refused_program == 0 ||
+	    (process_identity(i->pid, &now) && now.program_hash == i->refused_program))
 		return;
 	instance_forget_error(i);
 	instance_delay_run(i);

@@ -129,9 +129,13 @@ struct instance {
 	 * - the clock tick after that in which it became an instance, for every other process.
 	 */
 	uint64_t followed_since_ticks;
-	bool has_leak_check;   /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
-	uint64_t leak_program; /* process_identity.program_hash of the program with it */
-	bool is_delayed;       /* the process had to wait for the CPU budget (governor_admits) */
+	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
+	/*
+	 * INSTANCE_LEFT_OUT because of its program, which has LeakSanitizer or to which capture may
+	 * not or cannot attach: process_identity.program_hash. 0: for another reason.
+	 */
+	uint64_t refused_program;
+	bool is_delayed; /* the process had to wait for the CPU budget (governor_admits) */
 	/*
 	 * A user, or the process itself, has released the process (instance_release): the process
 	 * has no run before this time, nor later while another process traces one of its threads.
@@ -246,10 +250,10 @@ static inline bool instance_is_gone(const struct instance *i)
 }
 
 /*
- * Call it when an exec of the process was reported. If i was left out because its former program
- * has LeakSanitizer, i gets a run again, after the delay of instance_delay_run(). leaks.h then asks
- * about the new program. Does nothing if the process still runs i->leak_program: the report of the
- * exec that started this program can come after leaks.h has found LeakSanitizer in the program.
+ * Call it when an exec of the process was reported. If i was left out because of its former
+ * program, i gets a run again, after the delay of instance_delay_run(). Does nothing if the process
+ * still runs i->refused_program: the report of the exec that started this program can come after
+ * its refusal.
  */
 void instance_has_executed(struct instance *i);
 

@@ -89,11 +89,12 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 	return 0;
 }
 
-static void leave_out(struct instance *i, const char *why)
+/* refused_program: as the member of struct instance. */
+static void leave_out(struct instance *i, uint64_t refused_program, const char *why)
 {
 	i->obstacle = INSTANCE_LEFT_OUT;
 	i->has_leak_check = i->run != NULL && i->run->has_leak_check;
-	i->leak_program = i->has_leak_check ? i->run->leak_program : 0;
+	i->refused_program = refused_program;
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
@@ -129,7 +130,7 @@ static void configure(struct instance *i, const struct section_config *section)
 	}
 	instance_forget_error(i);
 	if (c->is_off && i->wish != INSTANCE_WISH_ATTACHED)
-		leave_out(i, c->defect);
+		leave_out(i, 0, c->defect);
 }
 
 int instance_add(struct targets *ts, struct process *p, size_t section)
@@ -315,13 +316,13 @@ static void end_run(struct instance *i)
 	struct run *run = i->run;
 
 	if (run->left_out)
-		leave_out(i, "reading its memory hangs");
+		leave_out(i, 0, "reading its memory hangs");
 	else if (run->has_leak_check)
-		leave_out(i, REFUSAL_LEAK_CHECK);
+		leave_out(i, run->leak_program, REFUSAL_LEAK_CHECK);
 	else if (resource_shortage_is(run->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_delay_run(i);
 	else if (run->attach_error != 0 && run->attach_error != ESRCH)
-		leave_out(i, attach_error_text(run->attach_error));
+		leave_out(i, i->program_hash, attach_error_text(run->attach_error));
 	i->run = NULL;
 	if (i->origin == INSTANCE_GIVEN)
 		i->closed_run = run;

@@ -391,9 +391,42 @@ TEST(a_process_with_leak_sanitizer_is_left_out_until_it_executes_another_program
 	turn();
 	instance_has_executed(many[0]);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
-	many[0]->leak_program++;
+	many[0]->refused_program++;
 	instance_has_executed(many[0]);
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+/* For example that of a 32-bit launcher, or of one that a security module protects. */
+TESTS(a_refused_program_counts_until_the_process_executes_another, 2)
+{
+	static const int errors[] = {ENOEXEC, EPERM};
+	struct run *run = profile_first();
+	struct process_identity now;
+
+	ck_assert(process_identity(many[0]->pid, &now));
+	many[0]->program_hash = now.program_hash;
+	run->attach_error = errors[_i];
+	end_run(run);
+	turn();
+	instance_has_executed(many[0]);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
+	ck_assert_uint_eq(many[0]->refused_program, now.program_hash);
+	many[0]->refused_program++;
+	instance_has_executed(many[0]);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+}
+
+/* A rename looks like an exec. */
+TEST(a_process_that_made_capture_hang_stays_left_out)
+{
+	struct run *run = profile_first();
+
+	many[0]->program_hash = 1;
+	run->left_out = true;
+	end_run(run);
+	turn();
+	instance_has_executed(many[0]);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
 }
 
 TEST(a_process_whose_rights_change_waits)
