@@ -194,6 +194,46 @@ def test_detached_over_an_exec(box):
     service.stop()
 
 
+def test_detached_over_a_reload(box):
+    """Whether its section gets another name, is removed, or comes back."""
+    service = Service(box, {'web': {}, 'job': {}})
+    service.add_exe('new')
+    ctl = control.Control(box, service.dir / 'socket')
+    program = service.start('web')
+    service.wait_profiled(program.pid)
+    ctl.run('detach', program.pid)
+    service.wait_left(program.pid)
+    for sections, name in (({'new': {'exe': service.exe['web']}}, 'new'), ({}, 'pid'),
+                           ({'web': {}}, 'pid')):
+        service.reload({**sections, 'job': {}})
+        # By then all processes have been compared.
+        other = service.start('job')
+        service.wait_profiled(other.pid)
+        wait_for(lambda n=name: (ctl.target(program.pid) or {}).get('name') == n, name)
+        check(ctl.target(program.pid)['state'] == 'left_out', f'{ctl.target(program.pid)}')
+        check(tracer(program.pid) == 0, 'it is profiled again')
+    ctl.run('attach', program.pid)
+    service.wait_profiled(program.pid)
+    service.stop()
+
+
+def test_attached_over_an_exec(box):
+    """Another section, or none, matches the process then; an operator has attached it."""
+    off = {'profile_session_sample_rate': 0}
+    service = Service(box, {'web': off, 'job': off})
+    ctl = control.Control(box, service.dir / 'socket')
+    program = service.start('web')
+    service.wait_known(program.pid)
+    ctl.run('attach', program.pid)
+    for exe, name in ((service.exe['job'], 'job'), (BUILD / 'targets/prefork', 'pid')):
+        tell(program, f'exec {exe}')
+        wait_for(lambda n=name: ctl.target(program.pid)['name'] == n, name)
+        ctl.wait_state(program.pid, 'profiling')
+        service.wait_profiled(program.pid)
+    service.stop()
+    check_chunks(service.profd, 'job@1')
+
+
 def test_variables(box):
     """A section chooses by the environment of the exec. SENTRY_PROFILER=off wins
     over every section, until an exec without it; a user who names the process
@@ -241,7 +281,8 @@ def test_variables(box):
                  'the new program')
         service.wait_profiled(start(**ours).pid)
         if word == 'off':
-            check(tracer(chosen.pid) == 0, 'it is profiled')
+            # Capture may detach some time after the comparison.
+            service.wait_left(chosen.pid)
     service.wait_profiled(chosen.pid)
     service.stop()
     check(secret not in service.profd.stderr + doctor, 'a variable is shown')

@@ -112,6 +112,34 @@ def test_a_process_that_a_section_matches(box):
     check(len(profd.chunks) == 1, 'its chunk')
 
 
+def test_a_section_that_is_removed(box):
+    """The section was the reason why the user might attach the process."""
+    stranger.need_root()
+    target, text = matched(box)
+    profd, ctl, path = configured(box, text)
+
+    def reload(text):
+        path.write_text(text)
+        ctl.run('reload')
+    wait_for(lambda: ctl.target(target.pid), 'the section matches it')
+    ctl.run('attach', target.pid, uid=UID)
+    ctl.wait_state(target.pid, 'profiling')
+    reload('')
+    wait_for(lambda: ctl.target(target.pid) is None, 'it is no target')
+    is_refused(ctl, 'record', 'attach', target.pid)
+    reload(text)
+    wait_for(lambda: ctl.target(target.pid), 'the section matches it')
+    ctl.run('detach', target.pid, uid=UID)
+    reload('')
+    wait_for(lambda: ctl.target(target.pid)['name'] == 'pid', 'it is of no section')
+    is_refused(ctl, 'record', 'attach', target.pid)
+    reload('')
+    check(ctl.target(target.pid)['state'] == 'left_out', 'it stays detached')
+    ctl.run('attach', target.pid)
+    ctl.wait_state(target.pid, 'profiling')
+    profd.interrupt()
+
+
 def test_what_an_operator_attached(box):
     """Its user may stop, start and record it. A process that the user records is sent if an
     operator attaches it."""

@@ -35,6 +35,7 @@ static bool is_admins(const struct instance *i)
 		return true;
 	case INSTANCE_ATTACHED:
 		return i->asker.is_operator;
+	case INSTANCE_LEFT_SECTION:
 	case INSTANCE_RECORDED:
 		break;
 	}
@@ -258,7 +259,7 @@ static void attach_known(struct targets *ts, struct instance *i, const struct pe
 	instance_forget_error(i);
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
-	if (i->origin == INSTANCE_RECORDED)
+	if (i->origin == INSTANCE_RECORDED || i->origin == INSTANCE_LEFT_SECTION)
 		i->origin = INSTANCE_ATTACHED;
 	i->wish = INSTANCE_WISH_ATTACHED;
 	i->is_started = true;
@@ -358,7 +359,7 @@ void attach_request_config_changed(struct targets *ts)
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		struct instance *i = ts->instances[k];
 
-		if (is_admins(i) || i->asker.is_operator ||
+		if (!instance_was_added(i) || is_admins(i) || i->asker.is_operator ||
 		    users_may(ts, i->origin == INSTANCE_ATTACHED))
 			continue;
 		(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why_users_may_not(ts));

@@ -2,8 +2,8 @@
  * Handles the requests detach and release (sentry-profctl detach, sentry_profd_release()). The
  * peer gets its answer when sentry-profd traces no thread of the process any more, so that a
  * debugger can attach.
- * - detach ends the profiling of a process until a user attaches the process again, or a reload
- *   gives it another section. The recordings of the process end.
+ * - detach ends the profiling of a process until a user attaches the process again. The recordings
+ *   of the process end.
  * - release suspends the profiling for a time, which counts from the answer. A second release can
  *   prolong the first. A release ends when its time is over and no other process traces a thread
  *   of the process. Then a new run begins, if the lifecycle wants one (targets/lifecycle.h). The

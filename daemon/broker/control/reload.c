@@ -113,14 +113,15 @@ static void change_instance(struct modules *modules, struct instance *i, const s
 	if (instance_is_gone(i))
 		return;
 	if (now == NULL) {
-		instance_becomes(i, INSTANCE_REMOVED);
+		/* Discovery decides about what users have attached or detached. */
+		if (i->wish != INSTANCE_WISH_ATTACHED && i->wish != INSTANCE_WISH_DETACHED)
+			instance_becomes(i, INSTANCE_REMOVED);
+	} else if (old == NULL || !config_section_equal(old, now)) {
+		instance_becomes(i, INSTANCE_CHANGED);
+	} else if ((size_t)(now - c->sections) < n_same) {
+		/* Nothing has changed up to this section, and the first that matches counts. */
 		return;
 	}
-	if (old == NULL || !config_section_equal(old, now))
-		instance_becomes(i, INSTANCE_CHANGED);
-	/* Nothing has changed in the sections up to this one, and the first that matches counts. */
-	else if ((size_t)(now - c->sections) < n_same)
-		return;
 	discovery_recheck(modules->discovery, i->pid);
 }
 

@@ -379,6 +379,30 @@ static bool is_of(const struct config *c, const struct instance *i, size_t secti
 }
 
 /*
+ * Another section matches the process now; name is NULL if none does. What attach and detach have
+ * said about the process stays in effect; otherwise the instance is removed. A user who is no
+ * operator may not attach each process that no section matches, and has to ask again.
+ */
+static void change_section(struct instance *i, const char *name)
+{
+	const bool is_detached = i->wish == INSTANCE_WISH_DETACHED;
+
+	if (name != NULL && (is_detached || i->wish == INSTANCE_WISH_ATTACHED)) {
+		i->origin = INSTANCE_OF_SECTION;
+		memcpy(i->config.name, name, sizeof(i->config.name));
+		instance_becomes(i, INSTANCE_CHANGED);
+	} else if (is_detached) {
+		i->origin = INSTANCE_LEFT_SECTION;
+		instance_becomes(i, INSTANCE_CHANGED);
+	} else if (i->wish == INSTANCE_WISH_ATTACHED && i->asker.is_operator) {
+		i->origin = INSTANCE_ATTACHED;
+		instance_becomes(i, INSTANCE_CHANGED);
+	} else {
+		instance_becomes(i, INSTANCE_REMOVED);
+	}
+}
+
+/*
  * Memory or descriptors are short, and nothing is known of the process yet: queues another
  * check.
  */
@@ -411,16 +435,11 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		known = NULL;
 	}
 	/* A process that --pid or a user named is profiled whatever program it runs. */
-	if (known != NULL && instance_has_section(known) && !is_of(c, known, section)) {
-		if (known->wish != INSTANCE_WISH_DETACHED) {
-			instance_becomes(known, INSTANCE_REMOVED);
+	if (known != NULL && (known->origin == INSTANCE_LEFT_SECTION ||
+			      (instance_has_section(known) && !is_of(c, known, section)))) {
+		change_section(known, section < c->n_sections ? c->sections[section].name : NULL);
+		if (instance_is_gone(known))
 			known = NULL;
-		} else if (section < c->n_sections) {
-			/* It stays detached, with the values of the section that it belongs to. */
-			memcpy(known->config.name, c->sections[section].name,
-			       sizeof(known->config.name));
-			instance_becomes(known, INSTANCE_CHANGED);
-		}
 	}
 	if (known != NULL && s->cause == RECHECK_EXEC)
 		instance_has_executed(known);

@@ -31,10 +31,11 @@
 /* Why the process is an instance. */
 enum instance_origin {
 	INSTANCE_OF_SECTION,
-	INSTANCE_GIVEN,	   /* the command line names it: it exists until the broker ends */
-	INSTANCE_ATTACHED, /* an operator or the process's user has attached it */
-	INSTANCE_CHILD,	   /* it is a child of a target: --children */
-	INSTANCE_RECORDED, /* it is recorded only, and removed after its last recording */
+	INSTANCE_GIVEN,	       /* the command line names it: it exists until the broker ends */
+	INSTANCE_LEFT_SECTION, /* it was of a section, and is detached: no section matches it */
+	INSTANCE_ATTACHED,     /* an operator or the process's user has attached it */
+	INSTANCE_CHILD,	       /* it is a child of a target: --children */
+	INSTANCE_RECORDED,     /* it is recorded only, and removed after its last recording */
 };
 
 /* What users have requested for the process since it became an instance. */
