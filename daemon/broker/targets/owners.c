@@ -7,14 +7,15 @@
 
 /*
  * Counts a change of the key of the instance i. Removes the instance if a user who is no operator
- * has asked for the process: this user may not profile a process with the new rights.
+ * has asked for the process: this user may not profile a process with the new rights. Discovery
+ * adds the process again if a section matches it.
  */
 static void note_change(struct targets *ts, struct instance *i)
 {
 	log_debug("process %d has other rights now", i->pid);
 	i->owner_changes++;
 	i->owner_has_changed = true;
-	if (instance_was_added(i) && instance_is_asked_by_user(i))
+	if (instance_is_asked_by_user(i))
 		instance_becomes(i, INSTANCE_REMOVED);
 	if (ts->events.owner_changed != NULL)
 		ts->events.owner_changed(ts->events.ctx, i);

@@ -4,8 +4,9 @@
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
  * key, and the run ends. The next run, with the new key, begins at once, and continues the profile
  * (struct profile_start). But if the key changes again and again, runs that follow a change begin
- * at least OWNER_RUN_NS apart. If the process is an instance only by the request of a user who is
- * no operator, the instance is removed, since this user may not profile it any more.
+ * at least OWNER_RUN_NS apart. If the process is profiled or recorded only by the request of a user
+ * who is no operator, the instance is removed, since this user may not profile it any more;
+ * discovery adds the process again if a section matches it.
  *
  * The broker reads the key of a process:
  * - at each request of unwind for a file, after each attach and exec, and before each run;

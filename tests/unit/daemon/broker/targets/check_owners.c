@@ -253,6 +253,17 @@ TESTS(what_a_user_has_added_is_left, getuid() == 0 ? 2 : 0)
 	ck_assert_int_eq(i.life, _i == 1 ? INSTANCE_LIVES : INSTANCE_REMOVED);
 }
 
+/* The sampling rate of its section excludes the process: it is profiled for the user only. */
+TEST_IF(what_a_user_has_attached_of_a_section_is_left, getuid() == 0)
+{
+	i.wish = INSTANCE_WISH_ATTACHED;
+	i.asker = (struct instance_asker){.is_set = true};
+	owned_go(&process, 'u');
+	ck_assert_int_eq(check(), -EACCES);
+	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
+	ck_assert_ptr_eq(told, &i);
+}
+
 TEST_IF(a_change_before_a_run_begins_counts, getuid() == 0)
 {
 	i.origin = INSTANCE_RECORDED;
