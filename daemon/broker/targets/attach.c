@@ -350,6 +350,9 @@ static void on_refused(struct run *run, int error)
 	}
 	/* Its parent crashes: it may be the crash reporter. */
 	if (error == ECANCELED) {
+		/* A capture that was started again does not have it yet. */
+		if (run->phase == RUN_PROFILED)
+			run->phase = RUN_WAITING;
 		run->retry_ns = clock_mono_ns() + RETRY_NS;
 		return;
 	}

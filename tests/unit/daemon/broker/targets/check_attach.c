@@ -86,6 +86,19 @@ TESTS(the_end_before_the_attachment_is_logged_for_named_processes, 2 * KINDS)
 	ck_assert_uint_eq(log_capture_end("\n"), kinds[kind].lines);
 }
 
+/* The parent crashes just after capture was started again. */
+TEST(a_profiled_process_that_capture_refuses_for_a_time_is_tried_again)
+{
+	set_up_ended_process();
+	instance.life = INSTANCE_LIVES;
+	instance.run->phase = RUN_PROFILED;
+	refuse(ECANCELED);
+	ck_assert(run_is_open(instance.run));
+	instance.run->retry_ns = 1;
+	attach_check(&b.modules.targets);
+	ck_assert(instance.run->attach_due);
+}
+
 /* Errors that a user can do something about are logged. */
 TEST(an_error_that_the_user_can_avoid_is_logged)
 {
