@@ -532,6 +532,8 @@ int main(int argc, char **argv)
 	if (r < 0) {
 		requests_close(&b->requests);
 		shutdown_children(b);
+		/* The kernel may count the listener of the proc connector until then. */
+		discovery_free(b->modules.discovery);
 		output_conversion_close(&b->conversion);
 		output_close(&b->modules.delivery.output);
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;

@@ -41,6 +41,25 @@ def is_told(service):
     return wait_for(said, 'it says so').group(1) == 'reports'
 
 
+def test_a_failed_start_unsubscribes(box):
+    """Before Linux 6.6 the kernel counts a listener until it unsubscribes, and makes an event of
+    each fork and exec meanwhile, until the next boot."""
+    need_root()
+    if not shutil.which('strace'):
+        raise Skip('there is no strace')
+    sent = box.dir / 'sent'
+    path = box.make_dir('etc') / 'profd.conf'
+    path.write_text(section('web', '/nonexistent'))
+    path.chmod(0o600)
+    profd = box.profd([], '--config', path, '--socket', '/proc/nonexistent',
+                      wrapper=('strace', '-qq', '-e', 'trace=sendto', '-o', sent))
+    profd.finish(status=1)
+    operations = re.findall(r'NLMSG_DONE.*\\x0(\d)\\x00\\x00\\x00"', sent.read_text())
+    if not operations:
+        raise Skip('the kernel has no proc connector for us')
+    check(operations == ['1', '2'], sent.read_text())
+
+
 def live(box, service):
     """Finds processes that existed before and later ones; forks; ends."""
     first = service.start('web')
