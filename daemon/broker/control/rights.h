@@ -5,7 +5,8 @@
  * - Every user may start, stop, attach, detach, release and record the user's own processes. The
  *   setting user_attach can forbid attach and record (attach_request.h).
  * - Every user may read the status and the metrics: the list of all processes, which ps(1) and the
- *   configuration show as well, and the statistics of the user's own processes (report/viewer.h).
+ *   configuration show as well, and the statistics of the user's own processes
+ *   (instance_is_seen_by()).
  * - Viewers are the members of the group sentry-profd-view. They have the rights of every user, but
  *   read the whole status and all metrics, as operators do.
  */

@@ -9,7 +9,6 @@
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/modules.h"
-#include "daemon/broker/report/viewer.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/self_usage.h"
 #include "daemon/broker/targets/totals.h"
@@ -396,26 +395,25 @@ static void put_servers(const struct text *t, const struct modules *modules)
 			servers[i].name, (long long)servers[i].clock_ahead_s);
 }
 
-/* Sums the statistics of the processes that the viewer may see. */
-static void sum_seen(const struct modules *modules, const struct peer *viewer,
-		     struct run_totals *ret)
+/* Sums the statistics of the processes that the peer may see. */
+static void sum_seen(const struct modules *modules, const struct peer *peer, struct run_totals *ret)
 {
 	struct run_totals one;
 
-	if (viewer->sees_all) {
+	if (peer->sees_all) {
 		totals_of_all(&modules->targets, ret);
 		return;
 	}
 	*ret = (struct run_totals){0};
 	for (size_t i = 0; i < modules->targets.n_instances; i++) {
-		if (!viewer_sees(viewer, modules->targets.instances[i]))
+		if (!instance_is_seen_by(modules->targets.instances[i], peer))
 			continue;
 		totals_of_instance(&modules->targets, modules->targets.instances[i], &one);
 		totals_add(ret, &one);
 	}
 }
 
-/* Metrics of the whole daemon, for viewers with sees_all (as put_inside() of status.c). */
+/* Metrics of the whole daemon, for peers with sees_all (as put_inside() of status.c). */
 static void put_inside(const struct text *t, struct modules *modules)
 {
 	if (modules->discovery != NULL)
@@ -439,8 +437,8 @@ static void put_inside(const struct text *t, struct modules *modules)
 	put_servers(t, modules);
 }
 
-int metrics_make(struct modules *modules, const struct peer *viewer, bool is_openmetrics,
-		 int *ret_fd, uint32_t *ret_size)
+int metrics_make(struct modules *modules, const struct peer *peer, bool is_openmetrics, int *ret_fd,
+		 uint32_t *ret_size)
 {
 	struct text t = {.is_openmetrics = is_openmetrics};
 	struct run_totals f;
@@ -451,7 +449,7 @@ int metrics_make(struct modules *modules, const struct peer *viewer, bool is_ope
 	if (r < 0)
 		return r;
 	t.out = s.out;
-	sum_seen(modules, viewer, &f);
+	sum_seen(modules, peer, &f);
 	put_processes(&t, modules);
 	put_left_out(&t, modules);
 	put_samples(&t, &f);
@@ -461,7 +459,7 @@ int metrics_make(struct modules *modules, const struct peer *viewer, bool is_ope
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
 	put_chunks(&t, modules, &f);
-	if (viewer->sees_all)
+	if (peer->sees_all)
 		put_inside(&t, modules);
 	if (is_openmetrics)
 		fprintf(t.out, "# EOF\n");

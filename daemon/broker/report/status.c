@@ -9,8 +9,8 @@
 #include "daemon/broker/children/server_limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/modules.h"
-#include "daemon/broker/report/viewer.h"
 #include "daemon/broker/report/stats.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/totals.h"
@@ -134,9 +134,9 @@ static void put_totals(FILE *out, const struct modules *modules, const struct in
 }
 
 static void put_target(FILE *out, const struct modules *modules, const struct instance *i,
-		       const struct peer *viewer)
+		       const struct peer *peer)
 {
-	const bool sees = viewer_sees(viewer, i);
+	const bool sees = instance_is_seen_by(i, peer);
 
 	fprintf(out, "{\"name\": ");
 	put_string(out, i->config.name);
@@ -149,7 +149,7 @@ static void put_target(FILE *out, const struct modules *modules, const struct in
 		i->config.on_crash == ON_CRASH_STAY ? "stay" : "leave",
 		i->config.leak_check == LEAK_CHECK_ATTACH ? "attach" : "leave",
 		/*
-		 * A viewer who may not see the target's statistics gets the configured rate: the
+		 * A peer who may not see the target's statistics gets the configured rate: the
 		 * present one, set by the governor, would show what the process does.
 		 */
 		sees && i->run != NULL ? i->run->rate_hz : i->config.rate_hz);
@@ -184,16 +184,15 @@ static double limited_s(const struct modules *modules)
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
-/* Writes the quarantined files: those of all users, or only those of the viewer's own user. */
-static void put_quarantined(FILE *out, const struct modules *modules, const struct peer *viewer)
+/* Writes the quarantined files: those of all users, or only those of the peer's own user. */
+static void put_quarantined(FILE *out, const struct modules *modules, const struct peer *peer)
 {
 	const struct quarantine_file *f = NULL;
 	bool first = true;
 
 	fprintf(out, ", \"files_left_out\": [");
 	while ((f = quarantine_next(&modules->quarantine, f)) != NULL) {
-		if (!viewer->sees_all &&
-		    (f->owner.kind != OWNER_PLAIN || viewer->uid != f->owner.uid))
+		if (!peer->sees_all && (f->owner.kind != OWNER_PLAIN || peer->uid != f->owner.uid))
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
 		put_string(out, f->file.name);
@@ -303,7 +302,7 @@ static void put_degraded(FILE *out, const struct modules *modules)
 	fprintf(out, "], ");
 }
 
-/* Writes what only viewers with sees_all get. */
+/* Writes what only peers with sees_all get. */
 static void put_inside(FILE *out, const struct modules *modules)
 {
 	char path[OPTIONS_PATH_SIZE];
@@ -328,7 +327,7 @@ static void put_inside(FILE *out, const struct modules *modules)
 	put_restarts(out, modules);
 }
 
-static void put_daemon(FILE *out, struct modules *modules, const struct peer *viewer)
+static void put_daemon(FILE *out, struct modules *modules, const struct peer *peer)
 {
 	struct spool_counts spool;
 	size_t profiling = 0;
@@ -347,8 +346,8 @@ static void put_daemon(FILE *out, struct modules *modules, const struct peer *vi
 		modules->state.options.config.cpu_budget, limited_s(modules),
 		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
 	put_lowered(out, modules);
-	put_quarantined(out, modules, viewer);
-	if (viewer->sees_all)
+	put_quarantined(out, modules, peer);
+	if (peer->sees_all)
 		put_inside(out, modules);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
@@ -359,12 +358,12 @@ static void put_daemon(FILE *out, struct modules *modules, const struct peer *vi
 	fprintf(out, "}");
 }
 
-static void put_all(FILE *out, struct modules *modules, const struct peer *viewer)
+static void put_all(FILE *out, struct modules *modules, const struct peer *peer)
 {
 	bool first = true;
 
 	fprintf(out, "{");
-	put_daemon(out, modules, viewer);
+	put_daemon(out, modules, peer);
 	fprintf(out, ", \"targets\": [");
 	for (size_t k = 0; k < modules->targets.n_instances; k++) {
 		const struct instance *i = modules->targets.instances[k];
@@ -372,13 +371,13 @@ static void put_all(FILE *out, struct modules *modules, const struct peer *viewe
 		if (instance_is_gone(i))
 			continue;
 		fprintf(out, "%s\n  ", first ? "" : ",");
-		put_target(out, modules, i, viewer);
+		put_target(out, modules, i, peer);
 		first = false;
 	}
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-int status_make(struct modules *modules, const struct peer *viewer, int *ret_fd, uint32_t *ret_size)
+int status_make(struct modules *modules, const struct peer *peer, int *ret_fd, uint32_t *ret_size)
 {
 	struct sealed s;
 	uint64_t size;
@@ -386,7 +385,7 @@ int status_make(struct modules *modules, const struct peer *viewer, int *ret_fd,
 
 	if (r < 0)
 		return r;
-	put_all(s.out, modules, viewer);
+	put_all(s.out, modules, peer);
 	r = sealed_close(&s, 0, ret_fd, &size);
 	if (r == 0)
 		*ret_size = (uint32_t)size;

@@ -65,6 +65,11 @@ uint64_t instance_unsampled_ns(const struct instance *i)
 	return i->unsampled_ns + (since_ns == 0 ? 0 : sampling_ns(i) - since_ns);
 }
 
+bool instance_is_seen_by(const struct instance *i, const struct peer *peer)
+{
+	return peer->sees_all || owner_is_user(&i->owner, peer->uid);
+}
+
 const char *instance_obstacle_text(const struct instance *i)
 {
 	switch (i->obstacle) {

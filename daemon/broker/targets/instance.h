@@ -16,6 +16,7 @@
 #include "daemon/broker/targets/targets.h"
 #include "daemon/config/config.h"
 #include "daemon/process/owner.h"
+#include "daemon/process/peer.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
 
@@ -228,6 +229,13 @@ uint32_t instance_budget_user(const struct instance *i);
  * and neither a section nor an operator wanted its profile when the recording was requested.
  */
 bool instance_is_asked_by_user(const struct instance *i);
+
+/*
+ * Returns true if a peer of the daemon's socket may see the statistics of the process: the peer
+ * sees all processes (an operator, or a member of the group sentry-profd-view), or the process
+ * belongs to the peer's user and has no rights that this user lacks (owner_is_user()).
+ */
+bool instance_is_seen_by(const struct instance *i, const struct peer *peer);
 
 /*
  * If the CPU budget permits no samples of the process now, returns a text for users that says so, a
