@@ -270,8 +270,9 @@ static void put_back(struct outbox *o, struct queue_item *item)
 		return;
 	}
 	item->was_tried = true;
+	/* Behind the others: perhaps it is the only one that gets no answer. */
 	if (queue_has_room(&o->queue, item))
-		queue_push_front(&o->queue, item);
+		queue_push_back(&o->queue, item);
 	else
 		drop(o, item);
 }

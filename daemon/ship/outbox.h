@@ -9,7 +9,8 @@
  * follow one by one, with a pause after each.
  *
  * During a backoff or a denial (destination.h) envelopes go to the spool. Without a spool they stay
- * in the queue; when the queue is full, the oldest one is dropped. An envelope is also dropped if
+ * in the queue, each behind the others after a request without an answer; when the queue is full,
+ * the first one is dropped. An envelope is also dropped if
  * - it is in the queue, and a rate limit forbids it or the request cannot be made (an envelope of
  *   the spool waits in these two cases);
  * - the server refuses it, or answers 429;

@@ -203,9 +203,16 @@ void spooler_retry_disk(struct spooler *s)
 
 uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind)
 {
-	if (s->spool == NULL || spool_oldest(s->spool, s->dsn, kind) == NULL)
+	const struct spool_entry *e =
+		s->spool == NULL ? NULL : spool_oldest(s->spool, s->dsn, kind);
+
+	if (e == NULL)
 		return UINT64_MAX;
-	return s->next_ns;
+	/*
+	 * The oldest one at the end of an outage can be held back once. One that the server never
+	 * answers would fill a slow connection.
+	 */
+	return e->held_back > 1 ? max_u64(s->next_ns, s->held_ns) : s->next_ns;
 }
 
 static int stamp(const struct spooler *s, const struct spool_entry *e, enum compression compression,
@@ -221,6 +228,26 @@ static int stamp(const struct spooler *s, const struct spool_entry *e, enum comp
 	return r;
 }
 
+/* After so many requests in a row without an answer another envelope is sent every second time. */
+#define TRIES 3
+
+static const struct spool_entry *choose(struct spooler *s, enum envelope_kind kind)
+{
+	const struct spool_entry *oldest = spool_oldest(s->spool, s->dsn, kind);
+	const struct spool_entry *other;
+
+	s->passes = false;
+	if (oldest == NULL || s->failures < TRIES || (s->failures - TRIES) % 2 != 0)
+		return oldest;
+	/* A random one: the next ones may be as large as the oldest. */
+	other = spool_other(s->spool, oldest, random_number());
+	if (other == NULL)
+		return oldest;
+	s->passes = true;
+	memcpy(s->passed_id, oldest->id, sizeof(s->passed_id));
+	return other;
+}
+
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret)
 {
@@ -228,7 +255,7 @@ bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression co
 	int r;
 
 	spool_expire(s->spool, wall_ms());
-	while ((e = spool_oldest(s->spool, s->dsn, kind)) != NULL) {
+	while ((e = choose(s, kind)) != NULL) {
 		r = stamp(s, e, compression, report, ret);
 		if (r == 0) {
 			s->sending = true;
@@ -266,6 +293,12 @@ void spooler_handle_outcome(struct spooler *s, enum outcome outcome)
 	s->next_ns = after_pause_ns(s);
 	switch (outcome) {
 	case OUTCOME_NO_ANSWER:
+		s->failures++;
+		if (e != NULL && e->held_back > 0) {
+			spool_hold_back(s->spool, s->sending_id);
+			s->held_ns = clock_boot_ns() + RETRY_MAX_NS;
+		}
+		return;
 	case OUTCOME_DENIED:
 		return;
 	case OUTCOME_ACCEPTED:
@@ -279,6 +312,9 @@ void spooler_handle_outcome(struct spooler *s, enum outcome outcome)
 		reports_count(s->reports, s->sending_kind, CLIENT_REPORT_SEND_ERROR, 1);
 		break;
 	}
+	s->failures = 0;
+	if (s->passes)
+		spool_hold_back(s->spool, s->passed_id);
 	/* A newer envelope may have taken its place during the request. */
 	if (e != NULL)
 		spool_remove(s->spool, e);

@@ -45,6 +45,11 @@ struct spooler {
 	bool sending;
 	uint8_t sending_id[SPOOL_ID_BYTES];
 	enum envelope_kind sending_kind;
+	uint64_t held_ns;  /* when an envelope that was held back twice may be sent */
+	uint64_t failures; /* requests in a row with an envelope of the spool, and no answer */
+	/* The envelope is sent before passed_id, which is older; valid if passes. */
+	bool passes;
+	uint8_t passed_id[SPOOL_ID_BYTES];
 	bool warned_overflow; /* "the spool is full" was logged since the server last answered */
 	struct spool_counts counts;
 	bool changed; /* counts or disk_error have changed; the caller resets it */
@@ -94,12 +99,18 @@ void spooler_retry_disk(struct spooler *s);
 uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
 
 /*
- * Makes the body of a request from the oldest envelope of this kind: compresses it, with the
- * present time as sent_at and with the report, which may be NULL, into the empty buffer *ret. Sets
- * aside an envelope that cannot be read (lib/ship/spool.h), and takes the next one. Returns false,
- * with *ret empty, if no envelope is left, or if memory or descriptors are short (then the next
- * envelope is due in 1 s). After true the caller passes the outcome of the request to
- * spooler_handle_outcome().
+ * Makes the body of a request from the oldest envelope of this kind (exception below): compresses
+ * it, with the present time as sent_at and with the report, which may be NULL, into the empty
+ * buffer *ret. Sets aside an envelope that cannot be read (lib/ship/spool.h), and takes the next
+ * one. Returns false, with *ret empty, if no envelope is left, or if memory or descriptors are
+ * short (then the next envelope is due in 1 s). After true the caller passes the outcome of the
+ * request to spooler_handle_outcome().
+ *
+ * One envelope may get no answer although the server answers others: it takes too long over a slow
+ * connection, or a firewall resets the connection at its contents. So after three requests in a row
+ * without an answer every second one has another envelope. If the server answers that one, the
+ * oldest envelope is held back (spool_hold_back): it is sent when no other is left, and after
+ * another failure once in RETRY_MAX_NS.
  */
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);

@@ -449,10 +449,40 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn, enum envelope_kind kind)
 {
-	for (size_t i = s->first; i < s->end; i++)
-		if (s->entries[i].dsn == dsn && s->entries[i].kind == kind)
-			return &s->entries[i];
+	const struct spool_entry *first = NULL;
+
+	for (size_t i = s->first; i < s->end && (first == NULL || first->held_back > 0); i++) {
+		const struct spool_entry *e = &s->entries[i];
+
+		if (e->dsn == dsn && e->kind == kind &&
+		    (first == NULL || e->held_back < first->held_back))
+			first = e;
+	}
+	return first;
+}
+
+const struct spool_entry *spool_other(const struct spool *s, const struct spool_entry *e,
+				      uint64_t random)
+{
+	const size_t n = spool_count(s);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct spool_entry *o = &s->entries[s->first + (random % n + i) % n];
+
+		if (o != e && o->dsn == e->dsn && o->kind == e->kind && o->held_back == 0)
+			return o;
+	}
 	return NULL;
+}
+
+void spool_hold_back(struct spool *s, const uint8_t id[SPOOL_ID_BYTES])
+{
+	for (size_t i = s->first; i < s->end; i++) {
+		struct spool_entry *e = &s->entries[i];
+
+		if (memcmp(e->id, id, SPOOL_ID_BYTES) == 0 && e->held_back < UINT8_MAX)
+			e->held_back++;
+	}
 }
 
 size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms)

@@ -55,6 +55,7 @@ struct spool_entry {
 	uint64_t size; /* bytes of the file */
 	enum envelope_kind kind;
 	uint8_t id[SPOOL_ID_BYTES];
+	uint8_t held_back; /* calls of spool_hold_back(), UINT8_MAX at most; not in the name */
 };
 
 /* Parses the 32 digits of a chunk id at text, ignoring what follows. Returns 0 or -EINVAL. */
@@ -126,9 +127,25 @@ must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint
  */
 must_check int spool_try(const struct spool *s, size_t size);
 
-/* Returns the oldest envelope of a kind for a DSN, or NULL. */
+/*
+ * Returns the oldest envelope of a kind for a DSN, of those that were held back least often; or
+ * NULL.
+ */
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
 				       enum envelope_kind kind);
+
+/*
+ * Returns another envelope of the DSN and kind of e, chosen by 64 random bits, that is not held
+ * back; or NULL.
+ */
+const struct spool_entry *spool_other(const struct spool *s, const struct spool_entry *e,
+				      uint64_t random);
+
+/*
+ * Holds the envelope with this id back, until spool_free(): spool_oldest() returns others first.
+ * Does nothing if there is no such envelope.
+ */
+void spool_hold_back(struct spool *s, const uint8_t id[SPOOL_ID_BYTES]);
 
 /*
  * Returns the number of envelopes for a DSN. *ret_ms: the time between the oldest and the newest; 0

@@ -64,6 +64,7 @@ With --stdin the server reads lines of JSON, and answers each by a line "ok":
     {"do": "mute"}       accepts connections, and sends nothing
     {"do": "up"}         serves as at the start
     {"script": [...]}    answers to the next requests, in place of those that are left
+    {"never": ID}        resets the connection of each request with this chunk, null: of none
     {"days": N}          has a new certificate, valid for N days, or expired with -1
 
 For tests in Python: requests(DIR) returns the lines so far.
@@ -137,6 +138,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             found, items = envelope_problems(data, headers.get('user-agent'),
                                              self.server.for_files)
             problems += found
+        if data is not None and self.server.never and self.server.never.encode() in data:
+            answer = {'do': 'reset'}
         answer = self.judge(answer, problems)
         self.log({
             'n': n,
@@ -271,6 +274,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.names = names
         self.lock = threading.Condition()
         self.mode = 'up'
+        self.never = None
         self.n = 0
         self.connections = 0
         # A descriptor of each open connection.
@@ -346,6 +350,7 @@ class Server(http.server.ThreadingHTTPServer):
             if 'script' in command:
                 # Those of the requests so far have no effect any more.
                 self.script = [{}] * self.n + command['script']
+            self.never = command.get('never', self.never)
             if 'days' in command:
                 certify(self.context, self.directory, self.names, command['days'])
             self.mode = command.get('do', self.mode)

@@ -140,6 +140,25 @@ def test_refused_ones_do_not_come_back(box):
     check(profd.stats['spool']['send_error'] == len(left), 'not counted')
 
 
+def test_one_that_gets_no_answer(box):
+    """A firewall may refuse its contents, or the connection be too slow for it."""
+    spool, port = box.dir / 'spool', harness.free_port()
+    left = spool_of_a_run(box, spool, port, n=3)
+    server = box.server(tls=False, port=port)
+    server.tell(never=left[0])
+    profd = profd_with(box, spool, port)
+    # That one is in the file of a request, too.
+    wait_for(lambda: set(left[1:]) <= set(ids(server.envelopes)), 'the others arrive')
+    profd.interrupt()
+    check(not check_counts(profd)['discarded'], f'{profd.stats["chunks"]}')
+    check(any(left[0] in name for name in waiting(spool)), 'it does not wait')
+    server.tell(never=None)
+    profd = profd_with(box, spool, port)
+    wait_for(lambda: not waiting(spool), 'an empty spool')
+    profd.interrupt()
+    check_counts(profd)
+
+
 def test_chunks_of_another_dsn_wait(box):
     spool, port = box.dir / 'spool', harness.free_port()
     left = spool_of_a_run(box, spool, port)

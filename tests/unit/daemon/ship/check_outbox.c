@@ -372,6 +372,22 @@ TEST(envelopes_that_wait_for_a_denial_are_refused_at_the_end)
 	ck_assert_uint_eq(results[DISCARD_SEND_ERROR], 2);
 }
 
+/* Without a spool: a proxy may refuse the contents of this one. */
+TEST(an_item_that_gets_no_answer_does_not_hold_back_the_others)
+{
+	outbox.destination.retry_5xx = true;
+	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]), "504 Gateway Timeout\r\n");
+	bring_up();
+	add(ENVELOPE_CHUNK, 1);
+	add(ENVELOPE_CHUNK, 2);
+	while (sink_n(&sink) < 2) {
+		outbox.destination.retry.until_ns = 0;
+		turn();
+	}
+	ck_assert_uint_eq(arrived(0), 1);
+	ck_assert_uint_eq(arrived(1), 2);
+}
+
 /* Envelopes that do not fit into the queue are counted as lost. */
 TEST(envelopes_wait_in_memory_while_the_disk_fails)
 {

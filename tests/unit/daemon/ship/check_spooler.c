@@ -77,6 +77,18 @@ static void open_spool(void)
 	OK(spooler_open(&spooler, dsn_hash(&dsn), &defaults, dir));
 }
 
+/* Sends an envelope to a server that answers all but the first n. */
+static void send_to_a_server_without(uint8_t n)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	ck_assert(spooler_get(&spooler, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL, &b));
+	spooler_handle_outcome(&spooler,
+			       spooler.sending_id[0] <= n ? OUTCOME_NO_ANSWER : OUTCOME_ACCEPTED);
+	buf_fini(&b);
+}
+
 /* Sends an envelope with this outcome, and returns the pause before the next one. */
 static uint64_t pause_after(enum outcome outcome)
 {
@@ -160,7 +172,48 @@ TEST(the_first_wait_is_random)
 	ck_assert_uint_gt(most_ns, SPOOLER_START_MAX_NS / 4 * 3);
 }
 
+/* Two that are too large for the connection, or whose contents a firewall refuses. */
+TEST(envelopes_that_get_no_answer_do_not_hold_back_the_others)
+{
+	for (uint8_t n = 1; n <= 4; n++)
+		leave(n, (5 - n) * UINT64_C(1000));
+	leave_for(dsn_hash(&dsn) + 1, ENVELOPE_CHUNK, 5, 1000);
+	leave_for(dsn_hash(&dsn), ENVELOPE_V1, 6, 1000);
+	open_spool();
+	for (int i = 0; i < 1000 && spooler.counts.sent < 2; i++)
+		send_to_a_server_without(2);
+	ck_assert_uint_eq(spooler.counts.sent, 2);
+	ck_assert_uint_eq(spooler.counts.count, 4);
+	/* Each is due when no others are left, and then seldom. */
+	for (unsigned int i = 0; i < 4; i++) {
+		const bool soon = spooler_due_ns(&spooler, ENVELOPE_CHUNK) <
+				  clock_boot_ns() + 60 * NS_PER_SEC;
+
+		ck_assert_int_eq(soon, i < 2);
+		send_to_a_server_without(2);
+		ck_assert_uint_eq(spooler.sending_id[0], 1 + i % 2);
+	}
+	send_to_a_server_without(0);
+	send_to_a_server_without(0);
+	ck_assert_uint_eq(spooler.counts.count, 2);
+}
+
+/* A short outage leaves the order as it is. */
+TEST(the_oldest_envelope_is_sent_first)
+{
+	for (uint8_t n = 1; n <= 5; n++)
+		leave(n, (6 - n) * UINT64_C(1000));
+	open_spool();
+	for (int i = 0; i < 2; i++)
+		send_to_a_server_without(5);
+	for (uint8_t n = 1; n <= 5; n++) {
+		send_to_a_server_without(0);
+		ck_assert_uint_eq(spooler.sending_id[0], n);
+	}
+}
+
 /* A lost envelope of another DSN is reported to that DSN's server. */
+
 TEST(losses_are_reported_to_their_own_server)
 {
 	const uint64_t old_ms = UINT64_C(48) * 3600 * 1000;
