@@ -418,6 +418,16 @@ const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPO
 	return NULL;
 }
 
+/* Returns the bytes of the files that are set aside. */
+static uint64_t aside_bytes(const struct spool *s)
+{
+	uint64_t bytes = s->bytes;
+
+	for (size_t i = s->first; i < s->end; i++)
+		bytes -= s->entries[i].size;
+	return bytes;
+}
+
 int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	      enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms)
 {
@@ -427,16 +437,13 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	memcpy(e.id, id, sizeof(e.id));
 	if (spool_find(s, id) != NULL)
 		return -EEXIST;
-	if (size > s->options.limits.bytes || s->options.limits.count == 0)
+	if (aside_bytes(s) + size > s->options.limits.bytes || s->options.limits.count == 0)
 		return -E2BIG;
 	/* The array stays sorted when the clock is set back. */
 	if (spool_count(s) > 0)
 		e.time_ms = max_u64(now_ms, s->entries[s->end - 1].time_ms);
 	spool_expire(s, now_ms);
 	drop_until_fits(s, 1, size);
-	/* Files that are set aside may take all the space that is left. */
-	if (s->bytes + size > s->options.limits.bytes)
-		return -E2BIG;
 	r = make_room(s);
 	if (r == 0)
 		r = create_file(s, &e, bytes);

@@ -113,10 +113,11 @@ void spool_free(struct spool *s);
 /*
  * Writes the bytes of an envelope, as package_compress() makes them, to a new file, after removing
  * the oldest envelopes if a limit requires that. now_ms: Unix time. After success the file is on
- * the disk. After an error there is no new file; envelopes may have been removed all the same.
- * Returns 0; -E2BIG if the envelope does not fit even without other envelopes; -EEXIST if the spool
- * has an envelope of this id; -ENOMEM; or an error of open(2), write(2), fsync(2), close(2) or
- * rename(2).
+ * the disk. After an error there is no new file; envelopes may have been removed all the same,
+ * but not after -E2BIG and -EEXIST.
+ * Returns 0; -E2BIG if the envelope does not fit even without other envelopes, beside the files
+ * that are set aside; -EEXIST if the spool has an envelope of this id; -ENOMEM; or an error of
+ * open(2), write(2), fsync(2), close(2) or rename(2).
  */
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);

@@ -331,7 +331,10 @@ TEST(foreign_files_are_set_aside)
 	open_at(NOW_MS);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
 	OK(add(0, MINE, BYTES - 20, NOW_MS));
+	/* No envelope is removed for one that does not fit all the same. */
 	ck_assert_int_eq(add(1, MINE, BYTES - 19, NOW_MS), -E2BIG);
+	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 0);
+	OK(add(1, MINE, BYTES - 20, NOW_MS));
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 1);
 }
 
