@@ -64,15 +64,19 @@ static bool spool_item(struct outbox *o, struct queue_item *item)
 	return true;
 }
 
+/* Tries each item once, until one fails. Items that are too large for the spool stay. */
 static void spool_queue(struct outbox *o)
 {
-	while (o->queue.n > 0) {
+	for (size_t left = o->queue.n; left > 0; left--) {
 		struct queue_item *item = queue_pop(&o->queue);
 
 		if (spool_item(o, item))
 			continue;
-		queue_push_front(&o->queue, item);
-		return;
+		if (!item->is_too_large) {
+			queue_push_front(&o->queue, item);
+			return;
+		}
+		queue_push_back(&o->queue, item);
 	}
 }
 
@@ -378,12 +382,16 @@ static void give_up(struct outbox *o)
 		transport_abort(o->transport);
 		handle_answer(o, &none);
 	}
-	spooler_retry_disk(&o->spooler);
-	spool_queue(o);
-	o->unsent += o->queue.n;
-	while (o->queue.n > 0)
-		lose(o, queue_pop(&o->queue),
-		     is_denied(o) ? DISCARD_SEND_ERROR : DISCARD_NETWORK_ERROR);
+	while (o->queue.n > 0) {
+		struct queue_item *item = queue_pop(&o->queue);
+
+		/* A disk without room for one envelope may have room for the next. */
+		spooler_retry_disk(&o->spooler);
+		if (spool_item(o, item))
+			continue;
+		o->unsent++;
+		lose(o, item, is_denied(o) ? DISCARD_SEND_ERROR : DISCARD_NETWORK_ERROR);
+	}
 }
 
 /* Returns whether the deadline has come, or no request will start before it. */

@@ -29,6 +29,7 @@ struct queue_item {
 	struct package package; /* package.platform points to the member platform below */
 	uint64_t seq;		/* the broker's number of the envelope */
 	bool was_tried;		/* a request with this envelope has got no answer */
+	bool is_too_large;	/* for the spool; set by spooler_put() */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 };

@@ -139,8 +139,7 @@ void spooler_check(struct spooler *s)
 
 	if (s->spool == NULL)
 		return;
-	/* After E2BIG only a smaller envelope can be written. */
-	if (s->disk_error != 0 && s->disk_error != E2BIG && now_ns >= s->disk_retry_ns)
+	if (s->disk_error != 0 && now_ns >= s->disk_retry_ns)
 		set_disk_error(s, -spool_try(s->spool, s->disk_size));
 	if (now_ns < s->check_ns)
 		return;
@@ -169,25 +168,33 @@ static int put(struct spooler *s, const struct queue_item *item)
 	r = spool_id_parse(item->chunk_id, id);
 	if (r == 0)
 		r = package_compress(&item->package, ENVELOPE_NOT_SENT, NULL, &body);
-	if (r == 0) {
+	if (r == 0)
 		r = spool_add(s->spool, id, s->dsn, package_kind(&item->package), body.data,
 			      body.len, wall_ms());
+	if (r != -E2BIG)
 		s->disk_size = body.len;
-	}
 	buf_fini(&body);
 	return r;
 }
 
-bool spooler_put(struct spooler *s, const struct queue_item *item)
+bool spooler_put(struct spooler *s, struct queue_item *item)
 {
 	int r;
 
 	/* Not an error of the disk: an unwind that was taken over can use an id twice. */
 	if (spooler_has(s, item->chunk_id))
 		return true;
-	if (s->spool == NULL || clock_boot_ns() < s->disk_retry_ns)
+	if (s->spool == NULL || item->is_too_large || clock_boot_ns() < s->disk_retry_ns)
 		return false;
 	r = put(s, item);
+	item->is_too_large = r == -E2BIG;
+	if (item->is_too_large) {
+		log_warning(
+			"chunk %s does not fit even into an empty spool: raise spool_max_bytes, "
+			"or remove the files of the spool that end with .bad",
+			item->chunk_id);
+		return false;
+	}
 	set_disk_error(s, -r);
 	if (r < 0)
 		return false;

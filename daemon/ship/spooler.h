@@ -77,8 +77,7 @@ void spooler_set_dsn(struct spooler *s, const struct dsn *dsn);
 
 /*
  * Once a minute, removes envelopes of all DSNs that are too old. After a failed spooler_put(),
- * tests every 10 s whether the disk can be written again. Exception: if the envelope was too large
- * for the spool (E2BIG), only a later spooler_put() tries again. Call it at each turn of the loop.
+ * tests every 10 s whether the disk can be written again. Call it at each turn of the loop.
  */
 void spooler_check(struct spooler *s);
 
@@ -89,9 +88,12 @@ bool spooler_has(const struct spooler *s, const char *chunk_id);
  * Writes the envelope to the spool; the item stays the caller's. If the spool is full, its oldest
  * envelopes are removed first. If the spool has an envelope with the item's chunk id, returns true
  * without writing. Returns false if there is no spool, or if writing fails. Within 10 s after a
- * failure, of any kind, the function returns false without a try.
+ * failure the function returns false without a try.
+ *
+ * An envelope that does not fit into the spool is no failure of the disk: the function logs it,
+ * sets item->is_too_large and returns false, then and whenever it gets the item again.
  */
-bool spooler_put(struct spooler *s, const struct queue_item *item);
+bool spooler_put(struct spooler *s, struct queue_item *item);
 /* Makes the next spooler_put() try to write, even within 10 s after a failure. */
 void spooler_retry_disk(struct spooler *s);
 

@@ -64,9 +64,7 @@ static void check_spool(struct modules *modules)
 	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
 		degraded_begin(d, DEGRADED_SPOOL, "its directory was removed");
 	else if (error != 0)
-		degraded_begin(d, DEGRADED_SPOOL, "writing to it fails: %s",
-			       error == E2BIG ? "a chunk is larger than its limit"
-					      : strerror(error));
+		degraded_begin(d, DEGRADED_SPOOL, "writing to it fails: %s", strerror(error));
 	else
 		degraded_end(d, DEGRADED_SPOOL);
 }

@@ -7,12 +7,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/common/random.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/clock.h"
@@ -25,6 +28,8 @@
 #else
 #define MANY 10000
 #endif
+/* Bytes of a small spool. */
+#define SMALL	      4096
 #define RSS_MAX_BYTES (UINT64_C(32) << 20)
 
 /* The spool is in memory, since the tests make and remove thousands of files a second. */
@@ -42,11 +47,14 @@ static void on_done(struct queue_item *item, uint32_t result)
 	queue_item_free(item);
 }
 
+static void open_spool_with(const struct spool_limits *limits)
+{
+	OK(spooler_open(&outbox.spooler, dsn_hash(&dsn), limits, dir));
+}
+
 static void open_spool(size_t count)
 {
-	const struct spool_limits limits = {.count = count};
-
-	OK(spooler_open(&outbox.spooler, dsn_hash(&dsn), &limits, dir));
+	open_spool_with(&(const struct spool_limits){.count = count});
 }
 
 static void set_up(void)
@@ -89,15 +97,13 @@ static void tear_down(void)
 	(void)rmdir(path);
 }
 
-/* Adds an envelope whose chunk id and event id are n. */
-static void add(enum envelope_kind kind, unsigned int n)
+static void add_bytes(enum envelope_kind kind, unsigned int n, const void *payload, size_t size)
 {
-	static const char payload[] = "{\"a\":1}{\"platform\":\"rust\"}";
 	struct queue_item *item = calloc(1, sizeof(*item));
 	int fd = memfd_create("payload", MFD_CLOEXEC);
 
 	ck_assert_ptr_nonnull(item);
-	OK(write_all(fd, payload, sizeof(payload) - 1));
+	OK(write_all(fd, payload, size));
 	(void)snprintf(item->chunk_id, sizeof(item->chunk_id), "%032x", n);
 	memcpy(item->platform, "rust", sizeof("rust"));
 	item->package = (struct package){
@@ -105,11 +111,30 @@ static void add(enum envelope_kind kind, unsigned int n)
 		.sdk_version = "1.2.3",
 		.platform = item->platform,
 		.payload_fd = fd,
-		.payload_size = sizeof(payload) - 1,
+		.payload_size = size,
 		.transaction_size = kind == ENVELOPE_V1 ? 7 : 0,
 	};
 	OK(spool_id_parse(item->chunk_id, item->package.event_id));
 	outbox_add(&outbox, item);
+}
+
+/* Adds an envelope whose chunk id and event id are n. */
+static void add(enum envelope_kind kind, unsigned int n)
+{
+	static const char payload[] = "{\"a\":1}{\"platform\":\"rust\"}";
+
+	add_bytes(kind, n, payload, sizeof(payload) - 1);
+}
+
+/* Adds a chunk that does not fit into a spool of SMALL bytes. */
+static void add_large(unsigned int n)
+{
+	uint8_t payload[2 * SMALL];
+
+	/* Random bytes do not become fewer by compression. */
+	for (size_t i = 0; i < sizeof(payload); i += 256)
+		random_bytes(payload + i, 256);
+	add_bytes(ENVELOPE_CHUNK, n, payload, sizeof(payload));
 }
 
 /* A turn of ship's loop, without the pause between envelopes of the spool. */
@@ -413,6 +438,41 @@ TEST(envelopes_wait_in_memory_while_the_disk_fails)
 	for (unsigned int i = 0; i < QUEUE_MAX; i++)
 		ck_assert_uint_eq(arrived(i), n - QUEUE_MAX + i);
 	OK(mkdir(path, 0700));
+}
+
+/* During the outage, and at the end. */
+TESTS(a_chunk_that_is_too_large_does_not_keep_others_out_of_the_spool, 2)
+{
+	open_spool_with(&(const struct spool_limits){.bytes = SMALL});
+	add_large(1);
+	add(ENVELOPE_CHUNK, 2);
+	add_large(3);
+	add(ENVELOPE_CHUNK, 4);
+	if (_i == 0) {
+		turn_until_idle();
+		ck_assert_uint_eq(spooled(), 2);
+		ck_assert_uint_eq(outbox.queue.n, 2);
+	}
+	outbox_set_deadline(&outbox, 0);
+	outbox_step(&outbox);
+	ck_assert_uint_eq(results[SHIP_SPOOLED], 2);
+	ck_assert_uint_eq(results[DISCARD_NETWORK_ERROR], 2);
+}
+
+/* The disk has room for the second one. */
+TEST(a_disk_without_room_for_one_chunk_gets_the_others_at_the_end)
+{
+	const struct rlimit limit = {.rlim_cur = SMALL, .rlim_max = RLIM_INFINITY};
+
+	ck_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	open_spool(0);
+	add_large(1);
+	add(ENVELOPE_CHUNK, 2);
+	OK(setrlimit(RLIMIT_FSIZE, &limit));
+	outbox_set_deadline(&outbox, 0);
+	outbox_step(&outbox);
+	ck_assert_uint_eq(results[SHIP_SPOOLED], 1);
+	ck_assert_uint_eq(results[DISCARD_NETWORK_ERROR], 1);
 }
 
 /* A report that the server refused is sent again with the next envelope. */

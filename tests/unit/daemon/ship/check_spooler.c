@@ -240,7 +240,7 @@ static void break_disk(bool broken)
 
 static bool put(void)
 {
-	const struct queue_item item = {
+	struct queue_item item = {
 		.package = package,
 		.chunk_id = "00112233445566778899aabbccddeeff",
 	};
@@ -307,6 +307,6 @@ TEST(a_chunk_is_larger_than_the_spool)
 
 	OK(spooler_open(&spooler, dsn_hash(&dsn), &limits, dir));
 	ck_assert(!put());
-	ck_assert_int_eq(spooler.disk_error, E2BIG);
+	ck_assert_int_eq(spooler.disk_error, 0);
 	ck_assert(!look_again());
 }
