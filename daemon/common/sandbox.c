@@ -342,7 +342,6 @@ static void add_files_in(struct filter *f, int dir)
 
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), array_size(open), open);
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat), array_size(rename), rename);
-	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat2), array_size(rename), rename);
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), array_size(unlink), unlink);
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(fsync), 0, NULL);
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0, NULL);

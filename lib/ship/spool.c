@@ -130,29 +130,10 @@ static bool is_aside(const char *name)
 	return n > strlen(SPOOL_ASIDE) && strcmp(name + n - strlen(SPOOL_ASIDE), SPOOL_ASIDE) == 0;
 }
 
-/*
- * Gives a file whose time is in the future, because the clock was wrong, the current time: it
- * would not expire otherwise. Returns 0 or -errno: -EEXIST if a file of the new name is there.
- */
-static int correct_time(int dir, const char *name, struct spool_entry *e, uint64_t now_ms)
-{
-	char corrected[SPOOL_NAME_SIZE];
-
-	e->time_ms = now_ms;
-	spool_name_format(e, corrected);
-	return renameat2(dir, name, dir, corrected, RENAME_NOREPLACE) < 0 ? -errno : 0;
-}
-
-struct repair {
-	const struct spool_options *options;
-	uint64_t now_ms;
-};
-
-/* Removes, renames or sets aside the file of one name in the directory. */
+/* Removes or sets aside the file of one name in the directory. */
 static int repair_name(void *ctx, const char *name)
 {
-	const struct repair *repair = ctx;
-	const struct spool_options *o = repair->options;
+	const struct spool_options *o = ctx;
 	struct spool_entry e;
 	struct stat st;
 	int r;
@@ -169,16 +150,9 @@ static int repair_name(void *ctx, const char *name)
 		return 0;
 	}
 	r = spool_name_parse(name, &e);
-	if (r == 0 && e.time_ms > repair->now_ms)
-		r = correct_time(o->dir_fd, name, &e, repair->now_ms);
 	if (r < 0)
 		set_aside(o, name, -r);
 	return 0;
-}
-
-static int repair_names(const struct spool_options *o, uint64_t now_ms)
-{
-	return spool_for_each_name(o->dir_fd, repair_name, &(struct repair){o, now_ms});
 }
 
 struct spool {
@@ -238,8 +212,8 @@ static void drop_oldest(struct spool *s, enum spool_event why)
 
 void spool_expire(struct spool *s, uint64_t now_ms)
 {
-	while (spool_count(s) > 0 &&
-	       s->entries[s->first].time_ms + s->options.limits.age_ms < now_ms)
+	while (spool_count(s) > 0 && s->entries[s->first].time_ms < now_ms &&
+	       now_ms - s->entries[s->first].time_ms > s->options.limits.age_ms)
 		drop_oldest(s, SPOOL_EXPIRED);
 }
 
@@ -281,16 +255,10 @@ static void drop_until_fits(struct spool *s, size_t count, uint64_t bytes)
 		drop_oldest(s, SPOOL_OVERFLOW);
 }
 
-struct scan {
-	struct spool *spool;
-	uint64_t now_ms;
-};
-
 /* Adds the file of one name in the directory to the array. */
 static int scan_name(void *ctx, const char *name)
 {
-	const struct scan *scan = ctx;
-	struct spool *s = scan->spool;
+	struct spool *s = ctx;
 	struct spool_entry e;
 	struct stat st;
 	int r;
@@ -298,7 +266,7 @@ static int scan_name(void *ctx, const char *name)
 	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	s->bytes += (uint64_t)st.st_size;
-	if (spool_name_parse(name, &e) < 0 || e.time_ms > scan->now_ms)
+	if (spool_name_parse(name, &e) < 0)
 		return 0;
 	r = make_room(s);
 	if (r < 0)
@@ -326,9 +294,9 @@ int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms
 		return -ENOMEM;
 	s->options = *o;
 	/* Before the scan: readdir(3) may return a file under its old and its new name. */
-	r = repair_names(o, now_ms);
+	r = spool_for_each_name(o->dir_fd, repair_name, &s->options);
 	if (r == 0)
-		r = spool_for_each_name(o->dir_fd, scan_name, &(struct scan){s, now_ms});
+		r = spool_for_each_name(o->dir_fd, scan_name, s);
 	if (r < 0) {
 		spool_free(s);
 		return r;

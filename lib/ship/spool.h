@@ -47,8 +47,9 @@
 struct spool_entry {
 	/*
 	 * Unix time of spool_add(), or the time of the newest envelope if that is later, because
-	 * the clock was set back: so entries stay in order. If a file's time is in the future,
-	 * spool_new() renames the file, so that its time is now_ms.
+	 * the clock was set back: so entries stay in order. A time in the future is not corrected:
+	 * more probably the clock is behind now, at the start of a machine without a clock that
+	 * runs while it is off, and the spool would expire as soon as the clock is set.
 	 */
 	uint64_t time_ms;
 	uint64_t dsn;  /* dsn_hash() */

@@ -288,17 +288,32 @@ TEST(moved_envelopes_are_forgotten)
 		ck_assert_uint_eq(events[i], 0);
 }
 
-/* Envelopes stay in order and expire even if the clock was wrong. */
+/* Envelopes stay in order; they expire when the clock has reached their time again. */
 TEST(the_order_is_kept_if_the_clock_is_set_back)
 {
-	OK(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS));
+	OK(add(0, MINE, 1, NOW_MS + 10 * AGE_MS));
 	OK(add(1, MINE, 1, NOW_MS));
 	check_oldest(MINE, 0);
 	open_at(NOW_MS);
 	ck_assert_uint_eq(spool_count(spool), 2);
 	check_oldest(MINE, 0);
-	open_at(NOW_MS + AGE_MS + 1);
+	open_at(NOW_MS + 11 * AGE_MS + 1);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 2);
+}
+
+/* A machine without a clock that runs while it is off starts in 1970. */
+TEST(a_clock_that_is_behind_at_the_start_expires_nothing)
+{
+	OK(add(0, MINE, 1, NOW_MS));
+	OK(add(1, MINE, 1, NOW_MS + 1));
+	open_at(1000);
+	OK(add(2, MINE, 1, 2000));
+	/* The clock is set. */
+	spool_expire(spool, NOW_MS + AGE_MS);
+	ck_assert_uint_eq(events[SPOOL_EXPIRED], 0);
+	check_oldest(MINE, 0);
+	open_at(NOW_MS + AGE_MS + 2);
+	ck_assert_uint_eq(events[SPOOL_EXPIRED], 2 + 1);
 }
 
 static void put(const char *name, size_t size)
