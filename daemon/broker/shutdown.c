@@ -149,15 +149,19 @@ void shutdown_delivery(struct broker *b)
 {
 	const uint64_t send_ns =
 		(uint64_t)(b->modules.state.options.config.shutdown_timeout_s * 1e9);
-	const uint64_t deadline = state_now_ns(&b->modules.state) + send_ns + DELIVER_NS;
+	uint64_t deadline = state_now_ns(&b->modules.state) + send_ns + DELIVER_NS;
 
 	delivery_finish(&b->modules.delivery, send_ns);
 	while (b->modules.delivery.n_in_flight > 0 && state_now_ns(&b->modules.state) < deadline &&
 	       !b->modules.state.end_at_once)
 		run_turn(b, turn_wait_ms(b, deadline));
-	/* A ship may still spool what it has, and reports that until shutdown_children() ends. */
-	if (b->modules.state.end_at_once)
-		delivery_finish(&b->modules.delivery, 0);
+	if (!b->modules.state.end_at_once)
+		return;
+	/* A ship gets further chunks only after it has written those that it has. */
+	delivery_finish(&b->modules.delivery, 0);
+	deadline = min_u64(deadline, state_now_ns(&b->modules.state) + DELIVER_NS);
+	while (b->modules.delivery.n_in_flight > 0 && state_now_ns(&b->modules.state) < deadline)
+		run_turn(b, turn_wait_ms(b, deadline));
 }
 
 static bool has_samples(const struct broker *b)

@@ -38,7 +38,7 @@ void shutdown_sampling(struct broker *b);
 /*
  * Waits until no envelope is in flight. The ships have the configured shutdown_timeout to send
  * chunks, and then 13 s to write the others to files or the spool and to report the outcomes. A
- * second signal to end sentry-profd ends the wait.
+ * second signal to end sentry-profd ends the time to send; the 13 s begin then.
  */
 void shutdown_delivery(struct broker *b);
 /*

@@ -246,5 +246,26 @@ def test_a_second_signal(box):
     check(len(waiting(spool)) == chunks['made'], 'files')
 
 
+def test_a_second_signal_with_many_chunks(box):
+    """Also those chunks go to the spool that no ship has got yet."""
+    spool = box.dir / 'spool'
+    targets = [box.napper() for _ in range(30)]
+    with contextlib.closing(socket.socket()) as silent:
+        silent.bind(('127.0.0.1', 0))
+        silent.listen(8)
+        profd = box.profd(targets, '--chunk-seconds', '1', '--spool', spool, '--dsn',
+                          dsn_of(silent.getsockname()[1]), '--shutdown-timeout', '60')
+        # A ship writes the files of those that it has: 24 at a time.
+        profd.wait_chunks(24)
+        # The end makes one more chunk of each process.
+        profd.signal(signal.SIGINT)
+        wait_for(lambda: not profd.helpers()['capture'], 'sampling ends')
+        profd.interrupt()
+    chunks = check_counts(profd)
+    check(chunks['made'] > 24, f'{chunks}')
+    check(chunks['spooled'] == chunks['made'] and not chunks['discarded'],
+          f'not all of them wait: {chunks}')
+
+
 if __name__ == '__main__':
     harness.main(globals())
