@@ -88,6 +88,7 @@ int spooler_open(struct spooler *s, uint64_t dsn, const struct spool_limits *lim
 {
 	const struct spool_options options = {
 		.dir_fd = dir_fd,
+		.dsn = dsn,
 		.limits =
 			{
 				.bytes = limits->bytes != 0 ? limits->bytes : SPOOL_BYTES_DEFAULT,
@@ -145,7 +146,7 @@ void spooler_check(struct spooler *s)
 		return;
 	s->check_ns = now_ns + CHECK_PAUSE_NS;
 	spool_expire(s->spool, wall_ms());
-	spool_forget_moved(s->spool, s->dsn);
+	spool_forget_moved(s->spool);
 	if (s->counts.count != spool_count(s->spool))
 		update_counts(s);
 }

@@ -199,14 +199,15 @@ static void drop_oldest(struct spool *s, enum spool_event why)
 {
 	const struct spool_entry *e = &s->entries[s->first];
 	char name[SPOOL_NAME_SIZE];
-	bool file_exists;
+	bool is_lost;
 
 	spool_name_format(e, name);
-	/* A file that is gone was moved by another ship: its envelope is not lost. */
-	file_exists = unlinkat(s->options.dir_fd, name, 0) == 0 || errno != ENOENT;
+	/* Another DSN's file that is gone was moved by that DSN's ship. */
+	is_lost = unlinkat(s->options.dir_fd, name, 0) == 0 || errno != ENOENT ||
+		  e->dsn == s->options.dsn;
 	s->bytes -= e->size;
 	forget(s, s->first);
-	if (file_exists)
+	if (is_lost)
 		report_event(&s->options, why, name, 0);
 }
 
@@ -226,14 +227,14 @@ static bool file_exists(const struct spool *s, const struct spool_entry *e)
 	return fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-void spool_forget_moved(struct spool *s, uint64_t dsn)
+void spool_forget_moved(struct spool *s)
 {
 	size_t i = s->first;
 
 	while (i < s->end) {
 		const struct spool_entry *e = &s->entries[i];
 
-		if (e->dsn == dsn || file_exists(s, e)) {
+		if (e->dsn == s->options.dsn || file_exists(s, e)) {
 			i++;
 			continue;
 		}

@@ -96,6 +96,7 @@ typedef void (*spool_event_fn)(void *ctx, enum spool_event event, const char *na
 struct spool_options {
 	int dir_fd; /* the caller's; must stay open until spool_free() */
 	struct spool_limits limits;
+	uint64_t dsn;	      /* of the caller: only files of other DSNs may be moved (see above) */
 	spool_event_fn event; /* not NULL */
 	void *ctx;	      /* passed to event */
 };
@@ -183,10 +184,11 @@ void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 void spool_expire(struct spool *s, uint64_t now_ms);
 
 /*
- * Removes the entries of envelopes of other DSNs whose files are gone: the ship of that DSN has
- * moved the files to its own directory. Makes a system call for each envelope of another DSN.
+ * Removes the entries of envelopes of DSNs other than options.dsn whose files are gone: the ship of
+ * that DSN has moved the files to its own directory. Makes a system call for each envelope of
+ * another DSN.
  */
-void spool_forget_moved(struct spool *s, uint64_t dsn);
+void spool_forget_moved(struct spool *s);
 
 /* Returns the number of envelopes. */
 size_t spool_count(const struct spool *s);

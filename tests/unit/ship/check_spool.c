@@ -46,6 +46,7 @@ static void open_at(uint64_t now_ms)
 {
 	const struct spool_options options = {
 		.dir_fd = dir,
+		.dsn = MINE,
 		.limits = {.bytes = BYTES, .count = COUNT, .age_ms = AGE_MS},
 		.event = on_event,
 		.ctx = &spool,
@@ -264,14 +265,14 @@ TEST(moved_envelopes_are_forgotten)
 		OK(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS));
 	remove_file(OTHER);
 	remove_file(MINE);
-	spool_forget_moved(spool, MINE);
+	spool_forget_moved(spool);
 	check_oldest(OTHER, 2);
 	ck_assert_uint_eq(spool_count(spool), 2);
 	ck_assert_uint_eq(spool_bytes(spool), 200);
 	/* A missing file of the own DSN is a loss, reported when the envelope is opened. */
 	ck_assert_uint_eq(oldest(MINE)->id[0], 1);
 	remove_file(OTHER);
-	spool_forget_moved(spool, MINE);
+	spool_forget_moved(spool);
 	ck_assert_ptr_null(oldest(OTHER));
 	ck_assert_uint_eq(spool_count(spool), 1);
 	/* The last entry, after some that were removed. */
@@ -281,11 +282,26 @@ TEST(moved_envelopes_are_forgotten)
 	spool_remove(spool, oldest(OTHER));
 	spool_remove(spool, oldest(OTHER));
 	remove_file(OTHER);
-	spool_forget_moved(spool, MINE);
+	spool_forget_moved(spool);
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 0);
 	for (int i = 0; i < EVENTS; i++)
 		ck_assert_uint_eq(events[i], 0);
+}
+
+/*
+ * The ship of the first DSN removes old files in the directories of others, and is faster if a
+ * machine has slept for a day.
+ */
+TEST(an_envelope_whose_file_was_removed_is_lost)
+{
+	OK(add(0, OTHER, 1, NOW_MS));
+	OK(add(1, MINE, 1, NOW_MS));
+	remove_file(OTHER);
+	remove_file(MINE);
+	spool_expire(spool, NOW_MS + AGE_MS + 1);
+	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
+	ck_assert_uint_eq(spool_count(spool), 0);
 }
 
 /* Envelopes stay in order; they expire when the clock has reached their time again. */
