@@ -173,12 +173,14 @@ static void handle_success(struct destination *d, bool is_extra)
 }
 
 /*
- * 502, 503 and 504 are the statuses of a proxy whose server is down, and of a server that is
- * overloaded.
+ * 407 and 511 are the statuses of a proxy that requires a password, and of a network that requires
+ * a login: the server has not seen the request. Over HTTPS libcurl gets no status then. 502, 503
+ * and 504 are the statuses of a proxy whose server is down, and of a server that is overloaded.
  */
 static enum outcome outcome_of(int status, bool retry_5xx)
 {
-	if (status == 0 || (retry_5xx && status >= 502 && status <= 504))
+	if (status == 0 || status == 407 || status == 511 ||
+	    (retry_5xx && status >= 502 && status <= 504))
 		return OUTCOME_NO_ANSWER;
 	if (status == 429)
 		return OUTCOME_RATE_LIMITED;

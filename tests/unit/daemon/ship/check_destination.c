@@ -120,6 +120,15 @@ static enum outcome deny(int status, const char *body, bool is_probe)
 	return destination_handle_answer(&to, &a, is_probe);
 }
 
+/* A proxy requires a password, or a network a login; the server has not seen the envelope. */
+TESTS(an_answer_that_no_server_gives_is_none, 2)
+{
+	const struct transport_answer a = {.status = _i == 0 ? 407 : 511};
+
+	ck_assert_int_eq(destination_handle_answer(&to, &a, false), OUTCOME_NO_ANSWER);
+	ck_assert_uint_eq(to.retry.failures, 1);
+}
+
 /* Failures of probes make the wait longer, until the server takes an envelope. */
 TEST(a_denial_ends_with_a_probe)
 {
