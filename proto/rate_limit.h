@@ -54,8 +54,8 @@ struct rate_limit_answer {
 void rate_limit_init(struct rate_limit *r);
 
 /*
- * Updates the limits by an answer of any status. unix_s: Unix time, with which the date in
- * Retry-After is compared.
+ * Updates the limits by an answer of any status. unix_s: Unix time of the answer, by the server's
+ * clock if the answer has a date, with which the date in Retry-After is compared.
  *
  * The format of limits is "secs:category;category:scope:reason:namespaces, ...". Seconds may have a
  * fraction and are rounded up. An empty list of categories means all. Malformed limits, and limits

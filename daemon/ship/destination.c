@@ -83,7 +83,9 @@ static void handle_headers(struct destination *d, const struct transport_answer 
 
 	if (a->sentry_error != NULL)
 		log_debug("the server answers with X-Sentry-Error: %s", a->sentry_error);
-	rate_limit_update(&d->limits, &answer, clock_boot_ns(), wall_s());
+	/* A date in Retry-After is one of the server's clock. */
+	rate_limit_update(&d->limits, &answer, clock_boot_ns(),
+			  a->date_s != 0 ? a->date_s : wall_s());
 	compare_clocks(d, a->date_s);
 }
 

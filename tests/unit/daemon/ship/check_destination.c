@@ -210,6 +210,19 @@ TEST(the_dates_of_answers_tell_the_clock_difference)
 	ck_assert_int_eq(to.clock_ahead_s, 0);
 }
 
+TEST(a_date_in_retry_after_is_counted_from_the_date_of_the_answer)
+{
+	const struct transport_answer a = {
+		.status = 429,
+		.retry_after = "a date",
+		.date_s = wall_s() + 48 * 3600,
+		.retry_date_s = wall_s() + 48 * 3600 + 120,
+	};
+
+	ck_assert_int_eq(destination_handle_answer(&to, &a, false), OUTCOME_RATE_LIMITED);
+	check_limit(ENVELOPE_CHUNK, 120);
+}
+
 TEST(a_slow_request_is_no_clock_difference)
 {
 	const struct transport_answer a = {.status = 200, .date_s = wall_s() - 10};
