@@ -305,7 +305,6 @@ int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms
 	if (s->end > 0)
 		qsort(s->entries, s->end, sizeof(*s->entries), by_age);
 	spool_expire(s, now_ms);
-	drop_until_fits(s, 0, 0);
 	*ret = s;
 	return 0;
 }

@@ -105,8 +105,9 @@ struct spool;
 
 /*
  * Opens a spool: sets files with wrong names aside, removes unfinished files, reads the directory,
- * and applies the limits. Copies *o. now_ms: Unix time. Returns 0, -ENOMEM, or the error of opening
- * or reading the directory.
+ * and applies the limit of age. The other limits are left to spool_add(): the ship of another DSN
+ * may be about to move its files. Copies *o. now_ms: Unix time. Returns 0, -ENOMEM, or the error of
+ * opening or reading the directory.
  */
 must_check int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms);
 /* Frees the spool and leaves the files on the disk. s may be NULL. */

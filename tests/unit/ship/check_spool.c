@@ -251,6 +251,16 @@ TEST(old_envelopes_are_removed)
 	ck_assert_uint_eq(each_name(NULL), 0);
 }
 
+static void put(const char *name, size_t size)
+{
+	char bytes[2 * BYTES] = {0};
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
+	close_fd(&fd);
+}
+
 static void remove_file(uint64_t dsn)
 {
 	char name[SPOOL_NAME_SIZE];
@@ -287,6 +297,29 @@ TEST(moved_envelopes_are_forgotten)
 	ck_assert_uint_eq(spool_bytes(spool), 0);
 	for (int i = 0; i < EVENTS; i++)
 		ck_assert_uint_eq(events[i], 0);
+}
+
+/* OTHER was the first DSN before a restart, and its ship starts after that of MINE. */
+TEST(files_that_will_be_moved_are_not_removed_at_the_start)
+{
+	char name[SPOOL_NAME_SIZE];
+
+	for (unsigned int n = 0; n < COUNT + 2; n++) {
+		const struct spool_entry e = {
+			.time_ms = NOW_MS + n,
+			.dsn = n < 3 ? OTHER : MINE,
+			.id = {(uint8_t)n},
+		};
+
+		spool_name_format(&e, name);
+		put(name, 1);
+	}
+	open_at(NOW_MS);
+	ck_assert_uint_eq(spool_count(spool), COUNT + 2);
+	/* If they are not moved, they make room. */
+	OK(add(COUNT + 2, MINE, 1, NOW_MS));
+	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 3);
+	ck_assert_uint_eq(oldest(MINE)->id[0], 3);
 }
 
 /*
@@ -330,16 +363,6 @@ TEST(a_clock_that_is_behind_at_the_start_expires_nothing)
 	check_oldest(MINE, 0);
 	open_at(NOW_MS + AGE_MS + 2);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 2 + 1);
-}
-
-static void put(const char *name, size_t size)
-{
-	char bytes[2 * BYTES] = {0};
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
-	close_fd(&fd);
 }
 
 TEST(foreign_files_are_set_aside)
