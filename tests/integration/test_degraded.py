@@ -28,6 +28,15 @@ def give_away(spool):
         os.chown(path, FORMER, FORMER)
 
 
+def end_at_once(profd):
+    """Ends the daemon by two signals. If the second one comes before the daemon has got the first,
+    the kernel makes one of them."""
+    profd.signal(signal.SIGTERM)
+    wait_for(lambda: not profd.helpers()['capture'], 'sampling ends')
+    profd.signal(signal.SIGTERM)
+    profd.wait()
+
+
 def test_a_spool_of_the_former_account(box):
     if os.geteuid() != 0:
         raise Skip('only root can change an owner')
@@ -63,9 +72,7 @@ def test_a_spool_that_is_not_safe(box):
     check(f'belongs to uid {FORMER}' in row['reason'] and row['since_s'] >= 0, f'{row}')
     check(f'degraded: no spool, because {spool} cannot be used: belongs to uid' in profd.stderr,
           profd.stderr)
-    profd.signal(signal.SIGTERM)
-    profd.signal(signal.SIGTERM)
-    profd.wait()
+    end_at_once(profd)
 
 
 def test_a_spool_that_vanishes(box):
@@ -88,9 +95,7 @@ def test_a_spool_that_vanishes(box):
         manager.take()
     doctor = ctl.run('doctor', '--socket', socket, status=1).stdout
     check('daemon: degraded for ' in doctor and 'no spool, because its directory' in doctor, doctor)
-    profd.signal(signal.SIGTERM)
-    profd.signal(signal.SIGTERM)
-    profd.wait()
+    end_at_once(profd)
 
 
 def test_the_end_of_a_state(box):
