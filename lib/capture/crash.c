@@ -175,6 +175,26 @@ bool crash_interrupt(struct traced_process *t)
 	return interrupt_list(t->threads.asleep) && awake;
 }
 
+static bool has_runnable(const struct thread *list)
+{
+	struct activity_place ignored;
+
+	for (const struct thread *th = list; th != NULL; th = th->next)
+		if (!th->held.is && activity_look(&th->activity, &ignored) == ACTIVITY_RUNNING)
+			return true;
+	return false;
+}
+
+bool crash_may_wait(const struct traced_process *t, uint64_t began_ns, uint64_t stopped_ns)
+{
+	const uint64_t now_ns = t->capture->options.now_ns();
+
+	if (now_ns - began_ns >= CRASH_HOLD_NS)
+		return false;
+	return now_ns - stopped_ns < CRASH_STOP_NS || has_runnable(t->threads.awake) ||
+	       has_runnable(t->threads.asleep);
+}
+
 void crash_enter_handler(struct traced_process *t)
 {
 	struct thread *th = tracees_find(t->capture, t->crash.now.tid);

@@ -42,9 +42,10 @@ struct thread;
 struct traced_process;
 
 /*
- * Limits of the wait for the stops of the process's threads: since the last stop (CRASH_STOP_NS),
- * and in total (CRASH_HOLD_NS). CRASH_STOP_NS is also the limit of step 3. On an idle machine 1,000
- * threads take 50 ms; where many threads are runnable, each waits for a processor before it stops.
+ * Limits of the wait for the stops of the process's threads. CRASH_HOLD_NS: in total.
+ * CRASH_STOP_NS: since the last stop, if none of the missing threads is runnable. A runnable one
+ * stops as soon as it gets a processor, on an overloaded machine perhaps later. On an idle machine
+ * 1,000 threads take 50 ms.
  */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
 #define CRASH_HOLD_NS (500 * NS_PER_MS)
@@ -83,6 +84,13 @@ void crash_runs_traced(struct traced_process *t);
  * of the process are held.
  */
 bool crash_interrupt(struct traced_process *t);
+
+/*
+ * Returns false if a limit is exceeded: the stops of the threads that are not held need not be
+ * awaited longer. began_ns: when the wait began; stopped_ns: the last stop, or began_ns. Both are
+ * times of capture_options.now_ns.
+ */
+bool crash_may_wait(const struct traced_process *t, uint64_t began_ns, uint64_t stopped_ns);
 
 /*
  * Delivers the signal to the crashed thread, which must be held, and interrupts the thread. So it

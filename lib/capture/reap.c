@@ -349,17 +349,16 @@ static bool hold_all(struct traced_process *t)
 {
 	struct capture *c = t->capture;
 	const uint64_t began_ns = c->options.now_ns();
-	uint64_t now_ns = began_ns, stopped_ns = began_ns, others_ns = 0;
+	uint64_t stopped_ns = began_ns, others_ns = 0;
 	unsigned int n;
 
 	while (!crashed_is_gone(t) && !crash_interrupt(t)) {
-		if (now_ns - stopped_ns >= CRASH_STOP_NS || now_ns - began_ns >= CRASH_HOLD_NS)
+		if (!crash_may_wait(t, began_ns, stopped_ns))
 			return false;
 		n = take_target(t);
 		nap_unless(n);
-		now_ns = c->options.now_ns();
 		if (n > 0)
-			stopped_ns = now_ns;
+			stopped_ns = c->options.now_ns();
 		take_pending(c);
 		take_others(t, &others_ns);
 		state_beat(t);
@@ -371,12 +370,12 @@ static bool hold_all(struct traced_process *t)
 static bool enter_handler(struct traced_process *t)
 {
 	struct capture *c = t->capture;
-	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+	const uint64_t began_ns = c->options.now_ns();
 	uint64_t others_ns = 0;
 
 	crash_enter_handler(t);
 	while (!crash_is_in_handler(t)) {
-		if (c->options.now_ns() >= end_ns)
+		if (!crash_may_wait(t, began_ns, began_ns))
 			return false;
 		nap_unless(0);
 		take_pending(c);

@@ -1,10 +1,12 @@
 /* Capture detaches from a process before the process runs a handler of a crash signal. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -359,4 +361,57 @@ FIXTURE(NULL, NULL)
 TEST(the_handler_runs_traced_after_too_many_ends_of_the_tracer)
 {
 	trace(crash_too_often);
+}
+
+static uint64_t clock_ns;
+
+static uint64_t read_clock(void)
+{
+	return clock_ns;
+}
+
+/* A child that computes, or sleeps. */
+static pid_t start_child(bool computes)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			if (!computes)
+				(void)pause();
+	}
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+/* On an overloaded machine a thread that was interrupted waits for a processor. */
+TESTS(a_thread_that_can_run_is_awaited_longer, 2)
+{
+	const pid_t pid = start_child(_i == 1);
+	struct capture c = {.options.now_ns = read_clock};
+	struct thread th = {.tid = (uint32_t)pid};
+	struct traced_process t = {.capture = &c, .threads.awake = &th};
+	struct activity_place ignored;
+	char path[32];
+	int proc;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OK(activity_open(&th.activity, proc, th.tid));
+	while (_i == 0 && activity_look(&th.activity, &ignored) != ACTIVITY_BLOCKED)
+		live_patience();
+	clock_ns = NS_PER_SEC + CRASH_STOP_NS - 1;
+	ck_assert(crash_may_wait(&t, NS_PER_SEC, NS_PER_SEC));
+	clock_ns++;
+	ck_assert_int_eq(crash_may_wait(&t, NS_PER_SEC, NS_PER_SEC), _i == 1);
+	th.held.is = true;
+	ck_assert(!crash_may_wait(&t, NS_PER_SEC, NS_PER_SEC));
+	th.held.is = false;
+	clock_ns = NS_PER_SEC + CRASH_HOLD_NS;
+	ck_assert(!crash_may_wait(&t, NS_PER_SEC, NS_PER_SEC + CRASH_HOLD_NS));
+	activity_close(&th.activity);
+	(void)close(proc);
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
