@@ -5,6 +5,7 @@
 #ifndef TESTS_TARGETS_CALL_H
 #define TESTS_TARGETS_CALL_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -36,14 +37,43 @@ static inline long call_argument(long argument, char *thread)
 	}
 }
 
-/* As syscall(2): -1 and errno if it fails. */
+/*
+ * As syscall(2): -1 and errno if it fails. aarch64: copies the first argument from a register that
+ * the call leaves unchanged, as glibc's functions for calls that wait do.
+ */
+static inline long call_kernel(long number, const long a[6])
+{
+#if defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x19 __asm__("x19") = a[0];
+	register long x0 __asm__("x0");
+	register long x1 __asm__("x1") = a[1];
+	register long x2 __asm__("x2") = a[2];
+	register long x3 __asm__("x3") = a[3];
+	register long x4 __asm__("x4") = a[4];
+	register long x5 __asm__("x5") = a[5];
+
+	__asm__ volatile("mov x0, x19\n\tsvc #0"
+			 : "=&r"(x0)
+			 : "r"(x8), "r"(x19), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	if (x0 < 0 && x0 >= -4095) {
+		errno = (int)-x0;
+		return -1;
+	}
+	return x0;
+#else
+	return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+#endif
+}
+
 static inline long call_make(const struct call *call, void *thread)
 {
 	long a[6];
 
 	for (int i = 0; i < 6; i++)
 		a[i] = call_argument(call->arguments[i], thread);
-	return syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	return call_kernel(call->number, a);
 }
 
 #endif

@@ -25,13 +25,16 @@ static const void *read_only_span(const struct wait *w)
 
 static bool timed_ppoll_read_only(struct wait *w)
 {
-	return syscall(SYS_ppoll, NULL, 0, read_only_span(w), NULL, 0) == 0;
+	const long arguments[6] = {[2] = (long)read_only_span(w)};
+
+	return call_kernel(SYS_ppoll, arguments) == 0;
 }
 
 static bool timed_pselect_read_only(struct wait *w)
 {
-	return syscall(SYS_pselect6, 0, NULL, NULL, NULL, read_only_span(w),
-		       NULL) == 0;
+	const long arguments[6] = {[4] = (long)read_only_span(w)};
+
+	return call_kernel(SYS_pselect6, arguments) == 0;
 }
 
 static void make_semaphore(struct wait *w)
@@ -128,14 +131,14 @@ static void make_ring(struct wait *w)
 static bool timed_io_uring(struct wait *w)
 {
 	const struct io_uring_getevents_arg arg = {.ts = (uintptr_t)&w->span};
+	const long arguments[] = {
+		w->fd, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+		(long)&arg, sizeof(arg)};
 
 	/* Refused in many containers. */
 	if (w->fd < 0)
 		return timed_nanosleep(w);
-	return syscall(SYS_io_uring_enter, w->fd, 0, 1,
-		       IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg,
-		       sizeof(arg)) < 0 &&
-	       errno == ETIME;
+	return call_kernel(SYS_io_uring_enter, arguments) < 0 && errno == ETIME;
 }
 
 #endif

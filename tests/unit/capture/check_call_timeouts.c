@@ -30,13 +30,15 @@ static void tear_down(void)
 
 /* Calls whose relative timeout begins anew when the call is entered again. */
 static const char *const kinds[] = {
-	"epoll_wait",	     "epoll_pwait",	    "epoll_pwait2",	"ppoll_read_only",
-	"pselect_read_only", "sigtimedwait",	    "semtimedop",	"io_getevents",
-	"io_pgetevents",     "io_uring_enter",	    "recv_timeout",	"recv_all_timeout",
-	"recvmsg_timeout",   "recvmmsg_timeout",    "read_timeout",	"readv_timeout",
-	"preadv2_timeout",   "send_timeout",	    "sendmsg_timeout",	"sendmmsg_timeout",
-	"write_timeout",     "writev_timeout",	    "pwritev2_timeout", "accept_timeout",
-	"connect_timeout",   "connect_tcp_timeout",
+#if ARCH_RESULT_RESTARTS
+	"epoll_wait",	    "io_pgetevents",
+#endif
+	"epoll_pwait",	    "epoll_pwait2",	"ppoll_read_only", "pselect_read_only",
+	"sigtimedwait",	    "semtimedop",	"io_getevents",	   "io_uring_enter",
+	"recv_timeout",	    "recv_all_timeout", "recvmsg_timeout", "recvmmsg_timeout",
+	"read_timeout",	    "readv_timeout",	"preadv2_timeout", "send_timeout",
+	"sendmsg_timeout",  "sendmmsg_timeout", "write_timeout",   "writev_timeout",
+	"pwritev2_timeout", "accept_timeout",	"connect_timeout", "connect_tcp_timeout",
 };
 
 /* Calls that are entered again only under a seccomp filter. */
@@ -115,13 +117,32 @@ TESTS(signals_do_not_prolong_a_timeout, array_size(kinds))
 	has_ended();
 }
 
-TESTS(signals_do_not_prolong_a_timeout_under_a_filter, array_size(filtered_kinds))
+/* On aarch64 the kernel restarts these calls by restart_syscall(2) all the same. */
+TESTS(signals_do_not_prolong_a_timeout_under_a_filter,
+      ARCH_RESULT_RESTARTS ? array_size(filtered_kinds) : 0)
 {
 	begin(filtered_kinds[_i], true);
 	storm();
 	live_later(HOUR_NS / 12);
 	live_tick(&l);
 	has_ended();
+}
+
+/* Known exception: io_pgetevents(2) has its whole time again (docs/SAFETY.md, aarch64). */
+TEST_IF(signals_prolong_the_timeout_of_io_pgetevents, !ARCH_RESULT_RESTARTS)
+{
+	begin("io_pgetevents", false);
+	for (int i = 0; i < 3; i++) {
+		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
+		live_wait(&l);
+		live_until_blocked(&l, l.first);
+		live_later(HOUR_NS);
+		live_tick(&l);
+		live_settle(&l);
+		ck_assert_int_eq(live_count(&l, "other"), 0);
+		ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	}
+	ck_assert_uint_eq(l.counters.rewritten, 0);
 }
 
 /* If ticks are rare, the next signal ends the call whose time is over. */
@@ -400,9 +421,14 @@ TEST(an_event_ends_the_resumed_wait)
 /* A signal handler ends the wait, as it does without capture. */
 TEST(a_handler_ends_the_resumed_call)
 {
-	begin("epoll_wait", false);
+	begin("epoll_pwait", false);
 	for (int i = 1; i <= 30; i++) {
 		live_until_blocked(&l, l.first);
+		/* aarch64: the wait is repaired again when a tick has found it (waits_seen). */
+		if (!ARCH_RESULT_RESTARTS) {
+			live_tick(&l);
+			live_settle(&l);
+		}
 		OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 		if (i % 2 == 0)
 			live_reap(&l);
@@ -417,7 +443,7 @@ TEST(a_handler_ends_the_resumed_call)
 /* SIGSTOP and SIGCONT end an epoll_wait(2), as they do without capture. */
 TEST(a_group_stop_ends_the_resumed_call)
 {
-	begin("epoll_wait", false);
+	begin("epoll_pwait", false);
 	disturb();
 	OK(kill(l.pid, SIGSTOP));
 	/* Waits until the process is stopped. Before that, SIGCONT would cancel the stop. */
@@ -433,14 +459,14 @@ TEST(a_group_stop_ends_the_resumed_call)
 /* The resumed wait loses nothing if capture ends, so capture does not wait for it. */
 TEST(a_resumed_wait_does_not_delay_the_end_of_the_tracer)
 {
-	begin("epoll_wait", false);
+	begin("epoll_pwait", false);
 	disturb();
 	ck_assert(capture_settle(l.capture));
 }
 
 TEST(a_process_killed_in_a_resumed_call_ends)
 {
-	begin("epoll_wait", false);
+	begin("epoll_pwait", false);
 	disturb();
 	OK(kill(l.pid, SIGKILL));
 	while (l.gone == 0)
