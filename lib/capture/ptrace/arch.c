@@ -72,6 +72,11 @@ bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret
 	return true;
 }
 
+long arch_result_at_end(const struct arch_regs *regs)
+{
+	return (long)regs->rax;
+}
+
 bool arch_knows_arguments(const struct arch_regs *regs)
 {
 	(void)regs;
@@ -216,6 +221,11 @@ bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret
 	*ret_nr = (long)regs->user.regs[NUMBER];
 	*ret_result = regs->stopped == ARCH_BEFORE_CALL ? -ERESTARTSYS : (long)regs->user.regs[0];
 	return true;
+}
+
+long arch_result_at_end(const struct arch_regs *regs)
+{
+	return (long)regs->user.regs[0];
 }
 
 bool arch_knows_arguments(const struct arch_regs *regs)

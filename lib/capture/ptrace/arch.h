@@ -124,6 +124,12 @@ void arch_to_dwarf(const struct arch_regs *regs, uint64_t *ret_regs);
  */
 bool arch_interrupted_call(const struct arch_regs *regs, long *ret_nr, long *ret_result);
 
+/*
+ * Returns the result of a call at whose end PTRACE_SYSCALL has stopped the thread. arch_find_call()
+ * is not needed: while the thread was in the call, its code may have left memory.
+ */
+long arch_result_at_end(const struct arch_regs *regs);
+
 /* Returns the same as arch_interrupted_call(), for a caller that needs no number and no result. */
 bool arch_in_call(const struct arch_regs *regs);
 

@@ -37,6 +37,18 @@ static bool next_call(const struct resumed_call *r, struct partial_call *ret)
 }
 
 /*
+ * Reads the instruction before pc that made the call, once for all parts: its page may leave memory
+ * while the thread is in the call.
+ */
+static bool read_instruction(struct resumed_call *r, uint64_t pc)
+{
+	const size_t size = sizeof(r->instruction);
+
+	return r->call_pc != 0 || memory_read(r->partial.pagemap_fd, NULL, (int32_t)r->partial.tid,
+					      pc - size, r->instruction, size, 0) == (ssize_t)size;
+}
+
+/*
  * Sends the thread into the next part. Returns false if there is none, or if the registers cannot
  * be set.
  */
@@ -46,13 +58,10 @@ static bool run_next(struct resumed_call *r)
 	struct arch_regs regs;
 	struct partial_call call;
 	uint64_t sp_pc[ARCH_REGS];
-	uint8_t before[ARCH_CALL_BYTES];
 
 	arch_to_dwarf(&p->regs, sp_pc);
-	if (!next_call(r, &call) ||
-	    memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, sp_pc[ARCH_PC] - sizeof(before),
-			before, sizeof(before), 0) != (ssize_t)sizeof(before) ||
-	    !arch_call_again(&p->regs, before, call.nr, call.arguments, &regs) ||
+	if (!next_call(r, &call) || !read_instruction(r, sp_pc[ARCH_PC]) ||
+	    !arch_call_again(&p->regs, r->instruction, call.nr, call.arguments, &regs) ||
 	    arch_set_regs(p->tid, &regs) < 0)
 		return false;
 	arch_to_dwarf(&regs, sp_pc);
@@ -68,6 +77,7 @@ static void begin(struct resumed_call *r, const struct resume_stop *stop, bool s
 	r->same_call = same_call;
 	r->undisturbed = false;
 	r->fruitless = 0;
+	r->call_pc = 0;
 	r->since_ns = stop->since_ns;
 	r->until_ns = RESUME_NO_LIMIT;
 	r->late = stop->since_ns < stop->now_ns;
@@ -297,10 +307,8 @@ static void begin_inside(struct resumed_call *r, const struct resume_stop *stop)
 
 static void stopped_inside(struct resumed_call *r, const struct resume_stop *stop)
 {
-	long nr, result;
+	const long result = arch_result_at_end(stop->regs);
 
-	if (!arch_interrupted_call(stop->regs, &nr, &result))
-		result = 0;
 	if (r->same_call)
 		wait_ended(r, stop, result);
 	else

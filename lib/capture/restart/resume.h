@@ -53,7 +53,8 @@ struct resumed_call {
 	unsigned int fruitless; /* parts in a row without progress */
 	bool interrupted;	/* resume_stop.interrupted, at the begin of this part */
 	uint64_t asked;		/* result of the current part if it transfers everything */
-	uint64_t call_pc;	/* address of the syscall instruction */
+	uint64_t call_pc;	/* address of the syscall instruction; 0: not entered yet */
+	uint8_t instruction[ARCH_CALL_BYTES]; /* at call_pc */
 	struct partial partial;
 	struct partial_files files; /* of a partial transfer */
 	uint64_t since_ns;	    /* the first entry, as far as is known */

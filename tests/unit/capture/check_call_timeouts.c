@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -416,6 +417,28 @@ TEST(an_event_ends_the_resumed_wait)
 	still_waits();
 	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
 	has_ended();
+}
+
+/* The code of a thread that waits may leave memory. /dev/zero as pagemap: no page is there. */
+TEST(a_resumed_wait_does_not_need_its_code)
+{
+	int *pagemap_fd, real;
+
+	begin("epoll_woken_timed", false);
+	disturb();
+	pagemap_fd = &live_known(&l, l.first)->target->pagemap_fd;
+	real = *pagemap_fd;
+	*pagemap_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(*pagemap_fd, 0);
+	interrupt();
+	ck_assert_int_eq(live_count(&l, "other"), 0);
+	ck_assert_int_eq(live_ask(&l, "wake", "ok"), 0);
+	for (; live_count(&l, "other") == 0; live_patience())
+		live_reap(&l);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	close_fd(pagemap_fd);
+	*pagemap_fd = real;
 }
 
 /* A signal handler ends the wait, as it does without capture. */
