@@ -259,7 +259,7 @@ bool resume_corrects_result(const struct resumed_call *r)
 static void wait_ended(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	if (resume_corrects_result(r) && result == -EALREADY)
-		result = r->timeout.result;
+		result = syscall_rule(r->partial.nr)->timeout.result;
 	if (!syscall_was_waiting(result)) {
 		end_with_result(r, result);
 		return;

@@ -311,6 +311,22 @@ TEST(a_resumed_connect_keeps_its_timeout)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
+/* The socket of that connect(2) cannot be copied, so capture knows no timeout. */
+TEST_IF(a_resumed_connect_does_not_succeed_when_its_unknown_timeout_is_over, !ARCH_RESULT_RESTARTS)
+{
+	live_begin(&l, "cap_waits", "50000", "connect_tcp_timeout");
+	while (l.counters.rewritten == 0) {
+		live_until_blocked(&l, l.first);
+		live_take_descriptors();
+		(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		live_wait(&l);
+		live_give_descriptors();
+	}
+	for (; live_count(&l, "other") < 2; live_patience())
+		live_reap(&l);
+	ck_assert_int_eq(live_count(&l, "wrong"), 0);
+}
+
 static void what_has_ended(void)
 {
 	begin("recv_all_timeout", false);
