@@ -167,11 +167,18 @@ void waits_find_argument(const struct thread *th, struct arch_regs *raw)
 		arch_set_first_argument(raw, place->arguments[0]);
 }
 
+/* A short transfer may be one that the signal has ended. */
+static bool may_be_ended_by_signal(long nr, long result)
+{
+	return syscall_was_waiting(result) ||
+	       (result > 0 && syscall_rule(nr)->asked != ASKED_NOTHING);
+}
+
 void waits_note_failure(struct thread *th, const struct arch_regs *raw)
 {
 	long nr, result;
 
-	if (!arch_interrupted_call(raw, &nr, &result) || !syscall_was_waiting(result))
+	if (!arch_interrupted_call(raw, &nr, &result) || !may_be_ended_by_signal(nr, result))
 		return;
 	th->waits.failed = true;
 	th->waits.failed_at = place_of(raw, nr);

@@ -260,3 +260,30 @@ TEST(a_call_that_a_signal_has_ended_stays_ended)
 	waits_seen(&th, &place);
 	ck_assert(!waits_has_failed(&th, &raw));
 }
+
+/* The registers behind write(2) at this place, with this result. */
+static struct arch_regs after_write(const struct activity_place *place, uint64_t result)
+{
+	struct arch_regs raw = stopped_at(place);
+
+#if defined(__aarch64__)
+	raw.stopped = ARCH_AFTER_CALL;
+	raw.user.pc = place->pc;
+#endif
+	arch_regs_set_result(&raw, result);
+	return raw;
+}
+
+TEST(a_part_that_a_handler_ends_is_noted)
+{
+	const struct activity_place write = {.call = SYS_write, .sp = SP, .pc = PC};
+	const struct activity_place other = {.call = SYS_getpid, .sp = SP, .pc = PC};
+	struct arch_regs raw = after_write(&other, 65536);
+
+	/* This result is no part. */
+	waits_note_failure(&th, &raw);
+	ck_assert(!waits_has_failed(&th, &raw));
+	raw = after_write(&write, 65536);
+	waits_note_failure(&th, &raw);
+	ck_assert(waits_has_failed(&th, &raw));
+}
