@@ -194,6 +194,7 @@ int perf_decode(const struct perf_bytes *b, struct perf_record *ret)
 
 uint64_t perf_regs_known(const struct perf_record *record, bool is_old)
 {
-	return is_old && record->in_kernel ? ARCH_REGS_ALL & ~(uint64_t)ARCH_CALLEE_SAVED
-					   : ARCH_REGS_ALL;
+	const bool lacks = !ARCH_LINK_REGISTER && is_old && record->in_kernel;
+
+	return lacks ? ARCH_REGS_ALL & ~(uint64_t)ARCH_CALLEE_SAVED : ARCH_REGS_ALL;
 }
