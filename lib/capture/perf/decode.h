@@ -77,8 +77,8 @@ void perf_copy(const struct perf_bytes *b, uint64_t at, void *to, size_t n);
 
 /*
  * Returns which registers of a sample are valid, bit n for regs[n]. is_old: the kernel is older
- * than Linux 5.11. Then on x86_64 the callee-saved registers are not valid in samples of a thread in
- * the kernel: they are -1 (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit
+ * than Linux 5.11. Then on x86_64 the callee-saved registers are not valid in samples of a thread
+ * in the kernel: they are -1 (perf_get_regs_user() in arch/x86/kernel/perf_regs.c before commit
  * 76a4efa80900). aarch64 saves all registers at each entry into the kernel.
  */
 uint64_t perf_regs_known(const struct perf_record *record, bool is_old);
