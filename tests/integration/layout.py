@@ -16,8 +16,9 @@ CALL = re.compile(
     rb'|[\x40-\x4f\x3e\x2e]{0,2}\xff(?:[\x10-\x13\x16-\x17\xd0-\xd7]'
     rb'|\x14.|[\x50-\x53\x55-\x57].|\x54..|\x15.{4}'
     rb'|[\x90-\x93\x95-\x97].{4}|\x94.{5})', re.S)
-# mov $15, %rax; syscall
-SIGRETURN = bytes.fromhex('48c7c00f0000000f05')
+# mov $15, %rax; syscall. aarch64: mov x8, #139; svc #0
+SIGRETURN = bytes.fromhex('681180d2010000d4' if os.uname().machine == 'aarch64'
+                          else '48c7c00f0000000f05')
 CALL_BYTES_MAX = 9
 
 

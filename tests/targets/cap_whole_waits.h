@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "call.h"
 #include "cap_whole_received.h"
 
 #define BPF_ROUNDS 4000
@@ -171,8 +172,9 @@ static ssize_t call_io_getevents(struct work *w)
 	(void)!read(w->peer, &count, sizeof(count));
 	if (syscall(SYS_io_submit, w->aio, 2, list) != 2)
 		return -1;
-	n = syscall(SYS_io_getevents, w->aio, 2, 2, events,
-		    w->calls++ % 2 == 0 ? &t : NULL);
+	n = call_kernel(SYS_io_getevents,
+			(const long[]){(long)w->aio, 2, 2, (long)events,
+				       w->calls++ % 2 == 0 ? (long)&t : 0, 0});
 	if (n < 0 && errno != EINTR)
 		return -1;
 	for (all = n < 0 ? 0 : n; all < 2;) {

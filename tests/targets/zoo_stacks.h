@@ -87,8 +87,12 @@ static NOINLINE void call(void (*function)(void))
 	LEAVE();
 }
 
-/* A function whose first instruction faults. */
+/*
+ * A function whose first instruction faults. Global, because GNU ld for aarch64 makes a wrong entry
+ * for a local symbol in the global offset table.
+ */
 __asm__(".text\n"
+	".globl zoo_faults_first\n"
 	".type zoo_faults_first, @function\n"
 	"zoo_faults_first:\n"
 	".cfi_startproc\n"

@@ -80,15 +80,17 @@ static const struct {
 	const char *call;
 	bool rewritten;
 } waits[] = {
+#ifdef SYS_epoll_wait
 	{"epoll_wait", true},
+	{"poll", false},
+	{"select", false},
+#endif
 	{"epoll_pwait", true},
 	{"epoll_pwait2", true},
-	{"poll", false},
 	{"ppoll", false},
 	{"ppoll_read_only", true},
 	{"pselect", false},
 	{"pselect_read_only", true},
-	{"select", false},
 	{"nanosleep", false},
 	{"clock_nanosleep", false},
 	{"clock_nanosleep_absolute", false},
@@ -119,7 +121,7 @@ static const struct {
 	{"mutex_timedlock", false},
 	{"sem_timedwait", false},
 	{"io_getevents", true},
-	{"io_pgetevents", true},
+	{"io_pgetevents", ARCH_RESULT_RESTARTS},
 	{"io_uring_enter", true},
 	{"timerfd", false},
 	{"wait4", false},
@@ -156,12 +158,16 @@ static const struct {
 
 TESTS(interrupts_end_no_kind_of_wait, array_size(waits))
 {
+	long ended;
+
 	waiting(waits[_i].call, NULL);
+	/* Before Linux 6.5 the first sendfile(2) to a full stream of AF_UNIX does not wait. */
+	ended = live_count(&l, "other");
 	for (int i = 0; i < INTERRUPTS; i++)
 		interrupt_once();
 	live_until_blocked(&l, l.first);
 	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR", waits[_i].call);
-	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended", waits[_i].call);
+	ck_assert_msg(live_count(&l, "other") == ended, "%s has ended", waits[_i].call);
 	if (waits[_i].rewritten)
 		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
 	else
@@ -173,7 +179,7 @@ static const struct {
 	const char *us;
 	uint64_t hits; /* interrupts that must meet a wait */
 } races[] = {
-	{"epoll_pwait2", "50", 30}, {"epoll_wait", "1000", 3},	 {"semtimedop", "50", 30},
+	{"epoll_pwait2", "50", 30}, {"epoll_pwait", "1000", 3},	 {"semtimedop", "50", 30},
 	{"sigtimedwait", "50", 30}, {"recv_timeout", "1000", 3},
 };
 
@@ -196,7 +202,7 @@ static const int ignored[] = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP};
 
 TESTS(an_ignored_signal_ends_no_wait, array_size(ignored))
 {
-	waiting("epoll_wait", NULL);
+	waiting("epoll_pwait", NULL);
 	for (int i = 0; i < INTERRUPTS; i++) {
 		uint64_t before = stops();
 
@@ -212,7 +218,7 @@ TESTS(an_ignored_signal_ends_no_wait, array_size(ignored))
 
 TEST(a_handler_that_runs_ends_the_wait)
 {
-	waiting("epoll_wait", NULL);
+	waiting("epoll_pwait", NULL);
 	for (int i = 1; i <= INTERRUPTS; i++) {
 		live_until_blocked(&l, l.first);
 		/* The signal and the interrupt come at the same time, in either order. */
@@ -234,9 +240,9 @@ TEST(a_handler_that_runs_ends_the_wait)
 
 /*
  * The filter, which is installed long after capture attached, would kill the process at a
- * restart_syscall(2).
+ * restart_syscall(2). aarch64: a known exception (docs/SAFETY.md).
  */
-TEST(under_a_filter_no_restart_syscall_is_made)
+TEST_IF(under_a_filter_no_restart_syscall_is_made, ARCH_RESULT_RESTARTS)
 {
 	long ended;
 

@@ -52,7 +52,9 @@ TEST(all_keys_are_read)
 		  "profile_session_sample_rate = 0.25\n"
 		  "profile_lifecycle = trace\n"
 		  "platform = native\n"
+#if defined(__x86_64__)
 		  "thread_id_format = pthread\n"
+#endif
 		  "max_instances = 3\n"
 		  "[target \"other\"]\n"
 		  "cmdline = * --port=*\n"
@@ -79,7 +81,9 @@ TEST(all_keys_are_read)
 	ck_assert_uint_eq(section->uid, 33);
 	ck_assert(section->session_sample_rate > 0.24 && section->session_sample_rate < 0.26);
 	ck_assert(section->lifecycle == LIFECYCLE_TRACE && !section->autostart);
+#if defined(__x86_64__)
 	ck_assert(section->thread_id_format == THREAD_ID_PTHREAD);
+#endif
 	ck_assert_str_eq(section->platform, "native");
 	ck_assert_uint_eq(section->max_instances, 3);
 	/* Values of [sentry] and [profiler], and a default. */
