@@ -158,16 +158,15 @@ static const struct {
 
 TESTS(interrupts_end_no_kind_of_wait, array_size(waits))
 {
-	long ended;
-
 	waiting(waits[_i].call, NULL);
-	/* Before Linux 6.5 the first sendfile(2) to a full stream of AF_UNIX does not wait. */
-	ended = live_count(&l, "other");
+	/* Before Linux 6.5 sendfile(2) and splice(2) do not wait for a full stream of AF_UNIX. */
+	if (live_count(&l, "other") > 0)
+		return;
 	for (int i = 0; i < INTERRUPTS; i++)
 		interrupt_once();
 	live_until_blocked(&l, l.first);
 	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR", waits[_i].call);
-	ck_assert_msg(live_count(&l, "other") == ended, "%s has ended", waits[_i].call);
+	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended", waits[_i].call);
 	if (waits[_i].rewritten)
 		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
 	else
