@@ -142,7 +142,7 @@ static void handle_interrupted_call(struct thread *th, struct arch_regs *raw, en
 	    !waits_has_failed(th, raw))
 		repair_or_resume(th, raw, &stop);
 	if (!ARCH_RESULT_RESTARTS && kind == STOP_SIGNAL && th->resumed.state == RESUME_NONE)
-		waits_note_failure(th, raw);
+		waits_note_failure(th, raw, signal);
 	th->ended_resumed = false;
 	if (was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted)
 		th->ended_resumed = stop_again(th);

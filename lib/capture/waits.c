@@ -174,11 +174,12 @@ static bool may_be_ended_by_signal(long nr, long result)
 	       (result > 0 && syscall_rule(nr)->asked != ASKED_NOTHING);
 }
 
-void waits_note_failure(struct thread *th, const struct arch_regs *raw)
+void waits_note_failure(struct thread *th, const struct arch_regs *raw, int signal)
 {
 	long nr, result;
 
-	if (!arch_interrupted_call(raw, &nr, &result) || !may_be_ended_by_signal(nr, result))
+	if (!arch_interrupted_call(raw, &nr, &result) || !may_be_ended_by_signal(nr, result) ||
+	    status_goes_unnoticed(th->tid, signal))
 		return;
 	th->waits.failed = true;
 	th->waits.failed_at = place_of(raw, nr);

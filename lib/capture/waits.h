@@ -82,12 +82,13 @@ void waits_find_argument(const struct thread *th, struct arch_regs *raw);
  * A signal with a handler makes a call fail with EINTR, or end with a part of a transfer. But when
  * the handler has returned, the thread looks as if a stop had interrupted that call, and capture
  * would repair or resume the call. These three functions prevent that:
- * - waits_note_failure() notes the place of the call. stop.c calls it at the signal's delivery.
+ * - waits_note_failure() notes the place of the call, unless the thread does not notice the signal.
+ * stop.c calls it at the signal's delivery.
  * - waits_has_failed() returns true if raw is at the noted place.
  * - waits_seen() forgets the noted place if it is *place. Call it when a look has found the thread
  *   in a call at *place: the thread waits there again.
  */
-void waits_note_failure(struct thread *th, const struct arch_regs *raw);
+void waits_note_failure(struct thread *th, const struct arch_regs *raw, int signal);
 bool waits_has_failed(const struct thread *th, const struct arch_regs *raw);
 void waits_seen(struct thread *th, const struct activity_place *place);
 

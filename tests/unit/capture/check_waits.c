@@ -1,6 +1,7 @@
 #include "lib/capture/waits.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -248,7 +249,7 @@ TEST(a_call_that_a_signal_has_ended_stays_ended)
 	struct arch_regs raw = stopped_at(&place), other;
 
 	ck_assert(!waits_has_failed(&th, &raw));
-	waits_note_failure(&th, &raw);
+	waits_note_failure(&th, &raw, SIGUSR1);
 	ck_assert(waits_has_failed(&th, &raw));
 	place.sp += 16;
 	other = stopped_at(&place);
@@ -281,9 +282,12 @@ TEST(a_part_that_a_handler_ends_is_noted)
 	struct arch_regs raw = after_write(&other, 65536);
 
 	/* This result is no part. */
-	waits_note_failure(&th, &raw);
+	waits_note_failure(&th, &raw, SIGUSR1);
 	ck_assert(!waits_has_failed(&th, &raw));
 	raw = after_write(&write, 65536);
-	waits_note_failure(&th, &raw);
+	/* No handler runs. */
+	waits_note_failure(&th, &raw, SIGWINCH);
+	ck_assert(!waits_has_failed(&th, &raw));
+	waits_note_failure(&th, &raw, SIGUSR1);
 	ck_assert(waits_has_failed(&th, &raw));
 }
