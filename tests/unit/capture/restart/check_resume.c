@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/capture/detach.h"
+#include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/restart/partial.h"
 #include "lib/capture/state.h"
@@ -222,6 +223,22 @@ static int connection(int *ret_to)
 	return fd;
 }
 
+/* Reads the registers of a stopped process, and finds its call. */
+static void get_regs(pid_t pid, struct arch_regs *ret)
+{
+	uint8_t code[ARCH_CODE_BYTES + 1];
+	uint64_t regs[ARCH_REGS];
+
+	OK(arch_get_regs((uint32_t)pid, ret));
+	if (ARCH_CODE_BYTES == 0)
+		return;
+	arch_to_dwarf(ret, regs);
+	ck_assert_int_eq(memory_read(-1, NULL, pid, regs[ARCH_PC] - ARCH_CODE_BEFORE, code,
+				     ARCH_CODE_BYTES, 0),
+			 ARCH_CODE_BYTES);
+	arch_find_call(ret, code);
+}
+
 /*
  * Starts a process that receives from fd, and returns when it is in the stop at the end of that
  * call.
@@ -242,11 +259,11 @@ static pid_t at_end_of_recv(int fd, struct arch_regs *ret)
 	do {
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		ck_assert(WIFSTOPPED(status));
-		OK(arch_get_regs((uint32_t)pid, ret));
+		get_regs(pid, ret);
 		OK(ptrace(PTRACE_SYSCALL, pid, NULL, NULL));
 	} while (!arch_interrupted_call(ret, &nr, &result) || nr != SYS_recvfrom);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	OK(arch_get_regs((uint32_t)pid, ret));
+	get_regs(pid, ret);
 	return pid;
 }
 
@@ -307,18 +324,18 @@ TESTS(a_stop_in_a_handler_ends_the_resumption, 3)
 	stop.tid = rest.partial.tid = (uint32_t)pid;
 	rest.partial.pagemap_fd = -1;
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	OK(arch_get_regs(stop.tid, &rest.partial.regs));
+	get_regs(pid, &rest.partial.regs);
 	/* Waits for the begin of another call than the one that the thread was sent to. */
 	do {
 		OK(ptrace(PTRACE_SYSCALL, pid, NULL, NULL));
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		OK(arch_get_regs(stop.tid, &there));
+		get_regs(pid, &there);
 	} while (!is_at_getppid(&there));
 	seen = there;
 	resume_stopped(&rest, &stop, &seen);
 	ck_assert_int_eq(rest.state, RESUME_NONE);
 	ck_assert_mem_eq(&seen, &there, sizeof(there));
-	OK(arch_get_regs(stop.tid, &now));
+	get_regs(pid, &now);
 	ck_assert_mem_eq(&now, &there, sizeof(there));
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
