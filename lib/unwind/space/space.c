@@ -372,7 +372,8 @@ static bool find_image(struct unwind_space *s, struct space_mapping *m, const st
 	const struct map *above = maps_above(&s->maps, map);
 	struct image *image;
 
-	if (above) {
+	/* On aarch64 the vDSO lies between the segments of the dynamic linker. */
+	if (above && strcmp(map->path, "[vdso]") != 0) {
 		const struct file_source source = space_source(s, above);
 
 		m->refused = cache_get(s->cache, &source, &image) != 0;
