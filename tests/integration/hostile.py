@@ -159,7 +159,7 @@ FATAL = {
                               for _ in range(2)],
     'closed: not open': lambda: send('SESSION_CLOSED', 'I', 1),
     'closed: of nobody': lambda: send('SESSION_CLOSED', 'I', 9),
-    'seen: not asked': lambda: send('FILE_SEEN', '7I256s', 1, 1, 0, 0, 0, 0, 0, b''),
+    'seen: not asked': lambda: seen(1),
     'stats: of nobody': lambda: send('UNWIND_STATS', 'II24Q', 9, 0,
                                      *[HUGE] * 24),
     # of capture
@@ -181,6 +181,11 @@ def closed_twice():
         send('SESSION_CLOSED', 'I', 1)
     send('CHUNK_LOST', 'II', 1, 1)
     chunk()
+
+
+def seen(number):
+    """Answers that a file was read, and has nothing."""
+    send('FILE_SEEN', '7I256s256s', number, 1, 0, 0, 0, 0, 0, b'', b'')
 
 
 def closing():
@@ -333,7 +338,7 @@ def obey(data):
         if is_closing:
             send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['FILE_LOOK']:
-        send('FILE_SEEN', '7I256s', what & 0xffffffff, 1, 0, 0, 0, 0, 0, b'')
+        seen(what & 0xffffffff)
     if kind == TYPES['SESSION_CLOSE']:
         send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['RECORDING_OPEN']:
