@@ -246,8 +246,9 @@ static void warn_chunk_budget(struct run *run)
 	if (run->warned_chunk_budget)
 		return;
 	run->warned_chunk_budget = true;
-	log_warning("process %d: its profile has more chunks than sentry-profd sends for one "
-		    "process: some are discarded (chunk_budget in the statistics)",
+	log_warning("process %d: its sentry-profd-unwind makes more chunks than sentry-profd "
+		    "accepts from one process: some are discarded; the process may have taken it "
+		    "over (chunk_budget in sentry-profd(8))",
 		    run->pid);
 }
 

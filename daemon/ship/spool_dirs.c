@@ -176,7 +176,7 @@ static int make_subdir(int dir_fd, const char *name)
 	}
 	if (subdir < 0)
 		log_error("cannot open the directory %s of the spool: %s; chunks wait in memory, "
-			  "and are lost if they cannot be sent before the end",
+			  "and are lost if they are not sent before sentry-profd ends",
 			  name, strerror(errno));
 	return subdir;
 }

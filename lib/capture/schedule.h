@@ -76,12 +76,14 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
  * Example: a process has ticks of 10 ms and has slept for long. Capture looks at it at tick 80, and
  * next at 88; the seven ticks 81 to 87 are left out. The look at 88 finds that a thread has been
  * awake for 25 ms, which is two whole ticks.
- * - The look covers its own tick and five of the seven (seven less two): ticks 83 to 88.
+ * - The look covers its own tick, and the seven less the two ticks for which the thread has been
+ *   awake: 1 + (7 - 2), ticks 83 to 88.
  * - Ticks 81 and 82 are `before`: at these the thread counts as asleep.
  *
- * The reason for "less two": a look is more likely to find a thread that stays awake for long. If
- * such a look covered all seven ticks, the thread would count too many. With the subtraction the
- * number is right on average (schedule.c).
+ * This is an estimate, right on average only. A thread that is awake for less than a tick is found
+ * by one of eight such looks, so that this look stands for all eight ticks. A thread that is awake
+ * for m whole ticks more is found by m more of these looks, and from then on it is looked at at
+ * every tick: so m are subtracted.
  */
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 

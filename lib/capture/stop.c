@@ -173,8 +173,8 @@ static enum activity_at_tick state_at_tick(const struct thread *th, const uint64
 		.came_ns = p->came_ns,
 		.first = th->look.mark,
 		.was_blocked = p->was_blocked,
-		.look = p->mark,
-		.look_ns = p->mark_ns,
+		.interrupt = p->mark,
+		.interrupt_ns = p->mark_ns,
 		.stop = th->stop.mark,
 		.stop_ns = th->stop.ns,
 		.stopped_waiting =
@@ -192,7 +192,7 @@ static enum activity_at_tick state_at_tick(const struct thread *th, const uint64
 /* Returns the flags of the sample. */
 static uint32_t flags_of_state(struct thread *th, enum activity_at_tick state)
 {
-	/* The thread counts as running up to the tick at which it was found without a processor. */
+	/* If it has lost its processor since, only the interrupt's own tick counts as running. */
 	const uint64_t ticks =
 		th->pending.later_ns != 0 && !kept_its_processor(th) ? 1 : th->pending.unaccounted;
 

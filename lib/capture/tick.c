@@ -26,15 +26,16 @@
 #define FIRSTS_WAIT_NS (2 * NS_PER_SEC)
 
 /*
- * If a tick of one process has taken this time, the threads that are left miss it, unless fewer
- * than PORTION_MAX have had their turn. Without the limit, a process with tens of thousands of new
- * threads would leave other targets without ticks.
+ * If the looks of a tick at one process have taken this time, the threads that are left miss the
+ * tick, unless fewer than PORTION_MAX have had their turn. Without the limit, a process with tens
+ * of thousands of new threads would leave other targets without ticks.
  *
- * The next tick begins with the threads that have missed this one. They are all in the awake list:
- * a sleeping thread that had run was moved to the begin of this list when it was found, and
- * sleepers_begin_with() puts the other late ones before it. In that tick the sleeping threads are
- * checked after the awake ones. If they came first, threads that run a little between all ticks
- * could take the time of each tick.
+ * Two rules let each thread have its turn after a tick that was cut short:
+ * - The awake list is rotated, so that the next tick begins with the first awake thread that has
+ *   missed this one (threads.first_late).
+ * - In the next tick the sleeping threads are checked after the awake ones (ticks.awake_first). If
+ *   they came first, as they do otherwise, threads that run a little between all ticks could take
+ *   the time of each tick.
  */
 #define TICK_MAX_NS (20 * NS_PER_MS)
 

@@ -50,7 +50,8 @@ def test_a_spool_of_the_former_account(box):
     wait_for(lambda: not waiting(spool) or not profd.running(), 'the chunks sent')
     check(profd.running(), profd.stderr)
     profd.interrupt()
-    check(f'belonged to uid {FORMER}: it and its files belong to uid {owner} now' in profd.stderr
+    check(f'belonged to uid {FORMER}, a former user of sentry-profd-ship: '
+          f'sentry-profd has given it and its files to uid {owner}\n' in profd.stderr
           and spool.stat().st_uid == owner, profd.stderr)
     check(set(chunks) <= set(ids(server.envelopes)), 'the chunks of the first run')
 

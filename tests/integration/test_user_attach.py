@@ -76,7 +76,7 @@ def test_send(box):
     check(ctl.target(target.pid)['attached_by'] == UID, 'who attached it')
     check(ctl.target(target.pid, uid=UID + 1)['attached_by'] is None, 'others do not see')
     check(f' {UID}  ' in ctl.run('status').stdout.splitlines()[-1], 'the table')
-    line = f'process {target.pid} (uid {UID}) is attached: asked for by uid {UID} (pid '
+    line = f'process {target.pid} (uid {UID}) is to be profiled: requested by uid {UID} (pid '
     check(re.search(f'info: {re.escape(line)}\\d+\\)\n', profd.stderr), profd.stderr)
     wait_samples(ctl, target.pid, 20)
     profd.interrupt()

@@ -53,7 +53,7 @@ void reap_child_failed(struct child *child, const char *what)
 		log_warning("%s %s: starting it again", child->type->name, what);
 	else if (child->failures == FAILURES_LOGGED)
 		log_error("%s %s, %u times in a row: it is started again every %u s, and %s until "
-			  "it keeps running; its messages above say why",
+			  "it keeps running; its messages above, if there are any, say why",
 			  child->type->name, what, FAILURES_LOGGED,
 			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC), child->type->loss);
 }

@@ -32,9 +32,10 @@ static int open_spool(struct children *c)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
 	r = spool_dir_open(path, uid, gid, &c->ship_fds[INIT_SPOOL], &former);
 	if (r == 0 && former != (uid == PRIVILEGES_KEEP_ID ? geteuid() : uid))
-		log_warning("the spool in %s belonged to uid %u: it and its files belong to uid %u "
-			    "now",
-			    path, former, uid);
+		log_warning(
+			"the spool in %s belonged to uid %u, a former user of sentry-profd-ship: "
+			"sentry-profd has given it and its files to uid %u",
+			path, former, uid);
 	if (r == -EWOULDBLOCK) {
 		degraded_begin(&c->state->degraded, DEGRADED_SPOOL,
 			       "another sentry-profd has the spool in %s", path);
@@ -116,8 +117,9 @@ void ship_renew_files(struct children *c)
 	int renewed[INIT_FILE_N] = {-1, -1, -1, -1};
 
 	if (open_certificates(c, false, renewed) < 0) {
-		log_warning("a certificate or key file cannot be opened: the old certificates and "
-			    "keys stay in use (repair the file, then reload)");
+		log_warning("a file of ca_certs, client_cert or client_key cannot be opened: the "
+			    "old certificates and keys stay in use (repair the file, then: "
+			    "sentry-profctl reload)");
 		for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
 			close_fd(&renewed[i]);
 		return;

@@ -92,7 +92,7 @@ static void set_asker(struct instance *i, const struct peer *peer)
 
 static void log_attach(const struct instance *i, const struct peer *peer)
 {
-	log_info("process %d (uid %u) is attached: asked for by uid %u (pid %d)%s", i->pid,
+	log_info("process %d (uid %u) is to be profiled: requested by uid %u (pid %d)%s", i->pid,
 		 i->owner.uid, peer->uid, peer->pid, peer->is_operator ? ", an operator" : "");
 }
 

@@ -29,8 +29,8 @@
 #define USER_QUOTA_CONNECTIONS_MAX 4096
 #define USER_QUOTA_RESERVED	   64
 /*
- * The maximum for one user, and for all operators together. Example: the workers of a large server,
- * with one connection each.
+ * The maximum for one user, and for all operators together: enough for a server with 1,000 workers
+ * that have a connection each.
  */
 #define USER_QUOTA_USER_MAX 1024
 /*
@@ -84,9 +84,15 @@ void user_quota_init(struct user_quotas *a, uint64_t descriptors);
  * reached.
  */
 bool user_quota_open(struct user_quotas *a, uint32_t uid, size_t of_process);
-/* Returns true if another user, who has no connection yet and is no operator, would get none. */
+/*
+ * Returns true if a user who is no operator and has no connection yet could not open one now:
+ * USER_QUOTA_USERS other users have connections, or all that are left are reserved for operators.
+ */
 bool user_quota_is_full(const struct user_quotas *a);
-/* Counts the end of a connection of uid. */
+/*
+ * Counts the end of a connection of uid. A user who connects again later still has the bucket of
+ * before, and so the debt, unless another user has got the entry meanwhile.
+ */
 void user_quota_close(struct user_quotas *a, uint32_t uid);
 
 /*

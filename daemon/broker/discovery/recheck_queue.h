@@ -58,8 +58,10 @@ void recheck_queue_fini(struct recheck_queue *s);
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
 
 /*
- * Begins a pass: calls of recheck_queue_take() then visit each entry once. A pass begins where the
- * last one ended, so that a caller that stops early disadvantages no entry.
+ * Begins a pass: calls of recheck_queue_take() then visit as many entries as there are now, each
+ * one once, unless an entry is taken: the last entry of the array fills the place, and may be
+ * visited again, so that another one has to wait for the next pass. A pass begins where the last
+ * one ended, so that a caller that stops early disadvantages no entry.
  */
 void recheck_queue_begin_pass(struct recheck_queue *s);
 /*

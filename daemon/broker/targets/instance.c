@@ -176,7 +176,8 @@ void instance_run_cut_short(struct instance *i)
 		return;
 	(void)snprintf(i->last_error, sizeof(i->last_error),
 		       "its profile has failed repeatedly in sentry-profd-unwind");
-	log_error("the profile of process %d has failed %u times in sentry-profd-unwind: it is "
-		  "restarted after longer and longer delays, up to %u s",
-		  i->pid, i->failures, (unsigned int)(INSTANCE_WAIT_MAX_NS / NS_PER_SEC));
+	log_error("sentry-profd-unwind has failed %u times with the profile of process %d: the "
+		  "process runs on, and profiling begins again after longer and longer delays, up "
+		  "to %u s",
+		  i->failures, i->pid, (unsigned int)(INSTANCE_WAIT_MAX_NS / NS_PER_SEC));
 }

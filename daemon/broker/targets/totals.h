@@ -16,10 +16,10 @@
 #include "daemon/broker/targets/targets.h"
 
 /*
- * Call it when capture has ended or hangs (watch_capture_hangs): adds the counters of capture to
- * those of the runs. hung_target: 0 if capture has ended. If capture hangs: the id of the run whose
- * process has the memory that capture waits for; this function closes that run and sets
- * run.left_out.
+ * Call it with 0 when capture has ended. If capture hangs in the memory of a target
+ * (watch_capture_hangs), call it before that, too, with the id of that target's run: this closes
+ * the run and sets run.left_out. The first call adds the counters of capture to those of the runs,
+ * and sets run.capture_died_ns; a second one for the same capture adds nothing.
  */
 void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*

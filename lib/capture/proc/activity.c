@@ -119,8 +119,8 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 
 enum activity_at_tick activity_at_tick(const struct activity_readings *r)
 {
-	const uint64_t since_look = r->stop.slices - r->look.slices;
-	const struct activity_mark *before = since_look == 0 ? &r->first : &r->look;
+	const uint64_t since_look = r->stop.slices - r->interrupt.slices;
+	const struct activity_mark *before = since_look == 0 ? &r->first : &r->interrupt;
 	const uint64_t queued_ns = r->stop_ns - (r->stop.wait_ns - before->wait_ns);
 
 	if (r->was_blocked)
@@ -133,7 +133,7 @@ enum activity_at_tick activity_at_tick(const struct activity_readings *r)
 		return ACTIVITY_MAY_HAVE_RUN;
 	if (queued_ns <= r->came_ns + CLOCKS_NS + STOP_LATE_NS)
 		return r->woken ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
-	if (queued_ns + CLOCKS_NS >= r->look_ns)
+	if (queued_ns + CLOCKS_NS >= r->interrupt_ns)
 		return ACTIVITY_MAY_HAVE_RUN;
 	return r->stopped_waiting ? ACTIVITY_WAITED : ACTIVITY_MAY_HAVE_RUN;
 }

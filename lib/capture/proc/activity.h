@@ -81,14 +81,14 @@ enum activity_at_tick {
 
 /* What was read around an interrupt of a thread. Times are ns, CLOCK_MONOTONIC. */
 struct activity_readings {
-	uint64_t due_ns;	    /* the tick was due */
-	uint64_t came_ns;	    /* the tracer began to work for the tick */
-	struct activity_mark first; /* read for the tick, before the look */
-	bool was_blocked;	    /* activity_look() after that found the thread blocked */
-	struct activity_mark look;  /* after that, just before the interrupt */
-	uint64_t look_ns;	    /* when that mark was read */
-	struct activity_mark stop;  /* at the stop */
-	uint64_t stop_ns;	    /* the tracer began to handle the stop */
+	uint64_t due_ns;		/* the tick was due */
+	uint64_t came_ns;		/* the tracer began to work for the tick */
+	struct activity_mark first;	/* read for the tick, before the look */
+	bool was_blocked;		/* activity_look() after that found the thread blocked */
+	struct activity_mark interrupt; /* after that, just before the interrupt */
+	uint64_t interrupt_ns;		/* when that mark was read */
+	struct activity_mark stop;	/* at the stop */
+	uint64_t stop_ns;		/* the tracer began to handle the stop */
 	/* The stop is in a system call, or at the place where the look found the thread blocked. */
 	bool stopped_waiting;
 	bool woken; /* the stop is in a call that has waited and ends now (syscall_waits()) */
@@ -99,11 +99,12 @@ struct activity_readings {
  * wait for a processor. A slice begins when the thread gets a processor. At that moment the kernel
  * adds the whole wait to wait_ns (sched_info_arrive() in kernel/sched/stats.h), and at the stop the
  * thread has a processor. So the function computes the time at which the thread was queued: stop_ns
- * less the growth of wait_ns since the mark `look` (since `first`, if no slice has begun after
- * `look`). After one new slice this time is right, or a little late; after more slices the thread
- * was queued at this time or earlier. Example, with times in us: the tick was due at 0, the look at
- * 100. If the thread stops at 900 after one new slice, and wait_ns has grown by 650, the thread was
- * queued at 250, after the look. The comparisons of times allow for errors of 20 to 70 us.
+ * less the growth of wait_ns since the mark `interrupt` (since `first`, if no slice has begun after
+ * `interrupt`). After one new slice this time is right, or a little late; after more slices the
+ * thread was queued at this time or earlier. Example, with times in us: the tick was due at 0, the
+ * look at 100. If the thread stops at 900 after one new slice, and wait_ns has grown by 650, the
+ * thread was queued at 250, after the look. The comparisons of times allow for errors of 20 to 70
+ * us.
  *
  * The first row that applies decides (results without ACTIVITY_; "blocked": was_blocked; "stopped
  * waiting": stopped_waiting):

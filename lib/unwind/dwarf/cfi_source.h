@@ -65,10 +65,11 @@ struct cfi_function {
 };
 
 /*
- * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. If the entry's address
- * range is empty, takes the next entry of the section, which may have the same start. The check
- * limits lengths, register numbers and nesting, and finds incomplete instructions. It does not find
- * all faults: libdw runs in the sandbox of this process.
+ * Checks the entry s->entries[n] and its CIE, and makes the file for libdw. If the entry's FDE
+ * covers no address, takes the FDE behind it in the section's bytes instead: compilers write an
+ * empty FDE for a function without an instruction, and lld's table then lacks the function that
+ * follows at the same address. The check limits lengths, register numbers and nesting, and finds
+ * incomplete instructions. It does not find all faults: libdw runs in the sandbox of this process.
  *
  * *work limits the cost of libdw: how many bytes of CFA programs (the instructions in an FDE; those
  * of a CIE do not count) it may still execute. libdw executes a function's program from its start

@@ -24,8 +24,9 @@
  * returns true and *ret_paths is at most max.
  *
  * Returns false if the table exceeds LINES_PROGRAM_MAX, if its header, directories or files reach
- * beyond the table, or if DWARF does not permit the form of one of their values. libdw 0.192 to
- * 0.195 reads directories and files up to the end of the header, wherever that is.
+ * beyond the table, or if DWARF does not permit the form of one of their values. The header is
+ * checked because libdw 0.192 to 0.195 trusts the length that the header states, and reads
+ * directories and files up to there, even beyond the section.
  *
  * With true, *ret_paths is an upper bound of the memory, in bytes, for the paths of all files:
  * libdw makes each of a directory and a name. comp_dir is the length of the unit's DW_AT_comp_dir,

@@ -30,8 +30,9 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
 		/*
-		 * Of this frame: f becomes its caller. memo_follow() may move f further, but never
-		 * to a signal's trampoline, for which at_pc is used.
+		 * Is the address of this frame a pc? It is noted here, since the step below makes f
+		 * the caller. memo_follow() may move f further, but never to a signal's
+		 * trampoline, for which at_pc is used.
 		 */
 		const bool at_pc = f->is_leaf || f->interrupted;
 		bool searched = false;

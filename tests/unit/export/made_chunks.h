@@ -40,11 +40,13 @@ static inline void made_read(struct merge *m, const char *text)
 	import_chunk_fini(&chunk);
 }
 
+/* The release of the chunks to come. Tests change it. */
 static const char *made_release = "app@1";
 
 /*
- * Adds a chunk with two images and the stacks 0: main;work, 1: main;work;hash,
- * 2: main;read, 3: the empty one. threads: members of thread_metadata.
+ * Adds a chunk with two images. Its stacks, the root first:
+ * 0: main;_Zwork. 1: main;_Zwork;hash. 2: main; a frame of libc.so.6 without a name. 3: empty.
+ * samples: texts of MADE_*(), the last one of MADE_END(). threads: members of thread_metadata.
  */
 static inline void made_add(struct merge *m, const char *profiler_id, const char *chunk_id,
 			    const char *samples, const char *threads)
@@ -76,6 +78,7 @@ static inline void made_add(struct merge *m, const char *profiler_id, const char
 	made_read(m, text);
 }
 
+/* For merge_options.demangle: "_Zwork" becomes "work()". */
 static inline bool made_demangle(const char *raw, char *out, size_t size)
 {
 	if (strncmp(raw, "_Z", 2) != 0)

@@ -1,6 +1,6 @@
 /*
- * A valid profile, which tests write or change: two images, four frames, three stacks and the empty
- * one, two threads with samples and one without.
+ * A valid profile, which tests write or change: two images; five frames, four of them in samples;
+ * three stacks and the empty one; two threads with samples and one without.
  */
 #ifndef TESTS_UNIT_PROTO_GOOD_PROFILE_H
 #define TESTS_UNIT_PROTO_GOOD_PROFILE_H
@@ -55,7 +55,8 @@ static inline void good_profile_init(struct good_profile *g)
 	g->frames[2] = (struct profile_frame){0x555555555999, "idle", app, 1, NULL, 0};
 	g->frames[3] = (struct profile_frame){0x5555555551c3, NULL, app, 1, "x.c", 0};
 	g->frames[4] = (struct profile_frame){0x7fff00001000, "x", NULL, 0, NULL, 0};
-	/* The roots are libc and main; main calls idle, frame 3 and frame 4. */
+	/* The roots are nodes 0 (libc) and 5 (frame 4). libc calls main, main calls idle and frame
+	 * 3, and frame 3 calls frame 4. */
 	g->nodes[0] = (struct profile_node){PROFILE_NONE, 1};
 	g->nodes[1] = (struct profile_node){0, 0};
 	g->nodes[2] = (struct profile_node){1, 2};

@@ -217,8 +217,8 @@ static enum activity_at_tick result_of(const struct reading *r)
 		.came_ns = due_ns + 60 * US,
 		.first = first,
 		.was_blocked = r->was_blocked,
-		.look = look,
-		.look_ns = due_ns + 120 * US,
+		.interrupt = look,
+		.interrupt_ns = due_ns + 120 * US,
 		.stop = {.run_ns = look.run_ns + r->then_ran_us * US,
 			 .wait_ns = look.wait_ns + r->then_waited_us * US,
 			 .slices = look.slices + r->then_slices},
@@ -342,8 +342,8 @@ TEST(a_thread_that_was_queued_in_between_was_woken_or_preempted)
 		.due_ns = NS_PER_SEC,
 		.came_ns = NS_PER_SEC + 60 * US,
 		.first = {.run_ns = 1, .wait_ns = 1, .slices = 1},
-		.look = {.run_ns = 1, .wait_ns = 1, .slices = 1},
-		.look_ns = NS_PER_SEC + 460 * US,
+		.interrupt = {.run_ns = 1, .wait_ns = 1, .slices = 1},
+		.interrupt_ns = NS_PER_SEC + 460 * US,
 		.stop = {.run_ns = 1 + 10 * US, .wait_ns = 1 + 200 * US, .slices = 2},
 		.stop_ns = NS_PER_SEC + 500 * US,
 	};
@@ -353,9 +353,9 @@ TEST(a_thread_that_was_queued_in_between_was_woken_or_preempted)
 	ck_assert_int_eq(activity_at_tick(&r), ACTIVITY_WAITED);
 	/* Its earlier waits tell nothing about this one. */
 	r.first.wait_ns = 0;
-	r.look.slices = 2;
-	r.look.wait_ns = 1 + 9 * NS_PER_MS;
+	r.interrupt.slices = 2;
+	r.interrupt.wait_ns = 1 + 9 * NS_PER_MS;
 	r.stop.slices = 3;
-	r.stop.wait_ns = r.look.wait_ns + 200 * US;
+	r.stop.wait_ns = r.interrupt.wait_ns + 200 * US;
 	ck_assert_int_eq(activity_at_tick(&r), ACTIVITY_WAITED);
 }
