@@ -42,10 +42,10 @@ struct thread;
 struct traced_process;
 
 /*
- * Limits of the wait for the stops of the process's threads. CRASH_HOLD_NS: in total.
- * CRASH_STOP_NS: since the last stop, if none of the missing threads is runnable. A runnable one
- * stops as soon as it gets a processor, on an overloaded machine perhaps later. On an idle machine
- * 1,000 threads take 50 ms.
+ * Limits of the waits for the stops of the process's threads, steps 2 and 3. CRASH_HOLD_NS: in
+ * total. CRASH_STOP_NS: since the last stop, if none of the missing threads is runnable. A runnable
+ * one stops as soon as it gets a processor, on an overloaded machine perhaps later. On an idle
+ * machine 1,000 threads take 50 ms.
  */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
 #define CRASH_HOLD_NS (500 * NS_PER_MS)
@@ -87,8 +87,8 @@ bool crash_interrupt(struct traced_process *t);
 
 /*
  * Returns false if a limit is exceeded: the stops of the threads that are not held need not be
- * awaited longer. began_ns: when the wait began; stopped_ns: the last stop, or began_ns. Both are
- * times of capture_options.now_ns.
+ * awaited longer. began_ns: when the wait of step 2 began; stopped_ns: the last stop, or when the
+ * wait of step 2 or 3 began. Both are times of capture_options.now_ns.
  */
 bool crash_may_wait(const struct traced_process *t, uint64_t began_ns, uint64_t stopped_ns);
 

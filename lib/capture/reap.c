@@ -345,10 +345,9 @@ static bool crashed_is_gone(struct traced_process *t)
  * Waits until all threads of the crashing process are held, or the crashed thread is gone. Returns
  * false if a thread has not stopped in time.
  */
-static bool hold_all(struct traced_process *t)
+static bool hold_all(struct traced_process *t, uint64_t began_ns)
 {
 	struct capture *c = t->capture;
-	const uint64_t began_ns = c->options.now_ns();
 	uint64_t stopped_ns = began_ns, others_ns = 0;
 	unsigned int n;
 
@@ -367,15 +366,15 @@ static bool hold_all(struct traced_process *t)
 }
 
 /* Returns false if the crashed thread has not reached its handler in time. */
-static bool enter_handler(struct traced_process *t)
+static bool enter_handler(struct traced_process *t, uint64_t began_ns)
 {
 	struct capture *c = t->capture;
-	const uint64_t began_ns = c->options.now_ns();
+	const uint64_t held_ns = c->options.now_ns();
 	uint64_t others_ns = 0;
 
 	crash_enter_handler(t);
 	while (!crash_is_in_handler(t)) {
-		if (!crash_may_wait(t, began_ns, began_ns))
+		if (!crash_may_wait(t, began_ns, held_ns))
 			return false;
 		nap_unless(0);
 		take_pending(c);
@@ -407,15 +406,16 @@ static void leave_in_crash(struct thread *th, int signal)
 {
 	struct traced_process *t = th->target;
 	struct capture *c = t->capture;
+	const uint64_t began_ns = c->options.now_ns();
 	bool held;
 
 	c->options.beat->touching = t->id;
 	crash_begin(th, signal);
 	stop_handle(th, TRACEE_SIGNAL, signal);
-	held = hold_all(t);
+	held = hold_all(t, began_ns);
 	if (crashed_is_gone(t)) {
 		crash_is_void(t);
-	} else if (held && enter_handler(t)) {
+	} else if (held && enter_handler(t, began_ns)) {
 		crash_detach(t);
 	} else if (crash_may_end_tracer(t)) {
 		settle_others(t);
