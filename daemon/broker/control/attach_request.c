@@ -289,10 +289,26 @@ static struct instance *look_and_add(struct targets *ts, const struct peer *peer
 	return i;
 }
 
+/*
+ * Returns the instance of the process; NULL: it has none. Reads the owner of a process that has no
+ * run, since it may have been read long ago: a change may remove the instance. The caller checks
+ * the rights afterwards, so that each change after this check is counted.
+ */
+static struct instance *find_instance(struct targets *ts, int32_t pid)
+{
+	struct instance *i = instance_of_pid(ts, pid);
+
+	if (i == NULL)
+		return NULL;
+	if (i->run == NULL && owners_look(ts, i) == -ESRCH)
+		instance_becomes(i, INSTANCE_ENDED);
+	return instance_is_gone(i) ? NULL : i;
+}
+
 void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
 			   struct control_answer *ret)
 {
-	struct instance *i = instance_of_pid(ts, pid);
+	struct instance *i = find_instance(ts, pid);
 
 	ret->work = WORK;
 	if (i != NULL && !rights_may_control(peer, i)) {
@@ -317,7 +333,7 @@ void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t 
 struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,
 					      int32_t pid, struct control_answer *ret)
 {
-	struct instance *i = instance_of_pid(ts, pid);
+	struct instance *i = find_instance(ts, pid);
 
 	ret->work = WORK;
 	if (i == NULL)
@@ -328,11 +344,6 @@ struct instance *attach_request_for_recording(struct targets *ts, const struct p
 	}
 	if (refuse_user(ts, peer, i, false, ret))
 		return NULL;
-	/* The owner of a process that has no run may have been read long ago. */
-	if (i->run == NULL && owners_look(ts, i) < 0) {
-		ret->m.result = instance_is_gone(i) ? PROTOCOL_DENIED : PROTOCOL_NO_PROCESS;
-		return NULL;
-	}
 	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
 		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", instance_obstacle_text(i));
 		return NULL;

@@ -9,7 +9,8 @@
  * discovery adds the process again if a section matches it.
  *
  * The broker reads the key of a process:
- * - at each request of unwind for a file, after each attach and exec, and before each run;
+ * - at each request of unwind for a file, after each attach and exec, before each run, and when a
+ *   peer asks to attach or record a process that has no run;
  * - if the owner of /proc/PID, or of the files in it, has changed: checked once a second;
  * - every second, if the owner is mixed;
  * - within some 100 ms after the kernel has reported a change of ids (discovery/connector.h), at

@@ -2,12 +2,14 @@
 
 #include <grp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/owners.h"
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
@@ -17,9 +19,16 @@
 
 #define USER 60001
 
+/* poll(2), as the C library calls it: aarch64 has only ppoll(2). */
+#ifdef SYS_poll
+#define POLL SYS_poll
+#else
+#define POLL SYS_ppoll
+#endif
+
 static struct broker b;
 static struct instance i;
-static struct instance *list[1] = {&i};
+static struct instance *list[2];
 static const struct peer admin = {.is_operator = true};
 static struct peer user;
 static struct control_answer answer;
@@ -37,11 +46,13 @@ static void set_up(void)
 	while (pid == 0)
 		(void)pause();
 	build_broker(&b);
+	list[0] = &i;
 	b.modules.targets.instances = list;
 	b.modules.targets.n_instances = 1;
+	b.modules.targets.instances_size = array_size(list);
 	i = (struct instance){.targets = &b.modules.targets,
 			      .pid = pid,
-			      .pidfd = -1,
+			      .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
 			      .config.lifecycle = LIFECYCLE_MANUAL,
 			      .is_sampled = true};
 	OK(owner_read(pid, &i.owner));
@@ -58,6 +69,7 @@ static void tear_down(void)
 {
 	OK(kill(i.pid, SIGKILL));
 	ck_assert_int_eq(waitpid(i.pid, NULL, 0), i.pid);
+	close_fd(&i.pidfd);
 }
 
 FIXTURE(set_up, tear_down)
@@ -144,17 +156,61 @@ TEST_IF(a_process_that_changes_during_the_request_is_refused, getuid() == 0)
 	owned_end(&process);
 }
 
-/* It belonged to another user when that user recorded it. */
+/* The same for the process of an instance. */
+static int record_known(const void *known)
+{
+	(void)attach_request_for_recording(&b.modules.targets, &user,
+					   ((const struct instance *)known)->pid, &answer);
+	return answer.m.result == PROTOCOL_DENIED ? -EACCES : 0;
+}
+
+/* A process of a section; the poll(2) of its pidfd ends the look at the owner. */
+TEST_IF(a_known_process_that_changes_during_the_request_is_refused, getuid() == 0)
+{
+	struct instance known;
+	struct owned process;
+	pid_t helper;
+
+	owned_start(&process, take);
+	known = i;
+	known.pid = process.pid;
+	known.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0);
+	OK(owner_read(process.pid, &known.owner));
+	list[0] = &known;
+	helper = stopped_at(record_known, &known, POLL);
+	owned_go(&process, 'u');
+	ck_assert_int_eq(stopped_result(helper), -EACCES);
+	owned_end(&process);
+	close_fd(&known.pidfd);
+}
+
+/* It belonged to another user when that user recorded it: now it is a new instance. */
 TEST_IF(a_process_without_a_run_is_looked_at_again, getuid() == 0)
 {
+	struct instance *now;
+
 	i.origin = INSTANCE_RECORDED;
 	i.owner.uid = USER;
 	i.owner.kind = OWNER_PLAIN;
 	i.asker = (struct instance_asker){.is_set = true};
 	i.n_recordings = 1;
-	i.pidfd = (int)syscall(SYS_pidfd_open, i.pid, 0);
-	ck_assert_ptr_null(attach_request_for_recording(&b.modules.targets, &user, i.pid, &answer));
-	ck_assert_uint_eq(answer.m.result, PROTOCOL_DENIED);
+	now = attach_request_for_recording(&b.modules.targets, &user, i.pid, &answer);
 	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
-	close_fd(&i.pidfd);
+	ck_assert_ptr_nonnull(now);
+	ck_assert_ptr_ne(now, &i);
+	ck_assert_int_eq(now->asker.uid, user.uid);
+	close_fd(&now->pidfd);
+	free(now);
+}
+
+/* As a server that has taken other ids since its section matched it. */
+TEST(an_attach_begins_with_the_owner_of_now)
+{
+	i.owner.kind = OWNER_PLAIN;
+	i.owner.uid = USER;
+	ck_assert_uint_eq(attach(&user), PROTOCOL_OK);
+	ck_assert_uint_eq(i.owner_changes, 1);
+	OK(owners_begin(&b.modules.targets, &i));
+	ck_assert_int_eq(i.wish, INSTANCE_WISH_ATTACHED);
+	ck_assert_int_eq(i.life, INSTANCE_LIVES);
 }
