@@ -6,17 +6,35 @@
 #include "daemon/process/process.h"
 
 /*
- * Counts a change of the key of the instance i. Removes the instance if a user who is no operator
- * has asked for the process: this user may not profile a process with the new rights. Discovery
- * adds the process again if a section matches it.
+ * Ends what a user who is no operator has asked for: this user may not profile a process with the
+ * new rights. Recordings end by themselves (control/recordings.h).
  */
+static void end_request(struct instance *i)
+{
+	i->asker = (struct instance_asker){0};
+	if (i->wish == INSTANCE_WISH_ATTACHED) {
+		i->wish = INSTANCE_WISH_NONE;
+		i->is_started = false; /* until i has the values of its section again */
+	}
+	instance_becomes(i, INSTANCE_CHANGED);
+}
+
+/* Returns true if i exists only because a peer has attached or recorded the process. */
+static bool exists_by_request(const struct instance *i)
+{
+	return i->origin == INSTANCE_ATTACHED || i->origin == INSTANCE_RECORDED;
+}
+
+/* Counts a change of the key of the instance i. */
 static void note_change(struct targets *ts, struct instance *i)
 {
 	log_debug("process %d has other rights now", i->pid);
 	i->owner_changes++;
 	i->owner_has_changed = true;
-	if (instance_is_asked_by_user(i))
+	if (instance_is_asked_by_user(i) && exists_by_request(i))
 		instance_becomes(i, INSTANCE_REMOVED);
+	else if (instance_is_asked_by_user(i))
+		end_request(i);
 	if (ts->events.owner_changed != NULL)
 		ts->events.owner_changed(ts->events.ctx, i);
 }
@@ -90,6 +108,8 @@ static int begin(struct targets *ts, struct instance *i, uint64_t now_ns)
 	if (must_wait(i, now_ns))
 		return -EAGAIN;
 	r = owners_look(ts, i);
+	if (r == 0 && i->life != INSTANCE_LIVES)
+		r = -EACCES;
 	if (r < 0 || !i->owner_has_changed)
 		return r;
 	if (must_wait(i, now_ns))

@@ -4,9 +4,12 @@
  * the run. A process that executes a set-user-ID program, or takes another user's ids, gets another
  * key, and the run ends. The next run, with the new key, begins at once, and continues the profile
  * (struct profile_start). But if the key changes again and again, runs that follow a change begin
- * at least OWNER_RUN_NS apart. If the process is profiled or recorded only by the request of a user
- * who is no operator, the instance is removed, since this user may not profile it any more;
- * discovery adds the process again if a section matches it.
+ * at least OWNER_RUN_NS apart.
+ *
+ * If a user who is no operator has attached or recorded the process, this request ends with the
+ * key, since the user may not profile the process any more. An instance that exists only by the
+ * request is removed. Every other instance (of a section, --pid or --children) becomes
+ * INSTANCE_CHANGED, and its configuration decides again.
  *
  * The broker reads the key of a process:
  * - at each request of unwind for a file, after each attach and exec, before each run, and when a
@@ -54,7 +57,8 @@ must_check int owners_look(struct targets *ts, struct instance *i);
 /*
  * Call it just before a run of i begins: the run may begin only if the result is 0. Returns as
  * owners_look(), or -EAGAIN if the key has changed and the last run that followed a change began
- * less than OWNER_RUN_NS ago: the caller tries again at a later turn.
+ * less than OWNER_RUN_NS ago: the caller tries again at a later turn. Also returns -EACCES if i has
+ * become INSTANCE_CHANGED by the change.
  */
 must_check int owners_begin(struct targets *ts, struct instance *i);
 

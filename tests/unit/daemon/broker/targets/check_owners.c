@@ -253,15 +253,35 @@ TESTS(what_a_user_has_added_is_left, getuid() == 0 ? 2 : 0)
 	ck_assert_int_eq(i.life, _i == 1 ? INSTANCE_LIVES : INSTANCE_REMOVED);
 }
 
-/* The sampling rate of its section excludes the process: it is profiled for the user only. */
-TEST_IF(what_a_user_has_attached_of_a_section_is_left, getuid() == 0)
+/*
+ * A section, --pid or --children wants the process, too: only what the user has asked for ends, so
+ * that a stop stays in effect.
+ */
+static const struct {
+	enum instance_origin origin;
+	enum instance_wish wish, then;
+} known[] = {
+	{INSTANCE_OF_SECTION, INSTANCE_WISH_ATTACHED, INSTANCE_WISH_NONE},
+	{INSTANCE_GIVEN, INSTANCE_WISH_ATTACHED, INSTANCE_WISH_NONE},
+	{INSTANCE_CHILD, INSTANCE_WISH_ATTACHED, INSTANCE_WISH_NONE},
+	{INSTANCE_OF_SECTION, INSTANCE_WISH_STOPPED, INSTANCE_WISH_STOPPED},
+};
+
+TESTS(what_a_user_has_asked_of_a_known_process_ends, getuid() == 0 ? array_size(known) : 0)
 {
-	i.wish = INSTANCE_WISH_ATTACHED;
+	i.origin = known[_i].origin;
+	i.wish = known[_i].wish;
+	i.is_started = i.wish == INSTANCE_WISH_ATTACHED;
+	i.n_recordings = 1;
 	i.asker = (struct instance_asker){.is_set = true};
 	owned_go(&process, 'u');
 	ck_assert_int_eq(check(), -EACCES);
-	ck_assert_int_eq(i.life, INSTANCE_REMOVED);
 	ck_assert_ptr_eq(told, &i);
+	ck_assert_int_eq(i.life, INSTANCE_CHANGED);
+	ck_assert_int_eq(i.wish, known[_i].then);
+	ck_assert(!i.is_started && !i.asker.is_set);
+	/* No run begins with the values of the attach. */
+	ck_assert_int_eq(begin_again(), -EACCES);
 }
 
 TEST_IF(a_change_before_a_run_begins_counts, getuid() == 0)
