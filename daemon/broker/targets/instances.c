@@ -322,8 +322,10 @@ static void end_run(struct instance *i)
 	else if (resource_shortage_is(run->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_delay_run(i);
 	else if (run->attach_error != 0 && run->attach_error != ESRCH)
-		leave_out(i, i->program_hash, attach_error_text(run->attach_error));
+		leave_out(i, run->program_hash, attach_error_text(run->attach_error));
 	i->run = NULL;
+	/* It may have executed another program since it was refused. */
+	instance_has_executed(i);
 	if (i->origin == INSTANCE_GIVEN)
 		i->closed_run = run;
 	else

@@ -137,6 +137,8 @@ struct run {
 	struct owner owner;	/* as last read while its key was that of the unwind process */
 	bool owner_has_changed; /* its key has changed: the run ends, and files are refused */
 	struct profile_start profile;
+	/* process_identity.program_hash when the run began; 0: it could not be read */
+	uint64_t program_hash;
 
 	struct unwind *unwind; /* its unwind process; NULL: none yet */
 	enum run_phase phase;

@@ -5,6 +5,7 @@
 
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/random.h"
+#include "daemon/process/process.h"
 
 struct run *targets_next_run(struct targets *ts, const struct run *run)
 {
@@ -65,12 +66,14 @@ static void begin_profile(const struct state *state, struct instance *i)
 int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 		     bool is_for_recordings)
 {
+	struct process_identity now = {0};
 	size_t slot = 0;
 
 	while (slot < array_size(ts->table) && ts->table[slot].id != 0)
 		slot++;
 	if (slot == array_size(ts->table))
 		return -ENOSPC;
+	(void)process_identity(i->pid, &now);
 	i->run = &ts->table[slot];
 	*i->run = (struct run){
 		.id = ++ts->last_run,
@@ -80,6 +83,7 @@ int targets_open_run(struct targets *ts, struct instance *i, uint32_t rate_hz,
 		.pid = i->pid,
 		.pidfd = i->pidfd,
 		.owner = i->owner,
+		.program_hash = now.program_hash,
 		.statm_fd = -1,
 		.full_hz = rate_hz,
 		.rate_hz = rate_hz,

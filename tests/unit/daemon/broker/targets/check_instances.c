@@ -404,7 +404,6 @@ TESTS(a_refused_program_counts_until_the_process_executes_another, 2)
 	struct process_identity now;
 
 	ck_assert(process_identity(many[0]->pid, &now));
-	many[0]->program_hash = now.program_hash;
 	run->attach_error = errors[_i];
 	end_run(run);
 	turn();
@@ -416,12 +415,31 @@ TESTS(a_refused_program_counts_until_the_process_executes_another, 2)
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
 }
 
+/* The refusal is noted when unwind has closed the session. */
+TESTS(a_program_that_follows_a_refused_one_before_the_run_is_over_is_tried, 2)
+{
+	struct run *run = profile_first();
+	struct process_identity now;
+
+	ck_assert(process_identity(many[0]->pid, &now));
+	run->program_hash = run->leak_program = now.program_hash + 1;
+	/* Discovery has seen the second one. */
+	many[0]->program_hash = now.program_hash;
+	instance_has_executed(many[0]);
+	run->attach_error = _i == 0 ? EPERM : 0;
+	run->has_leak_check = _i == 1;
+	end_run(run);
+	turn();
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
+	ck_assert_ptr_nonnull(many[0]->run);
+}
+
 /* A rename looks like an exec. */
 TEST(a_process_that_made_capture_hang_stays_left_out)
 {
 	struct run *run = profile_first();
 
-	many[0]->program_hash = 1;
+	run->program_hash = 1;
 	run->left_out = true;
 	end_run(run);
 	turn();
