@@ -507,6 +507,10 @@ static void check_process(struct discovery *d, const struct recheck *s)
 	if (fault == PROCESS_SHORTAGE || (is_there && !is_own(&process) && !is_known &&
 					  identify(d->identify, &now, &process) < 0))
 		postpone(d, &now);
+	/* Sections match no process without its leader, but a reload may have removed its own. */
+	if (is_known && process.leader_has_exited && instance_has_section(known) &&
+	    config_section(&d->targets->state->options.config, known->config.name) == NULL)
+		change_section(known, NULL);
 	close_fd(&process.pidfd);
 	if (is_known && known->run != NULL && run_is_open(known->run))
 		(void)!owners_check(d->targets, known->run);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,17 @@ static struct instance i;
 static struct instance *list[] = {&i};
 static struct owned process;
 
+static void *wait_forever(void *ctx)
+{
+	for (;;)
+		(void)pause();
+	return ctx;
+}
+
 static int take(char step)
 {
+	pthread_t thread;
+
 	switch (step) {
 	case 'n': /* as a container of the user's */
 		return setgroups(0, NULL) != 0 || setresgid(USER, USER, USER) != 0 ||
@@ -34,6 +44,9 @@ static int take(char step)
 		return setresuid(USER, USER, USER);
 	case 'r':
 		return prctl(PR_SET_NAME, "renamed");
+	case 'l': /* the leader exits, without an answer */
+		return pthread_create(&thread, NULL, wait_forever, NULL) != 0 ||
+		       syscall(SYS_exit, 0) != 0;
 	default:
 		return 1;
 	}
@@ -151,4 +164,44 @@ TEST(a_change_that_no_event_has_reported_is_found)
 	discovery_config_changed(b.modules.discovery);
 	check_for(300);
 	ck_assert_uint_ne(i.program_hash, before);
+}
+
+static void let_leader_exit(void)
+{
+	struct process now;
+
+	ck_assert_int_eq(write(process.to, "l", 1), 1);
+	do {
+		ck_assert_int_eq(process_look(process.pid, &now), PROCESS_OK);
+		close_fd(&now.pidfd);
+	} while (!now.leader_has_exited);
+}
+
+static const struct {
+	enum instance_wish wish;
+	bool is_operator;
+	enum instance_life life;
+	enum instance_origin origin;
+} left[] = {
+	{INSTANCE_WISH_ATTACHED, false, INSTANCE_REMOVED, INSTANCE_OF_SECTION},
+	{INSTANCE_WISH_ATTACHED, true, INSTANCE_CHANGED, INSTANCE_ATTACHED},
+	{INSTANCE_WISH_DETACHED, false, INSTANCE_CHANGED, INSTANCE_LEFT_SECTION},
+};
+
+/* A reload leaves processes that were attached or detached to discovery. */
+TESTS(a_process_without_its_leader_leaves_a_removed_section, array_size(left))
+{
+	let_leader_exit();
+	begin_known();
+	i.wish = left[_i].wish;
+	i.asker = (struct instance_asker){.is_set = true, .is_operator = left[_i].is_operator};
+	discovery_recheck(b.modules.discovery, i.pid);
+	check_for(300);
+	ck_assert_int_eq(i.life, INSTANCE_LIVES);
+	b.modules.state.options.config.n_sections = 0;
+	discovery_config_changed(b.modules.discovery);
+	discovery_recheck(b.modules.discovery, i.pid);
+	check_for(10000);
+	ck_assert_int_eq(i.life, left[_i].life);
+	ck_assert_int_eq(i.origin, left[_i].origin);
 }
