@@ -190,10 +190,8 @@ bool spooler_put(struct spooler *s, struct queue_item *item)
 	r = put(s, item);
 	item->is_too_large = r == -E2BIG;
 	if (item->is_too_large) {
-		log_warning(
-			"chunk %s does not fit even into an empty spool: raise spool_max_bytes, "
-			"or remove the files of the spool that end with .bad",
-			item->chunk_id);
+		log_warning("chunk %s does not fit even into an empty spool: raise spool_max_bytes",
+			    item->chunk_id);
 		return false;
 	}
 	set_disk_error(s, -r);

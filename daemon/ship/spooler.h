@@ -38,7 +38,8 @@ struct spooler {
 	uint64_t next_ns;  /* when the next envelope may be sent */
 	uint64_t check_ns; /* when to look for envelopes that are too old */
 	/* State of the disk. While it refuses envelopes, they wait in memory. */
-	int disk_error;		/* errno of the last try to write; 0: the disk works */
+	/* errno of the last try to write; ENOTEMPTY: see spool_add(); 0: the disk works */
+	int disk_error;
 	size_t disk_size;	/* bytes of the last envelope that spooler_put() tried to write */
 	uint64_t disk_retry_ns; /* when the disk is tried again */
 	/* The envelope of the last spooler_get(); valid if sending. */

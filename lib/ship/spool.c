@@ -159,7 +159,8 @@ struct spool {
 	struct spool_options options;
 	struct spool_entry *entries; /* by time; valid from first to end */
 	size_t first, end, capacity;
-	uint64_t bytes;
+	uint64_t bytes; /* of the entries' files */
+	uint64_t aside; /* bytes of the other files */
 };
 
 /* Removes an entry from the array; the caller removes its file. */
@@ -251,9 +252,47 @@ static void drop_until_fits(struct spool *s, size_t count, uint64_t bytes)
 {
 	const struct spool_limits *limits = &s->options.limits;
 
-	while (spool_count(s) > 0 &&
-	       (spool_count(s) + count > limits->count || s->bytes + bytes > limits->bytes))
+	while (spool_count(s) > 0 && (spool_count(s) + count > limits->count ||
+				      s->bytes + s->aside + bytes > limits->bytes))
 		drop_oldest(s, SPOOL_OVERFLOW);
+}
+
+/* Adds the bytes of the file of one name in the directory to s->aside, if it is no envelope. */
+static int add_aside(void *ctx, const char *name)
+{
+	struct spool *s = ctx;
+	struct spool_entry e;
+	struct stat st;
+
+	if (spool_name_parse(name, &e) < 0 &&
+	    fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		s->aside += (uint64_t)st.st_size;
+	return 0;
+}
+
+/* Counts the bytes of the files that are set aside again: the user may have removed some. */
+static void count_aside(struct spool *s)
+{
+	const uint64_t before = s->aside;
+
+	s->aside = 0;
+	if (spool_for_each_name(s->options.dir_fd, add_aside, s) < 0)
+		s->aside = before;
+}
+
+/*
+ * Returns 0 if an envelope of size bytes fits into the spool without others, else the error of
+ * spool_add().
+ */
+static int check_size(struct spool *s, size_t size)
+{
+	const struct spool_limits *limits = &s->options.limits;
+
+	if (size > limits->bytes || limits->count == 0)
+		return -E2BIG;
+	if (s->aside > 0 && s->bytes + s->aside + size > limits->bytes)
+		count_aside(s);
+	return s->aside + size > limits->bytes ? -ENOTEMPTY : 0;
 }
 
 /* Adds the file of one name in the directory to the array. */
@@ -264,15 +303,15 @@ static int scan_name(void *ctx, const char *name)
 	struct stat st;
 	int r;
 
-	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	s->bytes += (uint64_t)st.st_size;
 	if (spool_name_parse(name, &e) < 0)
+		return add_aside(s, name);
+	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	r = make_room(s);
 	if (r < 0)
 		return r;
 	e.size = (uint64_t)st.st_size;
+	s->bytes += e.size;
 	s->entries[s->end++] = e;
 	return 0;
 }
@@ -343,13 +382,17 @@ static int write_file(const struct spool *s, const struct spool_entry *e, const 
 	return r;
 }
 
-int spool_try(const struct spool *s, size_t size)
+int spool_try(struct spool *s, size_t size)
 {
 	const struct spool_entry e = {.size = size};
 	char name[1 + SPOOL_NAME_SIZE];
-	void *bytes = calloc(1, size);
+	void *bytes;
 	int r;
 
+	r = check_size(s, size);
+	if (r < 0)
+		return r;
+	bytes = calloc(1, size);
 	if (bytes == NULL)
 		return -ENOMEM;
 	r = write_file(s, &e, bytes, name);
@@ -386,16 +429,6 @@ const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPO
 	return NULL;
 }
 
-/* Returns the bytes of the files that are set aside. */
-static uint64_t aside_bytes(const struct spool *s)
-{
-	uint64_t bytes = s->bytes;
-
-	for (size_t i = s->first; i < s->end; i++)
-		bytes -= s->entries[i].size;
-	return bytes;
-}
-
 int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	      enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms)
 {
@@ -405,8 +438,9 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	memcpy(e.id, id, sizeof(e.id));
 	if (spool_find(s, id) != NULL)
 		return -EEXIST;
-	if (aside_bytes(s) + size > s->options.limits.bytes || s->options.limits.count == 0)
-		return -E2BIG;
+	r = check_size(s, size);
+	if (r < 0)
+		return r;
 	/* The array stays sorted when the clock is set back. */
 	if (spool_count(s) > 0)
 		e.time_ms = max_u64(now_ms, s->entries[s->end - 1].time_ms);
@@ -515,9 +549,10 @@ void spool_set_aside(struct spool *s, const struct spool_entry *e, int error)
 	char name[SPOOL_NAME_SIZE];
 
 	spool_name_format(e, name);
-	/* The file does not exist any more, so its bytes are free. */
-	if (error == ENOENT)
-		s->bytes -= e->size;
+	s->bytes -= e->size;
+	/* After ENOENT the file does not exist any more. */
+	if (error != ENOENT)
+		s->aside += e->size;
 	set_aside(&s->options, name, error);
 	forget(s, index_of(s, e));
 }
@@ -529,5 +564,5 @@ size_t spool_count(const struct spool *s)
 
 uint64_t spool_bytes(const struct spool *s)
 {
-	return s->bytes;
+	return s->bytes + s->aside;
 }

@@ -20,7 +20,8 @@
  * renamed; then the directory is synchronised. spool_new removes files that were never renamed.
  *
  * Damaged and foreign files: a file that is no envelope of the spool is set aside, which means that
- * ".bad" is appended to its name and that it is never sent; its bytes count against the limit.
+ * ".bad" is appended to its name and that it is never sent; its bytes count against the limit,
+ * until the user removes the file.
  * Directories are ignored; special files are ignored and reported (SPOOL_IGNORED).
  *
  * No other process may add files to the directory. A ship of another DSN may move files of its DSN
@@ -117,19 +118,21 @@ void spool_free(struct spool *s);
  * Writes the bytes of an envelope, as package_compress() makes them, to a new file, after removing
  * the oldest envelopes if a limit requires that. now_ms: Unix time. After success the file is on
  * the disk. After an error there is no new file; envelopes may have been removed all the same,
- * but not after -E2BIG and -EEXIST.
- * Returns 0; -E2BIG if the envelope does not fit even without other envelopes, beside the files
- * that are set aside; -EEXIST if the spool has an envelope of this id; -ENOMEM; or an error of
- * open(2), write(2), fsync(2), close(2) or rename(2).
+ * but not after -E2BIG, -ENOTEMPTY and -EEXIST.
+ * Returns 0; -E2BIG if the envelope does not fit even into an empty spool; -ENOTEMPTY if it does
+ * not fit beside the files that are set aside, even without other envelopes; -EEXIST if the spool
+ * has an envelope of this id; -ENOMEM; or an error of open(2), write(2), fsync(2), close(2) or
+ * rename(2).
  */
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
 
 /*
- * Finds out whether the disk can be written: writes size zero bytes to a file and removes it.
- * Returns 0, -ENOMEM, or an error of open(2), write(2), fsync(2) or close(2).
+ * Finds out whether an envelope of size bytes can be written: writes size zero bytes to a file and
+ * removes it. Returns 0, -E2BIG, -ENOTEMPTY (see spool_add()), -ENOMEM, or an error of open(2),
+ * write(2), fsync(2) or close(2).
  */
-must_check int spool_try(const struct spool *s, size_t size);
+must_check int spool_try(struct spool *s, size_t size);
 
 /*
  * Returns the oldest envelope of a kind for a DSN, of those that were held back least often; or

@@ -99,6 +99,23 @@ def test_a_spool_that_vanishes(box):
     end_at_once(profd)
 
 
+def test_a_spool_that_files_set_aside_fill(box):
+    spool, socket = box.make_dir('spool'), box.make_dir('run') / 'socket'
+    with (spool / 'letter').open('wb') as file:
+        file.truncate(256 << 20)
+    profd = profd_with(box, spool, harness.free_port(), '--socket', socket)
+    profd.wait_attached()
+    ctl = Control(box, socket)
+    wait_for(lambda: 'spool' in kinds(ctl), 'the row')
+    check('no spool, because its files that end with .bad fill it (remove them, or raise '
+          'spool_max_bytes): chunks wait in memory' in ctl.run('status').stdout, 'the table')
+    (spool / 'letter.bad').unlink()
+    wait_for(lambda: 'spool' not in kinds(ctl), 'the end of the row')
+    wait_for(lambda: waiting(spool), 'chunks')
+    check(profd.stderr.count('degraded: no spool') == 1, profd.stderr)
+    end_at_once(profd)
+
+
 def test_the_end_of_a_state(box):
     """The clock of this host is wrong, and then right."""
     wrong = {'headers': {'Date': formatdate(time.time() + 3600, usegmt=True)}}

@@ -63,6 +63,10 @@ static void check_spool(struct modules *modules)
 		error = c->ships[i]->spool_error;
 	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
 		degraded_begin(d, DEGRADED_SPOOL, "its directory was removed");
+	else if (error == ENOTEMPTY)
+		degraded_begin(d, DEGRADED_SPOOL,
+			       "its files that end with .bad fill it (remove them, or raise "
+			       "spool_max_bytes)");
 	else if (error != 0)
 		degraded_begin(d, DEGRADED_SPOOL, "writing to it fails: %s", strerror(error));
 	else

@@ -386,10 +386,29 @@ TEST(foreign_files_are_set_aside)
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
 	OK(add(0, MINE, BYTES - 20, NOW_MS));
 	/* No envelope is removed for one that does not fit all the same. */
-	ck_assert_int_eq(add(1, MINE, BYTES - 19, NOW_MS), -E2BIG);
+	ck_assert_int_eq(add(1, MINE, BYTES - 19, NOW_MS), -ENOTEMPTY);
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 0);
 	OK(add(1, MINE, BYTES - 20, NOW_MS));
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 1);
+}
+
+/* The user follows the line of the log while the spool is open. */
+TEST(files_that_were_set_aside_and_removed_leave_their_room)
+{
+	put("notes.txt", BYTES - 1);
+	put("more.txt", 1);
+	open_at(NOW_MS);
+	ck_assert_int_eq(add(0, MINE, 1, NOW_MS), -ENOTEMPTY);
+	ck_assert_int_eq(spool_try(spool, 1), -ENOTEMPTY);
+	OK(unlinkat(dir, "more.txt.bad", 0));
+	OK(spool_try(spool, 1));
+	OK(add(0, MINE, 1, NOW_MS));
+	ck_assert_uint_eq(spool_bytes(spool), BYTES);
+	/* No envelope is removed to make room if there is room. */
+	OK(unlinkat(dir, "notes.txt.bad", 0));
+	OK(add(1, MINE, BYTES - 1, NOW_MS));
+	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 0);
+	ck_assert_uint_eq(spool_bytes(spool), BYTES);
 }
 
 /* Files with a valid name and wrong contents or type, and two with one id. */

@@ -301,6 +301,28 @@ TEST(a_chunk_id_that_comes_twice_is_no_error_of_the_disk)
 	ck_assert_uint_eq(spooler.counts.count, 1);
 }
 
+/* The broker is told, and the chunk is not too large: it is spooled when the user removes them. */
+TEST(files_that_are_set_aside_fill_the_spool)
+{
+	const struct spool_limits limits = {.bytes = envelope.len};
+	int fd;
+
+	fd = openat(dir, "notes" SPOOL_ASIDE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	OK(write_all(fd, envelope.data, envelope.len));
+	close_fd(&fd);
+	OK(spooler_open(&spooler, dsn_hash(&dsn), &limits, dir));
+	spooler.changed = false;
+	ck_assert(!put());
+	ck_assert_int_eq(spooler.disk_error, ENOTEMPTY);
+	ck_assert(spooler.changed);
+	ck_assert(!look_again());
+	OK(unlinkat(dir, "notes" SPOOL_ASIDE, 0));
+	ck_assert(look_again());
+	ck_assert_int_eq(spooler.disk_error, 0);
+	ck_assert(put());
+}
+
 TEST(a_chunk_is_larger_than_the_spool)
 {
 	const struct spool_limits limits = {.bytes = 1};
