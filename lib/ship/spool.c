@@ -429,6 +429,12 @@ const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPO
 	return NULL;
 }
 
+/* Returns now_ms, or a time after the newest one if that is later. */
+static uint64_t time_after(uint64_t newest_ms, uint64_t now_ms)
+{
+	return newest_ms == UINT64_MAX ? UINT64_MAX : max_u64(now_ms, newest_ms + 1);
+}
+
 int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	      enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms)
 {
@@ -441,9 +447,9 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	r = check_size(s, size);
 	if (r < 0)
 		return r;
-	/* The array stays sorted when the clock is set back. */
+	/* The array stays sorted when the clock is set back, and over a restart. */
 	if (spool_count(s) > 0)
-		e.time_ms = max_u64(now_ms, s->entries[s->end - 1].time_ms);
+		e.time_ms = time_after(s->entries[s->end - 1].time_ms, now_ms);
 	spool_expire(s, now_ms);
 	drop_until_fits(s, 1, size);
 	r = make_room(s);

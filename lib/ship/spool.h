@@ -47,8 +47,8 @@
 
 struct spool_entry {
 	/*
-	 * Unix time of spool_add(), or the time of the newest envelope if that is later, because
-	 * the clock was set back: so entries stay in order. A time in the future is not corrected:
+	 * Unix time of spool_add(), but later than that of the newest envelope even if the clock
+	 * was set back: so entries stay in order. A time in the future is not corrected:
 	 * more probably the clock is behind now, at the start of a machine without a clock that
 	 * runs while it is off, and the spool would expire as soon as the clock is set.
 	 */
