@@ -401,6 +401,7 @@ struct msg_file_seen {
 	uint32_t has_go_table; /* Go's table of functions; 0 also if it is not needed */
 	uint32_t has_debug_info;
 	uint32_t leaks;		       /* enum file_leaks */
+	uint32_t debug_crc;	       /* the checksum in .gnu_debuglink; valid with debug_link */
 	char build_id[MSG_NAME_MAX];   /* in hex, "" if there is none */
 	char debug_link[MSG_NAME_MAX]; /* the name in .gnu_debuglink, "" if there is none */
 };

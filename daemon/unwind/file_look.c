@@ -91,7 +91,6 @@ static bool has_go_table(const struct elf_file *f)
 static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 {
 	struct build_id id;
-	uint32_t crc;
 
 	build_id_read(f, &id);
 	if (id.is_real)
@@ -101,7 +100,7 @@ static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 	ret->has_go_table = (!ret->has_cfi || !ret->has_symbols) && has_go_table(f);
 	ret->has_cfi = ret->has_cfi || (ret->has_go_table && GOPCLNTAB_HAS_ROWS);
 	ret->has_debug_info = has_section(f, ".debug_info");
-	(void)debug_file_link(f, ret->debug_link, &crc);
+	(void)debug_file_link(f, ret->debug_link, &ret->debug_crc);
 	ret->leaks = leaks_of(leak_runtime_find(f));
 }
 

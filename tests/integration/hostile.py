@@ -185,7 +185,7 @@ def closed_twice():
 
 def seen(number):
     """Answers that a file was read, and has nothing."""
-    send('FILE_SEEN', '7I256s256s', number, 1, 0, 0, 0, 0, 0, b'', b'')
+    send('FILE_SEEN', '8I256s256s', number, 1, 0, 0, 0, 0, 0, 0, b'', b'')
 
 
 def closing():

@@ -546,6 +546,13 @@ def test_a_debug_file_beside_the_program(box):
     found.check('names', 'ok', rf'linked \(build-id none\): debug file {re.escape(str(debug))}$')
     found.check('upload', 'ok', rf' {re.escape(str(debug))}( |$)')
     check('linked is stripped' not in found.done.stdout, found.done.stdout)
+    # That of another build.
+    with debug.open('ab') as file:
+        file.write(b'?')
+    found = Findings(box, start(box, path).pid)
+    found.check('names', 'warning', rf'{re.escape(str(debug))} is not used: .*checksum')
+    found.check('names', 'warning', 'linked is stripped')
+    check(f'upload {debug}' not in found.done.stdout, found.done.stdout)
 
 
 def test_the_package_of_a_stripped_program(box):

@@ -10,7 +10,9 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "daemon/ctl/common/file_reader.h"
 #include "daemon/ctl/doctor/debian_package.h"
@@ -23,10 +25,13 @@
 #include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
+#include "lib/unwind/image/debug_file.h"
 #include "lib/unwind/space/maps.h"
 #include "lib/unwind/unwind.h"
 
 #define MAPS_TEXT_MAX (16u << 20)
+
+#define CRC_BLOCK 65536
 
 /* Less is not reported: trampolines of libffi, for example. */
 #define JIT_BYTES_MIN 65536
@@ -77,14 +82,41 @@ static bool open_debug(const struct file_checks *k, const struct map *m, enum fi
 	       open_now(k->d->pid, &order, ret_fd) == 0;
 }
 
+/*
+ * Returns true if unwind would use this file, found by .gnu_debuglink, which gives the checksum. As
+ * in lib/unwind/image/debug_file.c, but with zlib's CRC-32, as sentry-profctl links no liblzma.
+ */
+static bool has_crc(int fd, uint32_t crc)
+{
+	uint8_t block[CRC_BLOCK];
+	uLong its = crc32(0, NULL, 0);
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size > DEBUG_FILE_LINKED_MAX)
+		return false;
+	while ((n = read(fd, block, sizeof(block))) > 0)
+		its = crc32(its, block, (uInt)n);
+	return n == 0 && its == crc;
+}
+
 static void find_debug_file(const struct file_checks *k, const struct map *m, struct file *ret)
 {
+	bool has_id;
 	int fd;
 
-	if (!open_debug(k, m, FILE_KIND_DEBUG, ret->seen.build_id, &fd) &&
-	    !open_debug(k, m, FILE_KIND_DEBUG_LINK, ret->seen.debug_link, &fd))
+	has_id = open_debug(k, m, FILE_KIND_DEBUG, ret->seen.build_id, &fd);
+	if (!has_id && !open_debug(k, m, FILE_KIND_DEBUG_LINK, ret->seen.debug_link, &fd))
 		return;
 	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug, sizeof(ret->debug));
+	if (!has_id && !has_crc(fd, ret->seen.debug_crc)) {
+		doctor_say(
+			k->d, FINDING_WARNING, "names",
+			"%s is not used: it is of another build than %s, whose .gnu_debuglink has "
+			"another checksum, or larger than 1 GB",
+			ret->debug, ret->path);
+		ret->debug[0] = '\0';
+	}
 	close_fd(&fd);
 }
 
