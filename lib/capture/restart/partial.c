@@ -113,7 +113,7 @@ static uint64_t next_flags(const struct partial *p)
 					    : flags;
 }
 
-bool partial_is_alike(const struct partial *p)
+bool partial_changes_only_buffer(const struct partial *p)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
 

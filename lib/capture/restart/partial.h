@@ -57,7 +57,7 @@ bool partial_find(struct partial *p);
  * a seccomp filter that permits the first call permits these, unless it checks a buffer or a size
  * (docs/SAFETY.md).
  */
-bool partial_is_alike(const struct partial *p);
+bool partial_changes_only_buffer(const struct partial *p);
 
 /* Returns true if the call is on a socket: then the socket's timeout may have ended it. */
 bool partial_may_have_timed_out(const struct partial *p);

@@ -159,7 +159,8 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop)
 
 	begin(r, stop, false);
 	if (means_the_call_failed(stop->signal) || !partial_find(p) ||
-	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) || !is_unnoticed(stop))
+	    (!partial_changes_only_buffer(p) && status_is_filtered(stop->tid)) ||
+	    !is_unnoticed(stop))
 		return false;
 	partial_files(stop->tid, stop->regs, p->nr, &r->files);
 	return !is_at_mark(r, stop->pid) && set_timeout_of_partial(r, stop) && run_next(r);

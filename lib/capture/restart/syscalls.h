@@ -125,7 +125,7 @@ struct syscall_rule {
 	 * kinds.
 	 */
 	uint8_t files;
-	uint8_t alike; /* kinds of files on which partial_is_alike() is true */
+	uint8_t alike; /* kinds of files on which partial_changes_only_buffer() is true */
 	/* Set of 1 << argument: descriptors that the call moves data between. */
 	uint8_t descriptors;
 

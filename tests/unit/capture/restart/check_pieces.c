@@ -52,7 +52,7 @@ TESTS(iovecs_are_transferred_piece_by_piece, 5)
 		sum += i % 5;
 	}
 	p = after(kinds[_i].nr, 1, kinds[_i].arguments);
-	ck_assert(partial_find(&p) && !partial_is_alike(&p));
+	ck_assert(partial_find(&p) && !partial_changes_only_buffer(&p));
 	ck_assert_uint_eq(p.whole, sum);
 	/* The first non-empty piece has one byte, and is done already. */
 	for (unsigned int i = 2; i < MANY; i++) {
