@@ -70,7 +70,7 @@ const char *reap_reason_name(enum restart_reason reason)
 	return reason < RESTART_REASON_N ? names[reason] : "";
 }
 
-void reap_count_restarts(struct restarts *r, const struct child *child, int status)
+void reap_count_restart(struct restarts *r, const struct child *child, int status)
 {
 	enum restart_reason reason = RESTART_STATUS;
 
@@ -137,7 +137,7 @@ static void restart_or_end(struct child *child, int status, const char *what)
 		end_broker(child, what);
 		return;
 	}
-	reap_count_restarts(&child->children->restarts, child, status);
+	reap_count_restart(&child->children->restarts, child, status);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != CHILD_OTHER_VERSION) {
 		reap_child_failed(child, what);
 		return;

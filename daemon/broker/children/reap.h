@@ -42,7 +42,7 @@ const char *reap_reason_name(enum restart_reason reason);
  * Counts one restart of a child that has ended with this status of wait4(2). The reason follows
  * from child->state, which says whether the broker has killed the child, and from status.
  */
-void reap_count_restarts(struct restarts *r, const struct child *child, int status);
+void reap_count_restart(struct restarts *r, const struct child *child, int status);
 
 /*
  * The next three functions are for the end of the broker.

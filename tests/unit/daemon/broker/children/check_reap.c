@@ -31,16 +31,16 @@ TEST(each_restart_is_counted_by_its_reason)
 {
 	const uint64_t *n = c.restarts.n[CHILD_CAPTURE];
 
-	reap_count_restarts(&c.restarts, &c.capture, SIGSEGV);
+	reap_count_restart(&c.restarts, &c.capture, SIGSEGV);
 	ck_assert_uint_eq(n[RESTART_SIGNAL], 1);
-	reap_count_restarts(&c.restarts, &c.capture, W_EXITCODE(1, 0));
+	reap_count_restart(&c.restarts, &c.capture, W_EXITCODE(1, 0));
 	ck_assert_uint_eq(n[RESTART_STATUS], 1);
 	/* Killed by the broker, so the status does not matter. */
 	c.capture.state = CHILD_KILLED;
-	reap_count_restarts(&c.restarts, &c.capture, SIGKILL);
+	reap_count_restart(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_MISBEHAVED], 1);
 	c.capture.state = CHILD_HUNG;
-	reap_count_restarts(&c.restarts, &c.capture, SIGKILL);
+	reap_count_restart(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
 	ck_assert_uint_eq(sum(), 4);
 }
@@ -50,9 +50,9 @@ TEST(each_restart_is_counted_by_its_child)
 	const struct child ship = {.type = &child_types[CHILD_SHIP]};
 	const struct child unwind = {.type = &child_types[CHILD_UNWIND]};
 
-	reap_count_restarts(&c.restarts, &ship, SIGKILL);
+	reap_count_restart(&c.restarts, &ship, SIGKILL);
 	ck_assert_uint_eq(c.restarts.n[CHILD_SHIP][RESTART_SIGNAL], 1);
-	reap_count_restarts(&c.restarts, &unwind, SIGKILL);
+	reap_count_restart(&c.restarts, &unwind, SIGKILL);
 	ck_assert_uint_eq(c.restarts.n[CHILD_UNWIND][RESTART_SIGNAL], 1);
 	ck_assert_uint_eq(sum(), 2);
 }
