@@ -258,7 +258,7 @@ static void warn_threads_refused(const struct targets *ts, struct run *run)
 	const struct capture_counters *now = &ts->children->heartbeat->slots[run->slot];
 
 	if (!run->warned_threads_refused && run->phase == RUN_PROFILED &&
-	    run->capture_died_ns == 0 && now->refused > 0)
+	    run->no_capture_since_ns == 0 && now->refused > 0)
 		run->warned_threads_refused =
 			refusal_log_threads(run->pid, now->refused, (int)now->refused_error);
 }
@@ -315,7 +315,7 @@ static void on_attached(struct targets *ts, struct run *run)
 	uint64_t now = clock_mono_ns();
 
 	totals_count_missed(run, now);
-	run->capture_died_ns = 0;
+	run->no_capture_since_ns = 0;
 	run->retry_ns = 0;
 	crash_attached(run);
 	run->was_attached = true;

@@ -177,8 +177,8 @@ struct run {
 	 * When capture died, or detached in a crash, by CLOCK_MONOTONIC; 0: capture has attached
 	 * since. totals_count_missed() sets it to the time up to which missed ticks are counted.
 	 */
-	uint64_t capture_died_ns;
-	uint64_t capture_died_threads; /* the process's threads when capture died or detached */
+	uint64_t no_capture_since_ns;
+	uint64_t no_capture_threads; /* the process's threads when capture died or detached */
 
 	struct unwind_counts unwind_past; /* of earlier unwind processes */
 	struct unwind_counts unwind_now;

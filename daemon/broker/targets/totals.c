@@ -21,18 +21,18 @@ void totals_count_missed(struct run *run, uint64_t now)
 {
 	uint64_t ticks, n;
 
-	if ((run->phase != RUN_PROFILED && run->crash.tid == 0) || run->capture_died_ns == 0 ||
-	    now < run->capture_died_ns)
+	if ((run->phase != RUN_PROFILED && run->crash.tid == 0) || run->no_capture_since_ns == 0 ||
+	    now < run->no_capture_since_ns)
 		return;
-	ticks = ticks_in(run, now - run->capture_died_ns);
-	n = ticks * run->capture_died_threads;
+	ticks = ticks_in(run, now - run->no_capture_since_ns);
+	n = ticks * run->no_capture_threads;
 	run->capture_past.ticks += ticks;
 	run->capture_past.expected += n;
 	if (run->crash.tid != 0)
 		run->capture_past.missed[MISSED_CRASH] += n;
 	else
 		run->missed_no_capture += n;
-	run->capture_died_ns = now;
+	run->no_capture_since_ns = now;
 }
 
 /*
@@ -68,16 +68,16 @@ static void keep_capture_counters(const struct targets *ts, struct run *run, uin
 	const struct capture_counters now = ts->children->heartbeat->slots[run->slot];
 	uint64_t counted;
 
-	if (!run->was_attached || run->capture_died_ns != 0)
+	if (!run->was_attached || run->no_capture_since_ns != 0)
 		return;
-	run->capture_died_ns = since_ns;
-	run->capture_died_threads = now.threads;
+	run->no_capture_since_ns = since_ns;
+	run->no_capture_threads = now.threads;
 	if (!count_samples(&now, &counted)) {
 		log_warning("process %d: the counters of sentry-profd-capture do not add up: the "
 			    "samples since it attached are missing in the statistics; please "
 			    "report this",
 			    run->pid);
-		run->capture_died_threads = 0;
+		run->no_capture_threads = 0;
 		return;
 	}
 	*missed += now.expected - counted;
@@ -113,8 +113,8 @@ void totals_capture_died(struct targets *ts, uint32_t hung_target)
 void totals_suspension_ended(struct targets *ts, uint64_t now_ns)
 {
 	FOR_EACH_RUN (run, ts)
-		if (run->capture_died_ns != 0)
-			run->capture_died_ns = now_ns;
+		if (run->no_capture_since_ns != 0)
+			run->no_capture_since_ns = now_ns;
 }
 
 void totals_unwind_died(struct targets *ts, struct unwind *u)
@@ -147,7 +147,7 @@ void totals_capture(const struct targets *ts, const struct run *run, struct capt
 
 	*ret = run->capture_past;
 	/* The counters of a dead capture were added to capture_past when it died. */
-	if (run->capture_died_ns != 0 || !run->was_attached || ts->children->heartbeat == NULL)
+	if (run->no_capture_since_ns != 0 || !run->was_attached || ts->children->heartbeat == NULL)
 		return;
 	now = ts->children->heartbeat->slots[run->slot];
 	/* While capture writes, a copy may have new counters beside old ones. */
@@ -157,8 +157,8 @@ void totals_capture(const struct targets *ts, const struct run *run, struct capt
 
 uint64_t totals_threads(const struct targets *ts, const struct run *run)
 {
-	if (run->capture_died_ns != 0)
-		return run->capture_died_threads;
+	if (run->no_capture_since_ns != 0)
+		return run->no_capture_threads;
 	if (!run->was_attached || ts->children->heartbeat == NULL)
 		return 0;
 	return ts->children->heartbeat->slots[run->slot].threads;

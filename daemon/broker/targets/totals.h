@@ -19,7 +19,7 @@
  * Call it with 0 when capture has ended. If capture hangs in the memory of a target
  * (watch_capture_hangs), call it before that, too, with the id of that target's run: this closes
  * the run and sets run.left_out. The first call adds the counters of capture to those of the runs,
- * and sets run.capture_died_ns; a second one for the same capture adds nothing.
+ * and sets run.no_capture_since_ns; a second one for the same capture adds nothing.
  */
 void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*
@@ -36,13 +36,13 @@ void totals_left_in_crash(const struct targets *ts, struct run *run, uint64_t no
  */
 void totals_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Counts the ticks from run->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed, by all
- * threads that the process had then, and sets run->capture_died_ns to now_ns. Does nothing if
- * run->capture_died_ns is 0. Also does nothing outside of the phase RUN_PROFILED, unless capture
- * has detached in a crash. Call it:
+ * Counts the ticks from run->no_capture_since_ns until now_ns (CLOCK_MONOTONIC) as missed, by all
+ * threads that the process had then, and sets run->no_capture_since_ns to now_ns. Does nothing if
+ * run->no_capture_since_ns is 0. Also does nothing outside of the phase RUN_PROFILED, unless
+ * capture has detached in a crash. Call it:
  * - before the run leaves the phase RUN_PROFILED;
  * - when a process has ended from which capture had detached in a crash;
- * - when capture has attached again; the caller then sets run->capture_died_ns to 0.
+ * - when capture has attached again; the caller then sets run->no_capture_since_ns to 0.
  */
 void totals_count_missed(struct run *run, uint64_t now_ns);
 /*

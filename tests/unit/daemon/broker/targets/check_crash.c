@@ -212,7 +212,7 @@ TEST(samples_are_missed_because_of_the_crash)
 
 	begin(false);
 	crash(true);
-	run->capture_died_ns -= NS_PER_SEC;
+	run->no_capture_since_ns -= NS_PER_SEC;
 	ck_assert(is_over_after(CRASH_LOOK_NS));
 	attach();
 	totals_of_run(&b.modules.targets, run, &totals);
@@ -240,7 +240,7 @@ TEST(the_run_ends_with_a_process_that_does_not_survive)
 
 	begin(false);
 	crash(true);
-	run->capture_died_ns -= NS_PER_SEC;
+	run->no_capture_since_ns -= NS_PER_SEC;
 	instance.life = INSTANCE_ENDED;
 	attach_check(&b.modules.targets);
 	ck_assert(run->phase == RUN_CLOSING);

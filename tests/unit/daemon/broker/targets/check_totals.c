@@ -32,7 +32,7 @@ FIXTURE(set_up, NULL)
 static void start_capture(uint64_t threads)
 {
 	*page = (struct capture_counters){.threads = threads};
-	run->capture_died_ns = 0;
+	run->no_capture_since_ns = 0;
 	run->in_capture = true;
 }
 
@@ -73,7 +73,7 @@ TEST(counters_that_do_not_add_up_are_dropped)
 		*page = (struct capture_counters){.ticks = 10, .expected = 20, .threads = 2};
 		*nonsense[n] = n == 0 ? 21 : UINT64_MAX - 5;
 		page->repeated = n == 0 ? 0 : 10;
-		run->capture_died_ns = 0;
+		run->no_capture_since_ns = 0;
 		totals_capture_died(&b.modules.targets, 0);
 		totals_of_run(&b.modules.targets, run, &totals);
 		ck_assert_uint_eq(totals.capture.expected, 0);
@@ -106,7 +106,7 @@ TEST(ticks_without_a_capture_are_missed)
 	struct run_totals totals;
 
 	totals_capture_died(&b.modules.targets, 0);
-	ck_assert_uint_eq(run->capture_died_ns, 5 * NS_PER_SEC);
+	ck_assert_uint_eq(run->no_capture_since_ns, 5 * NS_PER_SEC);
 	totals_count_missed(run, 6 * NS_PER_SEC);
 	totals_of_run(&b.modules.targets, run, &totals);
 	ck_assert_uint_eq(totals.missed_no_capture, 100 * 2);
