@@ -300,9 +300,9 @@ static void read_write(const struct x86_64_parts *p, struct x86_64_insn *ret)
 		return;
 	ret->sp_lost = (to_reg ? reg_of(p) : rm_of(p)) == RSP;
 	if (ret->sp_lost && (p->op == 0x89 || p->op == 0x8b) && (p->rex & X86_64_REX_W)) {
-		ret->copies_sp = p->modrm >> 6 == 3;
-		ret->sp_from = ret->copies_sp ? (to_reg ? rm_of(p) : reg_of(p)) : 0;
-		ret->loads_sp = !ret->copies_sp && is_on_stack(p);
+		ret->sp_is_copied = p->modrm >> 6 == 3;
+		ret->sp_from = ret->sp_is_copied ? (to_reg ? rm_of(p) : reg_of(p)) : 0;
+		ret->loads_sp = !ret->sp_is_copied && is_on_stack(p);
 		ret->sp_at = ret->loads_sp ? p->displacement : 0;
 	}
 	if (p->op == 0x8b && reg_of(p) == RBP && is_on_stack(p)) {

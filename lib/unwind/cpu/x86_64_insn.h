@@ -40,8 +40,9 @@ struct x86_64_insn {
 	 */
 	int32_t sp;
 	bool sp_lost; /* rsp gets another value than its old one plus sp; ignore sp */
-	/* With sp_lost, and if it is known: rsp becomes the value of a register (copies_sp) ... */
-	bool copies_sp;
+	/* With sp_lost, and if it is known: rsp becomes the value of a register (sp_is_copied) ...
+	 */
+	bool sp_is_copied;
 	uint8_t sp_from; /* the register, by its number in instructions, not by DWARF's */
 	/* ... or of the word on the stack that is sp_at bytes above the old rsp (loads_sp). */
 	bool loads_sp;

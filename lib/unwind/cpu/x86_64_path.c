@@ -174,7 +174,7 @@ static bool change_base(const struct x86_64_insn *insn, struct state *s)
 
 	if (s->base != X86_64_BASE_SP || s->fp != FP_SAME || s->pushed != NOWHERE)
 		return false;
-	if (insn->copies_sp) {
+	if (insn->sp_is_copied) {
 		s->base = X86_64_BASE_VALUE;
 		s->base_at = dwarf[insn->sp_from];
 	} else {

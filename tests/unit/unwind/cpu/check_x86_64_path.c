@@ -30,10 +30,10 @@ static const struct {
 	{"\x48\x8d\x64\x24\x28", 5, {.size = 5, .sp = 40}},
 	{"\x48\x8d\x65\x28", 4, {.size = 4, .sp_lost = true}},
 	/* mov %rbx,%rsp; mov %rsp,%rbx; mov 16(%rsp),%rbp */
-	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true, .copies_sp = true, .sp_from = 3}},
+	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true, .sp_is_copied = true, .sp_from = 3}},
 	/* mov %r12,%rsp in both forms; mov %ebx,%esp; mov 64(%rsp),%rsp; mov 64(%rbx),%rsp */
-	{"\x4c\x89\xe4", 3, {.size = 3, .sp_lost = true, .copies_sp = true, .sp_from = 12}},
-	{"\x49\x8b\xe4", 3, {.size = 3, .sp_lost = true, .copies_sp = true, .sp_from = 12}},
+	{"\x4c\x89\xe4", 3, {.size = 3, .sp_lost = true, .sp_is_copied = true, .sp_from = 12}},
+	{"\x49\x8b\xe4", 3, {.size = 3, .sp_lost = true, .sp_is_copied = true, .sp_from = 12}},
 	{"\x89\xdc", 2, {.size = 2, .sp_lost = true}},
 	{"\x48\x8b\x64\x24\x40", 5, {.size = 5, .sp_lost = true, .loads_sp = true, .sp_at = 64}},
 	{"\x48\x8b\x63\x40", 4, {.size = 4, .sp_lost = true}},
@@ -86,7 +86,7 @@ TESTS(an_instruction_has_its_size_and_its_effect_on_the_stack, array_size(insns)
 						? insn.distance
 						: e->distance);
 	ck_assert_int_eq(insn.sp, e->sp);
-	ck_assert(insn.copies_sp == e->copies_sp && insn.sp_from == e->sp_from &&
+	ck_assert(insn.sp_is_copied == e->sp_is_copied && insn.sp_from == e->sp_from &&
 		  insn.loads_sp == e->loads_sp && insn.sp_at == e->sp_at);
 	ck_assert(insn.sp_lost == e->sp_lost && insn.loads_fp == e->loads_fp &&
 		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp_at);
