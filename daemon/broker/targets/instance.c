@@ -161,7 +161,10 @@ void instance_has_executed(struct instance *i)
 	struct process_identity now;
 
 	if (i->obstacle != INSTANCE_LEFT_OUT || i->refused_program == 0 ||
-	    (process_identity(i->pid, &now) && now.program_hash == i->refused_program))
+	    !process_identity(i->pid, &now) || now.program_hash == i->refused_program)
+		return;
+	/* The stack of a process that ends is gone before the process is. */
+	if (now.start_stack == 0)
 		return;
 	instance_forget_error(i);
 	instance_delay_run(i);

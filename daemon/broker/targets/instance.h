@@ -259,10 +259,11 @@ static inline bool instance_is_gone(const struct instance *i)
 }
 
 /*
- * Call it when an exec of the process was reported. If i was left out because of its former
- * program, i gets a run again, after the delay of instance_delay_run(). Does nothing if the process
- * still runs i->refused_program: the report of the exec that started this program can come after
- * its refusal.
+ * Call it when an exec of the process was reported, or may have been before i was left out. If i
+ * was left out because of its former program, i gets a run again, after the delay of
+ * instance_delay_run(). Does nothing if the process still runs i->refused_program: the report of
+ * the exec that started this program can come after its refusal. Does nothing either if the process
+ * has ended.
  */
 void instance_has_executed(struct instance *i);
 

@@ -434,6 +434,25 @@ TESTS(a_program_that_follows_a_refused_one_before_the_run_is_over_is_tried, 2)
 	ck_assert_ptr_nonnull(many[0]->run);
 }
 
+/* A program of milliseconds. Before it is reaped, its identity is not that of before. */
+TEST(a_refused_process_that_has_ended_is_not_tried_again)
+{
+	struct run *run = profile_first();
+	siginfo_t ended;
+
+	many[0]->pid = fork();
+	if (many[0]->pid == 0)
+		_exit(0);
+	OK(waitid(P_PID, (id_t)many[0]->pid, &ended, WEXITED | WNOWAIT));
+	run->program_hash = 1;
+	run->attach_error = EPERM;
+	end_run(run);
+	turn();
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
+	ck_assert_ptr_null(many[0]->run);
+	ck_assert_int_eq(waitpid(many[0]->pid, NULL, 0), many[0]->pid);
+}
+
 /* A rename looks like an exec. */
 TEST(a_process_that_made_capture_hang_stays_left_out)
 {
