@@ -143,7 +143,7 @@ class Storm:
         give_away(self.spool)
         self.server.tell(do='up')
         self.serve()
-        check('belong to uid' in self.service.profd.stderr, self.service.profd.stderr)
+        check('belonged to uid' in self.service.profd.stderr, self.service.profd.stderr)
 
     def upgrade(self):
         """The next process of one kind cannot be used, until the service is started again."""
