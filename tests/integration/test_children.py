@@ -13,6 +13,7 @@ import harness
 import stranger
 from account import check_sums
 from harness import BUILD, check, wait_for
+from service import tell
 from test_control import listening
 
 PYTHON = '/usr/bin/python3'
@@ -99,21 +100,26 @@ def test_a_table_for_each_user(box):
 
 
 TAKES_A_USER = f'''
-import os, time
-def work(s):
-    end = time.process_time() + s
-    while time.process_time() < end: pass
-work(.3)
+import os, sys
+print("ready", flush=True)
+sys.stdin.readline()
 os.setuid({stranger.UID})
-work(.3)
+while True: pass
 '''
 
 
 def test_a_process_that_takes_a_user_is_one(box):
     """As the workers of a server that root starts."""
     stranger.need_root()
-    profd = box.profd([], '--children', '--', PYTHON, '-c', TAKES_A_USER)
-    profd.finish()
+    target = box.start([PYTHON, '-c', TAKES_A_USER], stdin=subprocess.PIPE)
+    target.wait_line('ready')
+    profd = box.profd([target], '--children', '--debug').wait_attached()
+    profd.wait_looks(30)
+    tell(target, 'go')
+    attached = f'attached to process {target.pid}\n'
+    wait_for(lambda: profd.stderr.count(attached) == 2, 'the next run')
+    harness.wait_work(target.pid, 0.5)
+    profd.interrupt()
     check(profd.stats['rights_changes'] == 1 and len(profd.chunks) >= 2, f'{profd.stats}')
     check(len({c['profiler_id'] for c in profd.chunks}) == 1,
           f'{[c["profiler_id"] for c in profd.chunks]}')
