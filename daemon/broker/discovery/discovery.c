@@ -379,9 +379,10 @@ static bool is_of(const struct config *c, const struct instance *i, size_t secti
 }
 
 /*
- * Another section matches the process now; name is NULL if none does. What attach and detach have
- * said about the process stays in effect; otherwise the instance is removed. A user who is no
- * operator may not attach each process that no section matches, and has to ask again.
+ * Another section matches the process now; name is NULL if none does. A request to attach or detach
+ * the process stays in effect; without one the instance is removed. Without a section, the attach
+ * of a user who is no operator ends, too, since user_attach may forbid it: the user has to ask
+ * again.
  */
 static void change_section(struct instance *i, const char *name)
 {

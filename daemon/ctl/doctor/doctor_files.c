@@ -153,8 +153,7 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 	if (!seen->has_cfi)
 		doctor_say(k->d, is_program ? FINDING_WARNING : FINDING_OK, "stacks",
 			   "%s has no call frame information for its code: stacks through it are "
-			   "found "
-			   "by its instructions and frame pointers, and some end there (%s)",
+			   "found by its instructions and frame pointers, and some end there (%s)",
 			   f->path,
 			   seen->has_go_table ? "link it without -s and -w"
 					      : "compile it with -fasynchronous-unwind-tables");
@@ -329,8 +328,8 @@ static void say_leaks(struct file_checks *k)
 	else if (k->d->attaches_anyway)
 		doctor_say(k->d, FINDING_WARNING, "LeakSanitizer",
 			   "%s has it: with leak_check = attach sentry-profd attaches all the "
-			   "same, and "
-			   "the process ends with an error (start it with %s=detect_leaks=0)",
+			   "same, and the process ends with an error (start it with "
+			   "%s=detect_leaks=0)",
 			   k->leaks_path, variable);
 	else
 		doctor_say(k->d, FINDING_FAULT, "LeakSanitizer",
