@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/aggregate/cut.h"
 #include "lib/aggregate/dedup.h"
@@ -43,9 +44,13 @@ struct aggregate {
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0)
 {
+	char former[NAME_SIZE];
+
+	memcpy(former, a->main_path, sizeof(former));
 	a->space = space;
-	a->is_counted = false;
 	utf8_clean(main_path, true, a->main_path, sizeof(a->main_path));
+	if (strcmp(names_base(former), names_base(a->main_path)) != 0)
+		a->is_counted = false;
 	a->options.main_path = a->main_path;
 	/* The bytes are not cleaned, because they are only compared, never shown. */
 	(void)snprintf(a->main_argv0, sizeof(a->main_argv0), "%s", main_argv0);

@@ -252,7 +252,8 @@ must_check int aggregate_next(struct aggregate *a);
  * Sets the program of the target: its address space, which must be valid as in aggregate_new(), and
  * copies of main_path and main_argv0. After an exec, first call aggregate_exit_all(),
  * aggregate_close() and aggregate_next(). With the present space the caller may also call this
- * function before aggregate_close(), to correct the two strings.
+ * function before aggregate_close(), to correct the two strings. In options.table the process
+ * counts once in a program, also if it executes the program again.
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0);

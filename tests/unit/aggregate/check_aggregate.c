@@ -296,12 +296,16 @@ TEST(two_processes_share_a_table)
 	OK(aggregate_next(a));
 	aggregate_exec(a, &space, "/bin/other", "");
 	play("510 1:am!, 510-800");
+	OK(aggregate_close(a, 800 * MS, &chunk));
+	OK(aggregate_next(a));
+	aggregate_exec(a, &space, "/usr/bin/other", "");
+	play("810 1:am!, 810-900");
 	OK(aggregate_update_table(a));
 	aggregate_free(other);
 	ck_assert_uint_eq(p->n, 2);
 	ck_assert_str_eq(p->rows[0].name, "other");
 	ck_assert_uint_eq(p->rows[0].n_processes, 2);
-	ck_assert_uint_eq(p->rows[0].ns[PROFILE_RUNNING], (600 + 300) * MS);
+	ck_assert_uint_eq(p->rows[0].ns[PROFILE_RUNNING], (600 + 400) * MS);
 	ck_assert_str_eq(p->rows[1].name, "a-program-of-a-long-name");
 	ck_assert_uint_eq(p->rows[1].n_processes, 1);
 	ck_assert_uint_eq(p->rows[1].ns[PROFILE_RUNNING], 500 * MS);
