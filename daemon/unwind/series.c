@@ -200,8 +200,8 @@ int series_exit_all(struct series *c, uint64_t time_ns)
 
 bool series_tick(struct series *c, const struct record_tick *record)
 {
-	bool is_due =
-		aggregate_tick(c->aggregate, record->h.time_ns, record->settled_ns, record->due);
+	bool is_due = aggregate_tick(c->aggregate, record->h.time_ns, record->settled_ns,
+				     record->elapsed_ticks);
 
 	if (c->first_end_ns == 0)
 		c->first_end_ns = record->h.time_ns + c->open.first_chunk_us * NS_PER_US;

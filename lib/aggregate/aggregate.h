@@ -221,10 +221,10 @@ must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
 
 /*
  * Adds a tick (RECORD_TICK). A thread without a record since the last tick keeps its stack and its
- * state. settled_ns is the time of the settled tick. elapsed_ticks is record_tick.due: the number
- * of ticks since the last call, this one included (0 counts as 1). A running thread gets a sample
- * at each of them. Returns true if the chunk has reached its length in time or in bytes, or if a
- * gap has come: the caller calls aggregate_close() at settled_ns.
+ * state. settled_ns is the time of the settled tick. elapsed_ticks is record_tick.elapsed_ticks:
+ * the number of ticks since the last call, this one included (0 counts as 1). A running thread gets
+ * a sample at each of them. Returns true if the chunk has reached its length in time or in bytes,
+ * or if a gap has come: the caller calls aggregate_close() at settled_ns.
  */
 must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
 			       uint64_t elapsed_ticks);

@@ -49,7 +49,7 @@ static void add_difference(struct thread *th, struct thread_time *own, struct pr
 	own->lack_ns += lack_ns;
 	sum->lack_ns += lack_ns;
 	sum->counted_ns += counted_ns;
-	sum->spread += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.span.due);
+	sum->spread += (double)counted_ns * (double)ticks_ns(th, th->target->ticks.span.n);
 	sum->lacks = sum->lack_ns > 0 && (sum->lacks || differs_more_than_chance(th, sum));
 	sum->has_surplus =
 		sum->lack_ns < 0 && (sum->has_surplus || differs_more_than_chance(th, sum));
@@ -61,7 +61,7 @@ static void add_differences(struct thread *th)
 	struct thread_balance *own = &th->balance;
 	const struct activity_mark *now = &th->look.mark;
 
-	sums->ticks_ns += (uint64_t)ticks_ns(th, th->target->ticks.span.due);
+	sums->ticks_ns += (uint64_t)ticks_ns(th, th->target->ticks.span.n);
 	add_difference(th, &own->run, &sums->run, now->run_ns - own->mark.run_ns);
 	add_difference(th, &own->ready, &sums->ready, now->wait_ns - own->mark.wait_ns);
 	if (sums->ticks_ns > (uint64_t)ticks_ns(th, MEMORY_TICKS) * th->target->threads.n) {

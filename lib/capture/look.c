@@ -143,7 +143,7 @@ static enum proc_answer dumps_core(const struct thread *th)
 static void missed(struct thread *th, enum missed_reason reason,
 		   const struct covered_ticks *covered)
 {
-	record_missed(th, reason, covered->ticks, covered->tick, covered->time_ns);
+	record_missed(th, reason, covered->n, covered->first, covered->first_ns);
 }
 
 /* Reads the mark of an interrupt. */
@@ -161,7 +161,7 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 
 	switch (dumps_core(th)) {
 	case PROC_YES:
-		counters->missed[MISSED_EXITED] += covered->ticks;
+		counters->missed[MISSED_EXITED] += covered->n;
 		return;
 	case PROC_UNKNOWN:
 		missed(th, MISSED_NO_RESOURCES, covered);
@@ -180,15 +180,15 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 		 * it now.
 		 */
 		th->target->exec.doubt |= th->tid == (uint32_t)th->target->pid;
-		counters->missed[MISSED_EXITED] += covered->ticks;
+		counters->missed[MISSED_EXITED] += covered->n;
 		return;
 	}
-	tracees_set_pending(th, covered->tick, covered->time_ns);
+	tracees_set_pending(th, covered->first, covered->first_ns);
 	th->pending.later_ns = 0;
 	th->pending.due_ns = th->target->capture->tick.due_ns;
 	th->pending.came_ns = th->target->capture->now_ns;
-	th->pending.unaccounted = covered->ticks;
-	th->pending.next_look = covered->ticks - 1 + PENDING_LOOK_TICKS;
+	th->pending.unaccounted = covered->n;
+	th->pending.next_look = covered->n - 1 + PENDING_LOOK_TICKS;
 }
 
 /* Looks at a thread that was interrupted at an earlier tick and has not stopped. */
@@ -270,17 +270,17 @@ static bool ran_and_slept(const struct thread *th)
 /* The thread is blocked, and ran at the tick. The next tick looks at it again. */
 static void ran_unseen(struct thread *th, const struct covered_ticks *covered)
 {
-	record_running(th, covered->tick, covered->time_ns);
-	balance_tell_running(th, covered->ticks);
-	th->target->counters->repeated += covered->ticks;
+	record_running(th, covered->first, covered->first_ns);
+	balance_tell_running(th, covered->n);
+	th->target->counters->repeated += covered->n;
 }
 
 /* The thread had no processor at the tick: its last sample is still valid. */
 static void was_ready(struct thread *th, const struct covered_ticks *covered)
 {
-	record_ready(th, covered->tick, covered->time_ns);
-	balance_tell_ready(th, covered->ticks);
-	th->target->counters->repeated += covered->ticks;
+	record_ready(th, covered->first, covered->first_ns);
+	balance_tell_ready(th, covered->n);
+	th->target->counters->repeated += covered->n;
 }
 
 /*
@@ -307,12 +307,12 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	/* One tick later the thread has left the call that the group-stop interrupted. */
 	stop_note_left_call(th);
 	if (th->target->reader.needs_reset ||
-	    !record_announce(th, covered->tick, covered->time_ns, &reason)) {
+	    !record_announce(th, covered->first, covered->first_ns, &reason)) {
 		counters->missed[reason] += ticks;
 		return;
 	}
-	counters->missed[MISSED_LATE] += ticks - covered->ticks - covered->before;
-	counters->repeated += covered->before;
+	counters->missed[MISSED_LATE] += ticks - covered->n - covered->n_unchanged;
+	counters->repeated += covered->n_unchanged;
 	if (!record_has_room(th)) {
 		missed(th, record_no_room_reason(th->target), covered);
 		return;
@@ -333,8 +333,8 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	}
 	switch (state == ACTIVITY_DEAD ? leader_is_dead(th) : PROC_NO) {
 	case PROC_YES:
-		counters->expected -= covered->ticks;
-		leader_died(th, covered->tick, covered->time_ns);
+		counters->expected -= covered->n;
+		leader_died(th, covered->first, covered->first_ns);
 		return;
 	case PROC_UNKNOWN:
 		missed(th, MISSED_NO_RESOURCES, covered);
@@ -344,7 +344,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	}
 	balance_compare(th);
 	if (state == ACTIVITY_BLOCKED) {
-		switch (balance_of_blocked(th, covered->ticks)) {
+		switch (balance_of_blocked(th, covered->n)) {
 		case ACTIVITY_RAN:
 			ran_unseen(th, covered);
 			return;
@@ -359,11 +359,11 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 			interrupt(th, covered, &place);
 			return;
 		}
-		r = look_sample_blocked(th, covered->tick, covered->time_ns, &place,
+		r = look_sample_blocked(th, covered->first, covered->first_ns, &place,
 					th->look.known ? &th->look.mark : NULL);
 		if (r == 0) {
 			counters->captured++;
-			counters->filled += covered->ticks - 1;
+			counters->filled += covered->n - 1;
 			return;
 		}
 		if (r != -EAGAIN) {

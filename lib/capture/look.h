@@ -13,10 +13,10 @@
 
 /*
  * Looks at an awake thread (sleepers.h) at the tick under way (th->target->ticks.span.last). ticks:
- * the number of ticks since the thread's last look, this one included. Of these, covered->before
- * ticks count as unchanged, this look stands for covered->ticks, and the others count as missed
- * (MISSED_LATE). Example: 8 ticks, 2 before and 5 covered: 1 is missed. If the thread cannot be
- * announced to the reader, all `ticks` count as missed.
+ * the number of ticks since the thread's last look, this one included. Of these,
+ * covered->n_unchanged ticks count as unchanged, this look stands for covered->n, and the others
+ * count as missed (MISSED_LATE). Example: 8 ticks, 2 before and 5 covered: 1 is missed. If the
+ * thread cannot be announced to the reader, all `ticks` count as missed.
  *
  * If the thread was interrupted at an earlier tick and has not stopped yet, *covered is not used.
  * Then `ticks` are added to th->pending.unaccounted: the outcome of that interrupt, a sample or a

@@ -382,7 +382,7 @@ static enum missed_reason unknown_reason(const struct thread *th)
 static void missed(struct thread *th, enum missed_reason reason,
 		   const struct covered_ticks *covered)
 {
-	record_missed(th, reason, covered->ticks, covered->tick, covered->time_ns);
+	record_missed(th, reason, covered->n, covered->first, covered->first_ns);
 }
 
 /*
@@ -396,9 +396,9 @@ static void was_ready(struct thread *th, const struct covered_ticks *covered)
 		missed(th, unknown_reason(th), covered);
 		return;
 	}
-	record_ready(th, covered->tick, covered->time_ns);
-	balance_tell_ready(th, covered->ticks);
-	th->target->counters->repeated += covered->ticks;
+	record_ready(th, covered->first, covered->first_ns);
+	balance_tell_ready(th, covered->n);
+	th->target->counters->repeated += covered->n;
 }
 
 /* Looks at a thread without a sample in the period. */
@@ -415,7 +415,7 @@ static void look(struct thread *th, const struct covered_ticks *covered)
 		return;
 	}
 	if (t->reader.needs_reset ||
-	    !record_announce(th, covered->tick, covered->time_ns, &reason) ||
+	    !record_announce(th, covered->first, covered->first_ns, &reason) ||
 	    !record_has_room(th)) {
 		missed(th, reason, covered);
 		return;
@@ -429,17 +429,17 @@ static void look(struct thread *th, const struct covered_ticks *covered)
 	case ACTIVITY_DEAD:
 		/* It has ended since: a later tick may have a sample of it. */
 		th->observed.exits = true;
-		t->counters->expected -= covered->ticks;
-		record_missed(th, MISSED_EXITED, 0, covered->tick, covered->time_ns);
+		t->counters->expected -= covered->n;
+		record_missed(th, MISSED_EXITED, 0, covered->first, covered->first_ns);
 		return;
 	case ACTIVITY_BLOCKED:
 		break;
 	}
-	r = look_sample_blocked(th, covered->tick, covered->time_ns, &place,
+	r = look_sample_blocked(th, covered->first, covered->first_ns, &place,
 				th->look.known ? &th->look.mark : NULL);
 	if (r == 0) {
 		t->counters->captured++;
-		t->counters->filled += covered->ticks - 1;
+		t->counters->filled += covered->n - 1;
 	} else if (r == -EAGAIN) {
 		missed(th, unknown_reason(th), covered);
 	} else {
@@ -506,20 +506,20 @@ void observe_look(struct thread *th, uint64_t ticks, const struct covered_ticks 
 		/* Nothing is known of the ticks since its last sample. */
 		end_last_sample(th, span->last);
 		now = (struct covered_ticks){
-			.ticks = 1, .tick = span->last, .time_ns = span->last_ns};
+			.n = 1, .first = span->last, .first_ns = span->last_ns};
 	}
-	known = o->taken + (ran ? 0 : now.ticks);
+	known = o->taken + (ran ? 0 : now.n);
 	if (ticks < known) {
 		/* A new thread, of which only this tick was expected. */
 		th->target->counters->expected += known - ticks;
 		ticks = known;
 	}
-	count_earlier(th, ticks - known, ran ? now.before + now.ticks - 1 : now.before);
+	count_earlier(th, ticks - known, ran ? now.n_unchanged + now.n - 1 : now.n_unchanged);
 	if (ran)
 		note_mark(th);
 	/* A kept sample gets the next tick first. */
 	if (o->exits && o->kept == NULL) {
-		th->target->counters->expected -= ran ? 0 : now.ticks;
+		th->target->counters->expected -= ran ? 0 : now.n;
 		remove_dead(th, ran);
 	} else if (!ran) {
 		look(th, &now);

@@ -103,7 +103,7 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 		return false;
 	record->h = head(t, 0, tick, time_ns);
 	record->settled_ns = settled_ns(t, time_ns);
-	record->due = t->ticks.span.due;
+	record->elapsed_ticks = t->ticks.span.n;
 	ring_commit(&t->sink->ring, RECORD_TICK, sizeof(*record));
 	return true;
 }

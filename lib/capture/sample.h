@@ -77,7 +77,7 @@ struct record_tick {
 	 * did not look at the target at some ticks, because all threads slept or because capture
 	 * was late. These ticks lie at equal distances.
 	 */
-	uint64_t due;
+	uint64_t elapsed_ticks;
 };
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, its NUL included */

@@ -67,7 +67,7 @@ void schedule_woken(struct traced_process *t)
 	schedule_at_once(t);
 }
 
-uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick)
+uint64_t schedule_elapsed_ticks(const struct traced_process *t, uint64_t tick)
 {
 	return schedule_ticks_between(t, t->ticks.span.last, tick);
 }
@@ -75,26 +75,26 @@ uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick)
 struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	const struct tick_span *before = &t->ticks.span;
-	const uint64_t due = schedule_ticks_due(t, tick);
+	const uint64_t n = schedule_elapsed_ticks(t, tick);
 	/* An event may have brought the look forward (schedule_at_once). */
 	const uint64_t scheduled = min_u64(t->schedule.slept_tick, tick);
 	struct tick_span span = {
 		.last = tick,
 		.last_ns = time_ns,
 		.previous = before->last,
-		.due = due,
-		.length_ns = before->last_ns == 0 ? 0 : (time_ns - before->last_ns) / due,
+		.n = n,
+		.length_ns = before->last_ns == 0 ? 0 : (time_ns - before->last_ns) / n,
 		.slept = t->schedule.next_tick > before->last,
 	};
 
 	if (t->schedule.slept_tick > before->last)
-		span.left_out = min_u64(schedule_ticks_due(t, scheduled - 1), due - 1);
+		span.left_out = min_u64(schedule_elapsed_ticks(t, scheduled - 1), n - 1);
 	return span;
 }
 
 static uint64_t tick_before(const struct tick_span *span, uint64_t back)
 {
-	return span->last - (span->last - span->previous) * back / span->due;
+	return span->last - (span->last - span->previous) * back / span->n;
 }
 
 static uint64_t time_before(const struct tick_span *span, uint64_t back)
@@ -110,19 +110,19 @@ struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awa
 		back = span->left_out -
 		       min_u64(span->left_out, awake_ns / max_u64(span->length_ns, 1));
 	return (struct covered_ticks){
-		.ticks = 1 + back,
-		.tick = tick_before(span, back),
-		.time_ns = time_before(span, back),
-		.before = span->left_out - back,
+		.n = 1 + back,
+		.first = tick_before(span, back),
+		.first_ns = time_before(span, back),
+		.n_unchanged = span->left_out - back,
 	};
 }
 
 struct covered_ticks schedule_first(const struct tick_span *span)
 {
-	const uint64_t back = span->due - 1 - span->left_out;
+	const uint64_t back = span->n - 1 - span->left_out;
 
 	return (struct covered_ticks){
-		.ticks = 1, .tick = tick_before(span, back), .time_ns = time_before(span, back)};
+		.n = 1, .first = tick_before(span, back), .first_ns = time_before(span, back)};
 }
 
 /*

@@ -40,7 +40,7 @@ void schedule_at_once(struct traced_process *t);
 void schedule_woken(struct traced_process *t);
 
 /* Returns the number of ticks of the process since its last look, up to and including tick. */
-uint64_t schedule_ticks_due(const struct traced_process *t, uint64_t tick);
+uint64_t schedule_elapsed_ticks(const struct traced_process *t, uint64_t tick);
 
 /*
  * For observe.h. Capture wakes only at the ticks of the target with the highest rate. A group of
@@ -63,8 +63,8 @@ uint64_t schedule_tick_of(const struct traced_process *t, uint64_t tick);
 uint64_t schedule_ticks_between(const struct traced_process *t, uint64_t from, uint64_t to);
 
 /*
- * Returns the span of a look at this tick (state.h). schedule_ticks_due() must be above 0. time_ns:
- * the begin of the tick's period. Changes nothing.
+ * Returns the span of a look at this tick (state.h). schedule_elapsed_ticks() must be above 0.
+ * time_ns: the begin of the tick's period. Changes nothing.
  */
 struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
@@ -78,7 +78,7 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
  * awake for 25 ms, which is two whole ticks.
  * - The look covers its own tick, and the seven less the two ticks for which the thread has been
  *   awake: 1 + (7 - 2), ticks 83 to 88.
- * - Ticks 81 and 82 are `before`: at these the thread counts as asleep.
+ * - At ticks 81 and 82 the thread counts as asleep (n_unchanged is 2).
  *
  * This is an estimate, right on average only. A thread that is awake for less than a tick is found
  * by one of eight such looks, so that this look stands for all eight ticks. A thread that is awake
@@ -88,7 +88,7 @@ struct tick_span schedule_span(const struct traced_process *t, uint64_t tick, ui
 struct covered_ticks schedule_covered(const struct tick_span *span, uint64_t awake_ns);
 
 /*
- * Returns the first tick of a span that was not left out; .ticks is 1. This is the span's last
+ * Returns the first tick of a span that was not left out; .n is 1. This is the span's last
  * tick, unless capture has come too late for some ticks.
  */
 struct covered_ticks schedule_first(const struct tick_span *span);

@@ -40,8 +40,8 @@ static void take_out(struct thread **list, struct thread *th)
 		th->target->threads.next_awake = th->next;
 	if (th->target->threads.next_asleep == th)
 		th->target->threads.next_asleep = th->next;
-	if (th->target->threads.first_late == th)
-		th->target->threads.first_late = th->next;
+	if (th->target->threads.begins_next == th)
+		th->target->threads.begins_next = th->next;
 	if (th->next != NULL)
 		th->next->prev = th->prev;
 	if (th->prev != NULL)

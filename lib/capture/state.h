@@ -31,7 +31,7 @@
 struct tick_span {
 	uint64_t last, last_ns; /* the tick of this look: its number, the begin of its period */
 	uint64_t previous;	/* number of the tick of the look before */
-	uint64_t due;		/* number of ticks in the span, the last one included; at least 1 */
+	uint64_t n;		/* number of ticks in the span, the last one included; at least 1 */
 	uint64_t length_ns;	/* mean time from one of these ticks to the next; 0: first span */
 	uint64_t left_out;	/* number of ticks that were left out because all threads slept */
 	bool slept;		/* all threads slept, and the look came no sooner than planned */
@@ -42,14 +42,14 @@ struct tick_span {
  * look were left out. The record of the look carries the first of them.
  */
 struct covered_ticks {
-	uint64_t ticks;	  /* number of these ticks, at least 1 */
-	uint64_t tick;	  /* number of the first of them */
-	uint64_t time_ns; /* begin of the period of that first tick */
+	uint64_t n;	   /* number of these ticks, at least 1 */
+	uint64_t first;	   /* number of the first of them */
+	uint64_t first_ns; /* begin of the period of that first tick */
 	/*
 	 * Number of ticks that were left out before the first covered one. At these the thread
 	 * counts as unchanged since the last look.
 	 */
-	uint64_t before;
+	uint64_t n_unchanged;
 };
 
 enum traced_phase {
@@ -66,7 +66,7 @@ struct traced_ticks {
 	uint64_t first_ns;     /* time of its first tick; 0: there was none */
 	uint64_t deadline_ns;  /* threads whose turn is later than this miss the tick (tick.c) */
 	uint64_t n_visited;    /* number of threads whose turn in this tick has come */
-	bool late;	       /* the deadline of this tick, or of the last one, was exceeded */
+	bool is_late;	       /* the deadline of this tick, or of the last one, was exceeded */
 	bool awake_first; /* the tick before was late: awake threads come before sleeping ones */
 	bool checking;	  /* this tick still has to find out which sleeping threads have run */
 };
@@ -89,7 +89,7 @@ struct traced_threads {
 	/* The threads whose turn in the tick under way is next. tick.h sets next_awake, too. */
 	struct thread *next_asleep, *next_awake;
 	/* tick.h: the next tick begins with this awake thread; NULL: with the first of the list. */
-	struct thread *first_late;
+	struct thread *begins_next;
 	uint64_t asleep_ns; /* sum of thread.sleep.mark.run_ns of the sleeping threads */
 	/*
 	 * Run time of the threads that have ended: the process's CPU clock less the run times of

@@ -32,7 +32,7 @@
  *
  * Two rules let each thread have its turn after a tick that was cut short:
  * - The awake list is rotated, so that the next tick begins with the first awake thread that has
- *   missed this one (threads.first_late).
+ *   missed this one (threads.begins_next).
  * - In the next tick the sleeping threads are checked after the awake ones (ticks.awake_first). If
  *   they came first, as they do otherwise, threads that run a little between all ticks could take
  *   the time of each tick.
@@ -43,7 +43,7 @@
 static void count_sleepers(struct traced_process *t)
 {
 	struct capture_counters *counters = t->counters;
-	const uint64_t n = t->ticks.span.due * t->threads.n_passed;
+	const uint64_t n = t->ticks.span.n * t->threads.n_passed;
 
 	counters->expected += n;
 	if (t->reader.needs_reset || t->sink->reader_is_gone)
@@ -122,11 +122,11 @@ static void check_threads(struct traced_process *t, uint64_t previous, uint64_t 
 static void begin_records(struct traced_process *t)
 {
 	const struct tick_span *span = &t->ticks.span;
-	const struct covered_ticks first = schedule_first(span);
+	const struct covered_ticks covered = schedule_first(span);
 
 	/* If capture comes late, a thread that has ended gets none of the late ticks. */
 	if (!t->reader.needs_reset)
-		record_exits(t, first.tick, first.time_ns);
+		record_exits(t, covered.first, covered.first_ns);
 	/* record_exits() sets it if the ring has no room. */
 	if (t->reader.needs_reset)
 		record_reset(t, span->last, span->last_ns);
@@ -136,9 +136,9 @@ static void begin_records(struct traced_process *t)
 static void count_ticks(const struct traced_process *t)
 {
 	struct capture_counters *counters = t->counters;
-	const uint64_t n = t->ticks.span.due * t->scan.n_refused;
+	const uint64_t n = t->ticks.span.n * t->scan.n_refused;
 
-	counters->ticks += t->ticks.span.due;
+	counters->ticks += t->ticks.span.n;
 	counters->refused = t->scan.n_refused;
 	counters->refused_error = (uint64_t)-t->scan.refused_error;
 	counters->expected += n;
@@ -157,7 +157,7 @@ static void miss_tick(struct traced_process *t)
 	sleepers_wake_all(t);
 	t->threads.next_awake = NULL;
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
-		const uint64_t n = th->life == THREAD_SEEN ? span->due : 1;
+		const uint64_t n = th->life == THREAD_SEEN ? span->n : 1;
 
 		if (th->life == THREAD_DEAD)
 			continue;
@@ -178,14 +178,14 @@ static bool begin_looks(struct traced_process *t)
 	const struct covered_ticks covered = schedule_covered(&t->ticks.span, 0);
 	bool more;
 
-	record_rename_all(t, covered.tick, covered.time_ns);
+	record_rename_all(t, covered.first, covered.first_ns);
 	balance_read_clock(t);
 	sleepers_begin_tick(t);
-	t->ticks.awake_first = t->ticks.late;
-	t->ticks.late = false;
-	if (t->threads.first_late != NULL)
-		sleepers_begin_with(t->threads.first_late);
-	t->threads.first_late = NULL;
+	t->ticks.awake_first = t->ticks.is_late;
+	t->ticks.is_late = false;
+	if (t->threads.begins_next != NULL)
+		sleepers_begin_with(t->threads.begins_next);
+	t->threads.begins_next = NULL;
 	t->threads.next_awake = t->threads.awake;
 	t->ticks.n_visited = 0;
 	t->ticks.checking = t->threads.next_asleep != NULL;
@@ -211,7 +211,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 		check_threads(t, previous, time_ns);
 		return false;
 	}
-	if (t->phase != TRACED_SAMPLED || schedule_ticks_due(t, tick) == 0)
+	if (t->phase != TRACED_SAMPLED || schedule_elapsed_ticks(t, tick) == 0)
 		return false;
 	t->ticks.span = schedule_span(t, tick, time_ns);
 	if (t->ticks.first_ns == 0)
@@ -239,7 +239,7 @@ static void visit(struct thread *th, uint64_t awake_ns)
 {
 	struct traced_process *t = th->target;
 	const struct tick_span *span = &t->ticks.span;
-	struct covered_ticks covered = {.ticks = 1, .tick = span->last, .time_ns = span->last_ns};
+	struct covered_ticks covered = {.n = 1, .first = span->last, .first_ns = span->last_ns};
 	uint64_t ticks = 1;
 
 	/* Before the first look: while all threads sleep, the process maps no other file. */
@@ -249,19 +249,19 @@ static void visit(struct thread *th, uint64_t awake_ns)
 		return;
 	if (th->life == THREAD_SEEN) {
 		covered = schedule_covered(span, awake_ns);
-		ticks = span->due;
+		ticks = span->n;
 	}
 	/* record_rename_all may have skipped the thread while it slept. */
-	record_rename(th, covered.tick, covered.time_ns);
+	record_rename(th, covered.first, covered.first_ns);
 	/*
 	 * If the look covers fewer ticks than have passed, capture came too late for the others.
 	 * Perhaps this thread kept the tracer from the processor: so its priority is read.
 	 */
-	if (th->life != THREAD_SEEN || ticks > covered.before + covered.ticks)
+	if (th->life != THREAD_SEEN || ticks > covered.n_unchanged + covered.n)
 		priority_read(th);
 	tracees_set_life(th, THREAD_SEEN);
 	t->counters->expected += ticks;
-	if (t->ticks.late && th->due != DUE_SAMPLE)
+	if (t->ticks.is_late && th->due != DUE_SAMPLE)
 		record_missed(th, MISSED_LATE, ticks, span->last, span->last_ns);
 	else if (t->capture->options.perf != NULL)
 		observe_look(th, ticks, &covered);
@@ -312,8 +312,8 @@ static void visit_awake(struct traced_process *t, uint64_t portion)
 		struct thread *th = t->threads.next_awake;
 
 		t->threads.next_awake = th->next;
-		if (t->ticks.late && t->threads.first_late == NULL)
-			t->threads.first_late = th;
+		if (t->ticks.is_late && t->threads.begins_next == NULL)
+			t->threads.begins_next = th;
 		portion -= th->due != DUE_SAMPLE;
 		t->ticks.n_visited++;
 		visit(th, UINT64_MAX);
@@ -329,7 +329,8 @@ bool tick_continue(struct traced_process *t)
 
 	c->options.beat->touching = t->id;
 	/* Even a process that is always late has looks at PORTION_MAX threads. */
-	t->ticks.late = t->ticks.n_visited >= PORTION_MAX && c->charged_ns > t->ticks.deadline_ns;
+	t->ticks.is_late =
+		t->ticks.n_visited >= PORTION_MAX && c->charged_ns > t->ticks.deadline_ns;
 	if (t->ticks.checking && !awake_first)
 		visit_asleep(t, &portion);
 	if (!t->ticks.checking || awake_first)

@@ -124,7 +124,7 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 
 	switch ((enum record_type)record->ring.type) {
 	case RECORD_TICK:
-		(void)!aggregate_tick(a, time_ns, tick->settled_ns + shift_ns, tick->due);
+		(void)!aggregate_tick(a, time_ns, tick->settled_ns + shift_ns, tick->elapsed_ticks);
 		break;
 	case RECORD_THREAD:
 		r = aggregate_thread(a, record->tid, thread->is_main, thread->comm,

@@ -25,7 +25,7 @@ static void set_up(void)
 	capture = (struct capture){.options.process_ns = read_cpu_ns};
 	process = (struct traced_process){.capture = &capture,
 					  .counters = &counters,
-					  .ticks.span = {.length_ns = TICK_NS, .due = 1},
+					  .ticks.span = {.length_ns = TICK_NS, .n = 1},
 					  .threads = {.n = 2}};
 	a = b = (struct thread){
 		.target = &process,

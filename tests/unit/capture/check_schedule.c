@@ -59,7 +59,7 @@ TESTS(the_span_of_a_look, array_size(spans))
 	ck_assert_uint_eq(span.last, tick);
 	ck_assert_uint_eq(span.last_ns, tick * TICK_NS);
 	ck_assert_uint_eq(span.previous, previous);
-	ck_assert_uint_eq(span.due, spans[_i].due);
+	ck_assert_uint_eq(span.n, spans[_i].due);
 	ck_assert_uint_eq(span.length_ns, spans[_i].length * TICK_NS);
 	ck_assert_uint_eq(span.left_out, spans[_i].left_out);
 	ck_assert_int_eq(span.slept, spans[_i].slept);
@@ -94,7 +94,7 @@ TESTS(the_ticks_that_a_look_covers, array_size(covered))
 		.last = 88,
 		.last_ns = 88 * TICK_NS,
 		.previous = 88 - covered[_i].due,
-		.due = covered[_i].due,
+		.n = covered[_i].due,
 		.length_ns = TICK_NS,
 		.left_out = covered[_i].left_out,
 		.slept = covered[_i].slept,
@@ -102,12 +102,12 @@ TESTS(the_ticks_that_a_look_covers, array_size(covered))
 	const struct covered_ticks c = schedule_covered(&span, covered[_i].awake_ns);
 	const struct covered_ticks first = schedule_first(&span);
 
-	ck_assert_uint_eq(first.ticks, 1);
-	ck_assert_uint_eq(first.tick, covered[_i].first_due);
-	ck_assert_uint_eq(first.time_ns, covered[_i].first_due * TICK_NS);
+	ck_assert_uint_eq(first.n, 1);
+	ck_assert_uint_eq(first.first, covered[_i].first_due);
+	ck_assert_uint_eq(first.first_ns, covered[_i].first_due * TICK_NS);
 
-	ck_assert_uint_eq(c.tick, covered[_i].first);
-	ck_assert_uint_eq(c.time_ns, covered[_i].first * TICK_NS);
-	ck_assert_uint_eq(c.ticks, covered[_i].ticks);
-	ck_assert_uint_eq(c.before, covered[_i].before);
+	ck_assert_uint_eq(c.first, covered[_i].first);
+	ck_assert_uint_eq(c.first_ns, covered[_i].first * TICK_NS);
+	ck_assert_uint_eq(c.n, covered[_i].ticks);
+	ck_assert_uint_eq(c.n_unchanged, covered[_i].before);
 }
