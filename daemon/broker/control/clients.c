@@ -6,7 +6,7 @@
 
 #include "daemon/broker/control/client_page.h"
 #include "daemon/broker/control/rights.h"
-#include "daemon/broker/control/thread_number.h"
+#include "daemon/broker/control/namespaced_tid.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
@@ -58,7 +58,7 @@ int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 		close_fd(&fd);
 	c->peer = *peer;
 	c->page.shared->pid = (uint32_t)peer->pid;
-	c->page.shared->is_other_ns = thread_number_differs(peer->pid);
+	c->page.shared->is_other_ns = namespaced_tid_is_other(peer->pid);
 	c->next = cs->first;
 	cs->first = c;
 	clients_check(cs);
@@ -280,7 +280,7 @@ static int find_thread(const struct client *c, int32_t own, int32_t *ret)
 {
 	struct process_identity now;
 	int32_t found;
-	int r = thread_number_find(c->peer.pid, own, &found);
+	int r = namespaced_tid_find(c->peer.pid, own, &found);
 
 	if (r == 0 &&
 	    (!process_identity(c->peer.pid, &now) || now.start_ticks != c->peer.start_ticks))

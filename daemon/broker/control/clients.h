@@ -60,7 +60,7 @@ void clients_sweep(struct clients *cs);
 /*
  * Handles a request of a process about itself: START, STOP, PROFILER_ID, SPANS_OPEN, SPANS_CLOSED
  * or THREAD. The caller passes *answer with zeros; the function sets result, pid, state,
- * profiler_id and text. For THREAD, pid is the id of the thread, by thread_number_find().
+ * profiler_id and text. For THREAD, pid is the id of the thread, by namespaced_tid_find().
  *
  * If the client has no instance, START and STOP are answered with PROTOCOL_OK and wait. Of several
  * that wait, only the last one is carried out, when the client gets its instance.

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/control/thread_number.h"
+#include "daemon/broker/control/namespaced_tid.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/config/config.h"
@@ -365,10 +365,10 @@ TEST(thread_ids_of_another_namespace_are_translated)
 	int32_t found;
 	pid_t pid;
 
-	ck_assert(!thread_number_differs(getpid()));
-	OK(thread_number_find(getpid(), gettid(), &found));
+	ck_assert(!namespaced_tid_is_other(getpid()));
+	OK(namespaced_tid_find(getpid(), gettid(), &found));
 	ck_assert_int_eq(found, gettid());
-	ck_assert_int_eq(thread_number_find(getpid(), 1, &found), -ESRCH);
+	ck_assert_int_eq(namespaced_tid_find(getpid(), 1, &found), -ESRCH);
 	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
 	/* Needs CAP_SYS_ADMIN; skipped if an ordinary user runs the test. */
 	if (pid < 0)
@@ -376,13 +376,13 @@ TEST(thread_ids_of_another_namespace_are_translated)
 	if (pid == 0)
 		for (;;)
 			(void)pause();
-	ck_assert(thread_number_differs(pid));
-	OK(thread_number_find(pid, 1, &found));
+	ck_assert(namespaced_tid_is_other(pid));
+	OK(namespaced_tid_find(pid, 1, &found));
 	ck_assert_int_eq(found, pid);
-	ck_assert_int_eq(thread_number_find(pid, pid, &found), -ESRCH);
+	ck_assert_int_eq(namespaced_tid_find(pid, pid, &found), -ESRCH);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	ck_assert_int_eq(thread_number_find(pid, 1, &found), -ESRCH);
+	ck_assert_int_eq(namespaced_tid_find(pid, 1, &found), -ESRCH);
 }
 
 TEST(threads_of_a_client)

@@ -4,8 +4,8 @@
  * Used for the request PROTOCOL_THREAD, in which a client sends the id that a thread has in the
  * client's namespace.
  */
-#ifndef DAEMON_BROKER_CONTROL_THREAD_NUMBER_H
-#define DAEMON_BROKER_CONTROL_THREAD_NUMBER_H
+#ifndef DAEMON_BROKER_CONTROL_NAMESPACED_TID_H
+#define DAEMON_BROKER_CONTROL_NAMESPACED_TID_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,15 +16,15 @@
  * Returns true if process pid is in another pid namespace than the broker, so that its threads have
  * other ids there. Returns false also if the process has ended.
  */
-bool thread_number_differs(int32_t pid);
+bool namespaced_tid_is_other(int32_t pid);
 
 /*
  * Finds the thread of process pid whose id in the pid namespace of that process is own, and sets
- * *ret to the broker's id of the thread. Reads the status of at most THREAD_NUMBER_LOOKS_MAX
+ * *ret to the broker's id of the thread. Reads the status of at most NAMESPACED_TID_LOOKS_MAX
  * threads. Returns 0, or -ESRCH if the process has ended, its threads cannot be listed, or none of
  * these threads has the id own.
  */
-#define THREAD_NUMBER_LOOKS_MAX 1024
-must_check int thread_number_find(int32_t pid, int32_t own, int32_t *ret);
+#define NAMESPACED_TID_LOOKS_MAX 1024
+must_check int namespaced_tid_find(int32_t pid, int32_t own, int32_t *ret);
 
 #endif

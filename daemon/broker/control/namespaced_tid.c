@@ -1,4 +1,4 @@
-#include "daemon/broker/control/thread_number.h"
+#include "daemon/broker/control/namespaced_tid.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
 	return n;
 }
 
-bool thread_number_differs(int32_t pid)
+bool namespaced_tid_is_other(int32_t pid)
 {
 	char tid[16];
 	int32_t last;
@@ -37,7 +37,7 @@ bool thread_number_differs(int32_t pid)
 	return read_numbers(pid, tid, &last) > 1;
 }
 
-int thread_number_find(int32_t pid, int32_t own, int32_t *ret)
+int namespaced_tid_find(int32_t pid, int32_t own, int32_t *ret)
 {
 	DIR *dir = opendir(procfs_path(pid, "task").text);
 	const struct dirent *e;
@@ -46,7 +46,7 @@ int thread_number_find(int32_t pid, int32_t own, int32_t *ret)
 
 	if (dir == NULL)
 		return -ESRCH;
-	for (size_t n = 0; n < THREAD_NUMBER_LOOKS_MAX && r < 0; n++) {
+	for (size_t n = 0; n < NAMESPACED_TID_LOOKS_MAX && r < 0; n++) {
 		e = readdir(dir);
 		if (e == NULL)
 			break;
