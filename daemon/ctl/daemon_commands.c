@@ -306,11 +306,11 @@ static int wait_for_attachment(const struct request *q, struct control_client *c
 		if (r < 0)
 			return r;
 		close_fd(&fd);
-		if (now.state == PROTOCOL_IS_LEFT_OUT || now.state == PROTOCOL_WAITING) {
+		if (now.state == PROTOCOL_STATE_LEFT_OUT || now.state == PROTOCOL_STATE_WAITING) {
 			answer->result = PROTOCOL_FAILED;
 			memcpy(answer->text, now.text, sizeof(answer->text));
 		}
-		if (now.state != PROTOCOL_PROFILING || now.count != 0)
+		if (now.state != PROTOCOL_STATE_PROFILING || now.count != 0)
 			break;
 		(void)nanosleep(&pause, NULL);
 	}

@@ -124,20 +124,20 @@ enum sentry_profd_state sentry_profd_state(void)
 	if (!page_copy_read(&copy))
 		return SENTRY_PROFD_NO_DAEMON;
 	switch ((enum protocol_state)copy.page.state) {
-	case PROTOCOL_NONE:
+	case PROTOCOL_STATE_NONE:
 		return SENTRY_PROFD_NO_TARGET;
-	case PROTOCOL_PROFILING:
+	case PROTOCOL_STATE_PROFILING:
 		return SENTRY_PROFD_PROFILING;
-	case PROTOCOL_STOPPED:
+	case PROTOCOL_STATE_STOPPED:
 		return SENTRY_PROFD_STOPPED;
-	case PROTOCOL_UNSAMPLED:
+	case PROTOCOL_STATE_UNSAMPLED:
 		return SENTRY_PROFD_UNSAMPLED;
-	case PROTOCOL_LIMITED:
-	case PROTOCOL_TRACED_BY_OTHER:
-	case PROTOCOL_IS_LEFT_OUT:
-	case PROTOCOL_CRASHED:
-	case PROTOCOL_DETACHING:
-	case PROTOCOL_WAITING:
+	case PROTOCOL_STATE_LIMITED:
+	case PROTOCOL_STATE_TRACED_BY_OTHER:
+	case PROTOCOL_STATE_LEFT_OUT:
+	case PROTOCOL_STATE_CRASHED:
+	case PROTOCOL_STATE_DETACHING:
+	case PROTOCOL_STATE_WAITING:
 		return SENTRY_PROFD_SUSPENDED;
 	}
 	return SENTRY_PROFD_SUSPENDED;
@@ -153,7 +153,7 @@ static enum sentry_profd_result expected_result(bool starts)
 
 	if (!page_copy_read(&copy))
 		return SENTRY_PROFD_LATER;
-	if (copy.page.state == PROTOCOL_NONE)
+	if (copy.page.state == PROTOCOL_STATE_NONE)
 		return SENTRY_PROFD_OK;
 	if (copy.page.lifecycle == PROTOCOL_TRACE)
 		return SENTRY_PROFD_TRACE_MODE;

@@ -40,14 +40,14 @@ static bool is_running(struct state *s, const struct protocol_page *page)
 	if (!page->is_sampled)
 		return false;
 	/* A start has no effect in any other state. */
-	if (page->state != PROTOCOL_PROFILING && page->state != PROTOCOL_STOPPED)
+	if (page->state != PROTOCOL_STATE_PROFILING && page->state != PROTOCOL_STATE_STOPPED)
 		return false;
 	if (page->lifecycle == PROTOCOL_TRACE)
-		return page->state == PROTOCOL_PROFILING || load(&s->spans) > 0;
+		return page->state == PROTOCOL_STATE_PROFILING || load(&s->spans) > 0;
 	/* The daemon has not carried out the last command yet. */
 	if (load(&s->n_sent) != load(&state_page()->handled))
 		return load(&s->command) == COMMAND_START;
-	return page->state == PROTOCOL_PROFILING;
+	return page->state == PROTOCOL_STATE_PROFILING;
 }
 
 bool page_copy_read(struct page_copy *ret)

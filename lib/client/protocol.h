@@ -59,9 +59,9 @@
 
 /*
  * Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5: RELEASE,
- * PROTOCOL_CRASHED, PROTOCOL_DETACHING and PROTOCOL_WAITING; 6: the chunks of RECORD and WATCH come
- * as bytes (struct protocol_recorded). Before version 5 the daemon answered DETACH before it had
- * detached.
+ * PROTOCOL_STATE_CRASHED, PROTOCOL_STATE_DETACHING and PROTOCOL_STATE_WAITING; 6: the chunks of
+ * RECORD and WATCH come as bytes (struct protocol_recorded). Before version 5 the daemon answered
+ * DETACH before it had detached.
  */
 #define PROTOCOL_VERSION	6
 #define PROTOCOL_RECORD_VERSION 6 /* RECORD and WATCH in an earlier one are refused */
@@ -194,16 +194,16 @@ enum protocol_result {
 
 /* The state of a target. The words in quotes are those of STATUS. */
 enum protocol_state {
-	PROTOCOL_NONE,		  /* the process is not a target */
-	PROTOCOL_PROFILING,	  /* "profiling" */
-	PROTOCOL_STOPPED,	  /* "stopped": can be started */
-	PROTOCOL_UNSAMPLED,	  /* "unsampled": excluded by profile_session_sample_rate */
-	PROTOCOL_LIMITED,	  /* "limited": the server accepts no profiles for now */
-	PROTOCOL_TRACED_BY_OTHER, /* "traced_by_other": until the other tracer detaches */
-	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
-	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
-	PROTOCOL_DETACHING,	  /* "detaching": to be left out; the daemon still traces it */
-	PROTOCOL_WAITING,	  /* "waiting": for a limit, or its user's part of the CPU budget */
+	PROTOCOL_STATE_NONE,		/* the process is not a target */
+	PROTOCOL_STATE_PROFILING,	/* "profiling" */
+	PROTOCOL_STATE_STOPPED,		/* "stopped": can be started */
+	PROTOCOL_STATE_UNSAMPLED,	/* "unsampled": excluded by profile_session_sample_rate */
+	PROTOCOL_STATE_LIMITED,		/* "limited": the server accepts no profiles for now */
+	PROTOCOL_STATE_TRACED_BY_OTHER, /* "traced_by_other": until the other tracer detaches */
+	PROTOCOL_STATE_LEFT_OUT,	/* "left_out" */
+	PROTOCOL_STATE_CRASHED,		/* "crashed": until its crash handler is left, or it ends */
+	PROTOCOL_STATE_DETACHING, /* "detaching": to be left out; the daemon still traces it */
+	PROTOCOL_STATE_WAITING,	  /* "waiting": for a limit, or its user's part of the CPU budget */
 };
 
 /*

@@ -122,10 +122,10 @@ void clients_answer(const struct instance *i, struct protocol_answer *ret)
 {
 	ret->pid = i->pid;
 	ret->state = lifecycle_state(i);
-	if (ret->state == PROTOCOL_PROFILING)
+	if (ret->state == PROTOCOL_STATE_PROFILING)
 		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
 			       lifecycle_profiler_id(i));
-	else if ((ret->state == PROTOCOL_IS_LEFT_OUT || ret->state == PROTOCOL_WAITING) &&
+	else if ((ret->state == PROTOCOL_STATE_LEFT_OUT || ret->state == PROTOCOL_STATE_WAITING) &&
 		 ret->text[0] == '\0')
 		(void)snprintf(ret->text, sizeof(ret->text), "%s", instance_obstacle_text(i));
 }
@@ -137,7 +137,7 @@ static void update_page(const struct clients *cs, struct client *c)
 
 	/* The last chunks are being made, and no profiler starts any more. */
 	if (cs->targets->state->phase >= PHASE_STOPPING)
-		now.state = PROTOCOL_NONE;
+		now.state = PROTOCOL_STATE_NONE;
 	if (i != NULL) {
 		now.lifecycle =
 			i->config.lifecycle == LIFECYCLE_TRACE ? PROTOCOL_TRACE : PROTOCOL_MANUAL;
@@ -322,6 +322,6 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 	check_client(cs, c, false);
 	update_page(cs, c);
 	answer->state = c->page.shown.state;
-	if (answer->state == PROTOCOL_PROFILING)
+	if (answer->state == PROTOCOL_STATE_PROFILING)
 		memcpy(answer->profiler_id, c->page.shown.profiler_id, sizeof(answer->profiler_id));
 }

@@ -85,8 +85,8 @@ void clients_forget(struct clients *cs, const struct instance *i);
 
 /*
  * Fills in pid and state (lifecycle_state) of an answer about i, and the profiler id if i is
- * profiled. If the state is PROTOCOL_IS_LEFT_OUT or PROTOCOL_WAITING, also sets the text to the
- * reason, unless *ret has a text already.
+ * profiled. If the state is PROTOCOL_STATE_LEFT_OUT or PROTOCOL_STATE_WAITING, also sets the text
+ * to the reason, unless *ret has a text already.
  */
 void clients_answer(const struct instance *i, struct protocol_answer *ret);
 

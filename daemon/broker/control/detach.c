@@ -118,7 +118,7 @@ void detach_request(struct targets *ts, const struct control_peer *peer,
 	    !is_traced_by_us(ts, i->pid, i->start_ticks, ret)) {
 		ret->m.result = PROTOCOL_LEFT_OUT;
 		ret->m.pid = i->pid;
-		ret->m.state = PROTOCOL_IS_LEFT_OUT;
+		ret->m.state = PROTOCOL_STATE_LEFT_OUT;
 		return;
 	}
 	if (i != NULL)
@@ -135,7 +135,7 @@ void detach_go_on(struct targets *ts, const struct control_peer *peer,
 	struct instance *i = find(ts, pid, start_ticks);
 
 	ret->m.pid = pid;
-	ret->m.state = PROTOCOL_IS_LEFT_OUT;
+	ret->m.state = PROTOCOL_STATE_LEFT_OUT;
 	if (i != NULL && ret->note != 0 && !instance_is_let_go(i)) {
 		control_refuse(ret, PROTOCOL_FAILED,
 			       "is profiled again: it was attached, or another "
@@ -152,7 +152,7 @@ void detach_go_on(struct targets *ts, const struct control_peer *peer,
 		ret->is_deferred = true;
 		return;
 	}
-	ret->m.state = PROTOCOL_DETACHING;
+	ret->m.state = PROTOCOL_STATE_DETACHING;
 	control_refuse(ret, PROTOCOL_TIMED_OUT,
 		       "sentry-profd has not detached from it within %d s, since a call of the "
 		       "process goes on or processor time is short; detaching goes on (see status)",

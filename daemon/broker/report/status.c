@@ -22,24 +22,24 @@
 static const char *state_name(enum protocol_state state)
 {
 	switch (state) {
-	case PROTOCOL_PROFILING:
+	case PROTOCOL_STATE_PROFILING:
 		return "profiling";
-	case PROTOCOL_STOPPED:
-	case PROTOCOL_NONE:
+	case PROTOCOL_STATE_STOPPED:
+	case PROTOCOL_STATE_NONE:
 		break;
-	case PROTOCOL_UNSAMPLED:
+	case PROTOCOL_STATE_UNSAMPLED:
 		return "unsampled";
-	case PROTOCOL_LIMITED:
+	case PROTOCOL_STATE_LIMITED:
 		return "limited";
-	case PROTOCOL_TRACED_BY_OTHER:
+	case PROTOCOL_STATE_TRACED_BY_OTHER:
 		return "traced_by_other";
-	case PROTOCOL_IS_LEFT_OUT:
+	case PROTOCOL_STATE_LEFT_OUT:
 		return "left_out";
-	case PROTOCOL_CRASHED:
+	case PROTOCOL_STATE_CRASHED:
 		return "crashed";
-	case PROTOCOL_DETACHING:
+	case PROTOCOL_STATE_DETACHING:
 		return "detaching";
-	case PROTOCOL_WAITING:
+	case PROTOCOL_STATE_WAITING:
 		return "waiting";
 	}
 	return "stopped";

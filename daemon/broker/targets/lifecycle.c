@@ -117,22 +117,22 @@ bool lifecycle_check(struct instance *i, uint64_t now_ns, uint64_t chunk_ns)
 enum protocol_state lifecycle_state(const struct instance *i)
 {
 	if (i == NULL || instance_is_gone(i))
-		return PROTOCOL_NONE;
+		return PROTOCOL_STATE_NONE;
 	if (!i->is_sampled)
-		return PROTOCOL_UNSAMPLED;
+		return PROTOCOL_STATE_UNSAMPLED;
 	if (instance_is_let_go(i) && i->run != NULL && i->run->in_capture)
-		return PROTOCOL_DETACHING;
+		return PROTOCOL_STATE_DETACHING;
 	if (instance_is_left_alone(i) || instance_is_let_go(i))
-		return PROTOCOL_IS_LEFT_OUT;
+		return PROTOCOL_STATE_LEFT_OUT;
 	if (server_limit_stops_sampling(i->ship))
-		return PROTOCOL_LIMITED;
+		return PROTOCOL_STATE_LIMITED;
 	if (i->obstacle != INSTANCE_NO_OBSTACLE && lifecycle_wants(i))
-		return PROTOCOL_WAITING;
+		return PROTOCOL_STATE_WAITING;
 	if (i->run != NULL && i->run->crash.tid != 0)
-		return PROTOCOL_CRASHED;
+		return PROTOCOL_STATE_CRASHED;
 	if (i->run != NULL && i->run->retry_ns != 0)
-		return PROTOCOL_TRACED_BY_OTHER;
-	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;
+		return PROTOCOL_STATE_TRACED_BY_OTHER;
+	return lifecycle_wants(i) ? PROTOCOL_STATE_PROFILING : PROTOCOL_STATE_STOPPED;
 }
 
 const char *lifecycle_profiler_id(const struct instance *i)

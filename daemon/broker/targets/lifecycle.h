@@ -86,7 +86,7 @@ must_check bool lifecycle_check(struct instance *instance, uint64_t now_ns, uint
 /* Call it when the process has reported a root span, sampled or not: tracing is on. */
 void lifecycle_span_seen(struct instance *instance);
 
-/* Returns the state of i for clients; PROTOCOL_NONE if i is NULL or instance_is_gone(). */
+/* Returns the state of i for clients; PROTOCOL_STATE_NONE if i is NULL or instance_is_gone(). */
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
  * Returns the profiler id of the open run of i. If i has no open run, or one for recordings only,

@@ -431,7 +431,7 @@ TEST(start_and_stop_return_the_result_that_they_will_have)
 	/* The daemon has not carried out the start yet. */
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_RUNS_ALREADY);
 	d.page->handled = 3;
-	d.page->state = PROTOCOL_PROFILING;
+	d.page->state = PROTOCOL_STATE_PROFILING;
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_RUNS_ALREADY);
 	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_OK);
 	d.page->lifecycle = PROTOCOL_TRACE;
@@ -439,7 +439,7 @@ TEST(start_and_stop_return_the_result_that_they_will_have)
 	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_TRACE_MODE);
 	d.page->lifecycle = PROTOCOL_MANUAL;
 	d.page->is_sampled = 0;
-	d.page->state = PROTOCOL_UNSAMPLED;
+	d.page->state = PROTOCOL_STATE_UNSAMPLED;
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_NOT_SAMPLED);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_UNSAMPLED);
 }

@@ -68,17 +68,17 @@ TEST(the_profiler_id_is_known_as_soon_as_a_span_is_open)
 	sentry_profd_root_span_end(span);
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
 	/* The profiler runs until the end of the chunk. */
-	d.page->state = PROTOCOL_PROFILING;
+	d.page->state = PROTOCOL_STATE_PROFILING;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 }
 
 TEST(a_process_that_is_not_profiled_has_no_profiler_id)
 {
 	static const uint32_t states[] = {
-		PROTOCOL_NONE,	      PROTOCOL_UNSAMPLED,
-		PROTOCOL_LIMITED,     PROTOCOL_TRACED_BY_OTHER,
-		PROTOCOL_IS_LEFT_OUT, PROTOCOL_DETACHING,
-		PROTOCOL_WAITING,
+		PROTOCOL_STATE_NONE,	 PROTOCOL_STATE_UNSAMPLED,
+		PROTOCOL_STATE_LIMITED,	 PROTOCOL_STATE_TRACED_BY_OTHER,
+		PROTOCOL_STATE_LEFT_OUT, PROTOCOL_STATE_DETACHING,
+		PROTOCOL_STATE_WAITING,
 	};
 
 	(void)sentry_profd_root_span_begin(1);
@@ -88,7 +88,7 @@ TEST(a_process_that_is_not_profiled_has_no_profiler_id)
 		check_span_data();
 		ck_assert_ptr_null(member("profiler_id"));
 	}
-	d.page->state = PROTOCOL_STOPPED;
+	d.page->state = PROTOCOL_STATE_STOPPED;
 	d.page->is_sampled = 0;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
 	/* An odd sequence: the daemon is writing the page, and does not finish. */
@@ -108,7 +108,7 @@ TEST(the_profiler_id_is_known_as_soon_as_a_start_is_requested)
 	(void)sentry_profd_start_profiler();
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 	d.page->handled = 1;
-	d.page->state = PROTOCOL_PROFILING;
+	d.page->state = PROTOCOL_STATE_PROFILING;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 	(void)sentry_profd_stop_profiler();
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);

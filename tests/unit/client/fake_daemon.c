@@ -101,7 +101,7 @@ void fake_answer(struct fake_daemon *d, uint32_t lifecycle, bool is_sampled)
 	ck_assert_ptr_ne(d->page, MAP_FAILED);
 	d->page->lifecycle = lifecycle;
 	d->page->is_sampled = is_sampled;
-	d->page->state = is_sampled ? PROTOCOL_STOPPED : PROTOCOL_UNSAMPLED;
+	d->page->state = is_sampled ? PROTOCOL_STATE_STOPPED : PROTOCOL_STATE_UNSAMPLED;
 	d->page->wants_open = is_sampled && lifecycle == PROTOCOL_TRACE;
 	memcpy(d->page->profiler_id, FAKE_ID, sizeof(FAKE_ID));
 	OK(ipc_send(d->connection, &answer, sizeof(answer), &d->page_fd, 1));

@@ -94,18 +94,18 @@ FIXTURE(set_up, tear_down)
 TEST(without_an_instance_the_page_has_no_state)
 {
 	ck_assert_uint_eq(page->sequence, 0);
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 	ck_assert_uint_eq(page->wants_open, 0);
 	ck_assert_str_eq(page->profiler_id, "");
 	/* An instance with the same pid and another start time. */
 	i.start_ticks++;
 	appear();
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 	i.start_ticks--;
 	i.life = INSTANCE_ENDED;
 	b.requests.clients.n_seen = 0;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 }
 
 TEST(the_page_has_the_state_of_the_instance)
@@ -113,7 +113,7 @@ TEST(the_page_has_the_state_of_the_instance)
 	struct run run = {.phase = RUN_PROFILED};
 
 	appear();
-	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_STOPPED);
 	ck_assert_uint_eq(page->lifecycle, PROTOCOL_TRACE);
 	ck_assert_uint_eq(page->is_sampled, 1);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_TID);
@@ -134,25 +134,25 @@ TEST(the_page_has_the_state_of_the_instance)
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
 	i.root_spans = 1;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
 	run.retry_ns = 1;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_TRACED_BY_OTHER);
 	ship.limit.stops_sampling = true;
 	i.ship = &ship;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_LIMITED);
 	i.obstacle = INSTANCE_LEFT_OUT;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_IS_LEFT_OUT);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_LEFT_OUT);
 	i.is_sampled = false;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_UNSAMPLED);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_UNSAMPLED);
 	ck_assert_uint_eq(page->is_sampled, 0);
 	b.modules.state.phase = PHASE_STOPPING;
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 }
 
 TEST(a_page_is_written_only_after_a_change)
@@ -188,16 +188,16 @@ TEST(a_root_span_shown_in_the_page_starts_the_profiler)
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
 	ck_assert(i.no_span_check_done);
-	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
 	page->spans_open = 0;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
 	/* The profiler runs on until the chunk is finished. */
-	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_PROFILING);
 	lifecycle_chunk_finished(&i);
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_STOPPED);
 	ck_assert_uint_eq(page->wants_open, 1);
 }
 
@@ -260,14 +260,14 @@ TEST(a_start_waits_while_the_process_is_only_recorded)
 	i.origin = INSTANCE_RECORDED;
 	i.config.lifecycle = LIFECYCLE_MANUAL;
 	appear();
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
 	ck_assert(!i.is_started);
 	i.origin = INSTANCE_OF_SECTION;
 	b.requests.clients.n_seen = 0;
 	clients_check(&b.requests.clients);
 	ck_assert(i.is_started);
-	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_PROFILING);
 }
 
 TEST(a_client_leaves_an_instance_that_has_ended)
@@ -278,7 +278,7 @@ TEST(a_client_leaves_an_instance_that_has_ended)
 	i.life = INSTANCE_REMOVED;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 	/* Another section matches the process now. */
 	i.life = INSTANCE_LIVES;
 	b.requests.clients.n_seen = 0;
@@ -288,7 +288,7 @@ TEST(a_client_leaves_an_instance_that_has_ended)
 	b.modules.targets.n_instances = b.requests.clients.n_seen = 0;
 	memset(&i, 0xff, sizeof(i));
 	clients_check(&b.requests.clients);
-	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_NONE);
 }
 
 TEST(start_and_stop_wait_for_the_instance)
@@ -301,7 +301,7 @@ TEST(start_and_stop_wait_for_the_instance)
 	appear();
 	ck_assert_uint_eq(page->handled, 2);
 	ck_assert(i.is_started);
-	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_PROFILING);
 }
 
 TEST(start_and_stop_are_answered_with_their_result)
@@ -311,7 +311,7 @@ TEST(start_and_stop_are_answered_with_their_result)
 	i.config.lifecycle = LIFECYCLE_MANUAL;
 	appear();
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
-	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_PROFILING);
 	a = ask(PROTOCOL_START, 0);
 	ck_assert_uint_eq(a.result, PROTOCOL_RUNS_ALREADY);
 	ck_assert_str_ne(a.text, "");
@@ -320,9 +320,9 @@ TEST(start_and_stop_are_answered_with_their_result)
 	ck_assert_uint_eq(page->handled, 2);
 	a = ask(PROTOCOL_STOP, 0);
 	ck_assert_uint_eq(a.result, PROTOCOL_OK);
-	ck_assert_uint_eq(a.state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(a.state, PROTOCOL_STATE_STOPPED);
 	ck_assert_str_eq(a.profiler_id, "");
-	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(page->state, PROTOCOL_STATE_STOPPED);
 	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_NOT_RUNNING);
 	i.is_sampled = false;
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_NOT_SAMPLED);
@@ -435,7 +435,7 @@ TEST(a_connection_does_not_speak_for_a_program_with_other_credentials)
 	OK(client_new(&b.requests.clients, &peer, &other, &fd));
 	of_other = map(fd);
 	appear();
-	ck_assert_uint_eq(of_other->state, PROTOCOL_STOPPED);
+	ck_assert_uint_eq(of_other->state, PROTOCOL_STATE_STOPPED);
 	of_other->spans_open = 1;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
@@ -446,7 +446,7 @@ TEST(a_connection_does_not_speak_for_a_program_with_other_credentials)
 	b.requests.clients.beat_ns = 0;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
-	ck_assert_uint_eq(of_other->state, PROTOCOL_NONE);
+	ck_assert_uint_eq(of_other->state, PROTOCOL_STATE_NONE);
 	client_end(other);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);

@@ -158,7 +158,7 @@ TEST(the_answer_comes_when_capture_has_detached)
 	report_detached();
 	ck_assert(is_answered(2 * NS_PER_SEC));
 	check_result(PROTOCOL_OK);
-	ck_assert_uint_eq(answer.m.state, PROTOCOL_IS_LEFT_OUT);
+	ck_assert_uint_eq(answer.m.state, PROTOCOL_STATE_LEFT_OUT);
 	ck_assert_str_eq(answer.m.text, "");
 	/* Nothing is to be waited for any more. */
 	ask(PROTOCOL_DETACH, i.pid, 0);
@@ -228,16 +228,16 @@ TEST(after_25_s_the_answer_is_that_detaching_goes_on)
 	ck_assert(!is_answered(DETACH_WAIT_NS - 1));
 	ck_assert(is_answered(DETACH_WAIT_NS));
 	check_result(PROTOCOL_TIMED_OUT);
-	ck_assert_uint_eq(answer.m.state, PROTOCOL_DETACHING);
+	ck_assert_uint_eq(answer.m.state, PROTOCOL_STATE_DETACHING);
 	HAS(answer.m.text, "within 25 s");
-	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_DETACHING);
+	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_STATE_DETACHING);
 	/* A second request waits, too. */
 	ask(PROTOCOL_DETACH, i.pid, 0);
 	ck_assert(answer.is_deferred);
 	report_detached();
 	ck_assert(is_answered(1));
 	check_result(PROTOCOL_OK);
-	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_IS_LEFT_OUT);
+	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_STATE_LEFT_OUT);
 }
 
 /* The pid may have another process by now. */
@@ -345,7 +345,7 @@ TEST(a_detached_process_stays_detached)
 	check_result(PROTOCOL_LEFT_OUT);
 	mono_ns += 10 * NS_PER_SEC;
 	instances_check(&b.modules.targets);
-	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_IS_LEFT_OUT);
+	ck_assert_int_eq(lifecycle_state(&i), PROTOCOL_STATE_LEFT_OUT);
 }
 
 /* A process that the broker does not know may release itself, and no other. */

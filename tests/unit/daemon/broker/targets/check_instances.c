@@ -475,7 +475,7 @@ TEST(a_process_whose_rights_change_waits)
 	i->owner_run_ns = b.modules.state.clocks.mono() - OWNER_RUN_NS / 2;
 	turn();
 	ck_assert_ptr_null(i->run);
-	ck_assert_int_eq(lifecycle_state(i), PROTOCOL_WAITING);
+	ck_assert_int_eq(lifecycle_state(i), PROTOCOL_STATE_WAITING);
 	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(i), "rights"));
 	ck_assert_uint_ne(i->unsampled_since_ns, 0);
 	/* One that is stopped waits for nothing. */
@@ -496,13 +496,13 @@ TEST(a_section_has_at_most_max_instances_runs)
 	turn();
 	ck_assert_uint_eq(targets_count_runs(&b.modules.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_LIMIT_REACHED);
-	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_WAITING);
+	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_STATE_WAITING);
 	ck_assert_ptr_nonnull(strstr(instance_obstacle_text(many[3]), "max_instances"));
 	/* One that is stopped waits for nothing. */
 	many[4]->is_started = false;
 	turn();
 	ck_assert_int_eq(many[4]->obstacle, INSTANCE_NO_OBSTACLE);
-	ck_assert_int_eq(lifecycle_state(many[4]), PROTOCOL_STOPPED);
+	ck_assert_int_eq(lifecycle_state(many[4]), PROTOCOL_STATE_STOPPED);
 	ck_assert_str_eq(instance_obstacle_text(many[4]), "");
 	many[4]->is_started = true;
 	end_run(many[0]->run);
@@ -527,7 +527,7 @@ TEST(a_recording_beyond_max_instances_makes_no_other_chunks)
 	ck_assert_ptr_nonnull(many[3]->run);
 	ck_assert(many[3]->run->is_for_recordings);
 	turn();
-	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_WAITING);
+	ck_assert_int_eq(lifecycle_state(many[3]), PROTOCOL_STATE_WAITING);
 	/* A place that becomes free does not interrupt the recording. */
 	end_run(many[0]->run);
 	many[0]->is_started = false;
@@ -592,16 +592,16 @@ TEST(a_released_process_has_no_run_until_its_time_is_over)
 	instance_release(many[0], NS_PER_SEC);
 	turn();
 	ck_assert_int_eq(run->phase, RUN_STOPPING);
-	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_STATE_DETACHING);
 	end_run(run);
 	mono_ns += 30 * NS_PER_SEC - 1;
 	turn();
 	ck_assert_ptr_null(many[0]->run);
-	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_IS_LEFT_OUT);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_STATE_LEFT_OUT);
 	mono_ns++;
 	turn();
 	ck_assert_ptr_nonnull(many[0]->run);
-	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_PROFILING);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_STATE_PROFILING);
 }
 
 /* Starts a process that traces a thread of this process, which is not the leader. */
@@ -676,7 +676,7 @@ TEST(an_attached_process_that_is_detached_is_an_instance_until_its_run_is_over)
 	many[0]->wish = INSTANCE_WISH_DETACHED;
 	turn();
 	ck_assert(!instance_is_gone(many[0]));
-	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_DETACHING);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_STATE_DETACHING);
 	end_run(run);
 	turn();
 	ck_assert_uint_eq(b.modules.targets.n_instances, MANY - 1);
@@ -695,7 +695,7 @@ TEST(a_run_that_was_over_the_budget_starts_again)
 	turn();
 	ck_assert_ptr_null(many[0]->run);
 	ck_assert(!instance_is_gone(many[0]));
-	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_WAITING);
+	ck_assert_int_eq(lifecycle_state(many[0]), PROTOCOL_STATE_WAITING);
 	ck_assert_ptr_nonnull(instance_budget_text(many[0]));
 	many[0]->failed_ns -= INSTANCE_BUDGET_WAIT_NS;
 	turn();
