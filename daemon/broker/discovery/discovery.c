@@ -7,7 +7,7 @@
 #include "daemon/broker/discovery/connector.h"
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/broker/discovery/pid_files.h"
-#include "daemon/broker/discovery/recheck_queue.h"
+#include "daemon/broker/discovery/rechecks.h"
 #include "daemon/broker/discovery/scan_cache.h"
 #include "daemon/broker/state/forks.h"
 #include "daemon/broker/targets/crash.h"
@@ -42,7 +42,7 @@ struct discovery {
 	int connector_fd;     /* -1: none */
 	bool has_events;      /* the connector has answered: events come */
 
-	struct recheck_queue recheck_queue;
+	struct rechecks rechecks;
 	uint64_t check_ns;	/* when the next check is due */
 	bool is_busy;		/* more was due at the last discovery_check() than it handled */
 	bool was_identify_full; /* it stopped because identify_has_room() returned false */
@@ -69,7 +69,7 @@ int discovery_new(struct targets *ts, struct discovery **ret)
 		return -ENOMEM;
 	d->targets = ts;
 	d->connector_fd = -1;
-	recheck_queue_init(&d->recheck_queue);
+	rechecks_init(&d->rechecks);
 	scan_cache_init(&d->scan_cache);
 	r = connector_open(&d->connector_fd);
 	if (r < 0)
@@ -123,7 +123,7 @@ void discovery_free(struct discovery *d)
 	files_free(d->files);
 	identify_free(d->identify);
 	scan_cache_fini(&d->scan_cache);
-	recheck_queue_fini(&d->recheck_queue);
+	rechecks_fini(&d->rechecks);
 	free(d);
 }
 
@@ -190,7 +190,7 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
 /* If the queue is full or memory is short, a scan within a second finds the process again. */
 static void enqueue(struct discovery *d, const struct recheck *s)
 {
-	if (recheck_queue_add(&d->recheck_queue, s) < 0)
+	if (rechecks_add(&d->rechecks, s) < 0)
 		d->scan_ns = min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
 }
 
@@ -522,9 +522,9 @@ static void check_due(struct discovery *d, uint64_t now_ns)
 	struct recheck s;
 	size_t checked = 0;
 
-	recheck_queue_begin_pass(&d->recheck_queue);
+	rechecks_begin_pass(&d->rechecks);
 	while (checked < CHECKS_MAX && identify_has_room(d->identify) &&
-	       recheck_queue_take(&d->recheck_queue, now_ns, &s)) {
+	       rechecks_take(&d->rechecks, now_ns, &s)) {
 		checked++;
 		check_process(d, &s);
 	}

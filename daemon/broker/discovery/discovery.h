@@ -6,7 +6,7 @@
  * connector is unavailable, discovery reads /proc once a second. The configuration's pid files are
  * read once a second in either case.
  *
- * A new process waits in the recheck queue (recheck_queue.h) until it is as old as the smallest
+ * A new process waits in the recheck queue (rechecks.h) until it is as old as the smallest
  * min_age_seconds of all sections, and then is checked: does a section match it? If the section has
  * a larger min_age_seconds, the process is checked again at that age. A process that ends sooner
  * costs only the entry in the queue. Discovery keeps nothing of a process that no section matches,

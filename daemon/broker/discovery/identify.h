@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "daemon/broker/discovery/pid_files.h"
-#include "daemon/broker/discovery/recheck_queue.h"
+#include "daemon/broker/discovery/rechecks.h"
 #include "daemon/broker/files/files.h"
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
@@ -76,7 +76,7 @@ bool identify_has_room(const struct identify *id);
 
 /*
  * Asks which section matches process, which process_look() has just filled. Call it only if
- * identify_has_room(). s is the caller's entry for the process (recheck_queue.h). This module does
+ * identify_has_room(). s is the caller's entry for the process (rechecks.h). This module does
  * not read s, but passes a copy to fn. The answer is a call of fn, perhaps before this function
  * returns. Returns 0 or -ENOMEM. After 0 the pidfd of process is -1, because this module has taken
  * it. After -ENOMEM process keeps its pidfd, and fn is not called.

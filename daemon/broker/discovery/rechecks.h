@@ -4,8 +4,8 @@
  * entries ten times a second. A pid has at most one entry, however often the kernel reports it, so
  * that a process that renames itself all the time costs no more checks than another.
  */
-#ifndef DAEMON_BROKER_DISCOVERY_RECHECK_QUEUE_H
-#define DAEMON_BROKER_DISCOVERY_RECHECK_QUEUE_H
+#ifndef DAEMON_BROKER_DISCOVERY_RECHECKS_H
+#define DAEMON_BROKER_DISCOVERY_RECHECKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
  * The maximum number of entries: enough for the forks of one second on a machine that does nothing
  * else, and the processes that are checked again (discovery.c).
  */
-#define RECHECK_QUEUE_MAX 65536
+#define RECHECKS_MAX 65536
 
 enum recheck_cause {
 	RECHECK_FORK,  /* the pid belongs to a new process */
@@ -37,7 +37,7 @@ struct recheck {
 	uint64_t due_ns; /* when the check is due, by CLOCK_MONOTONIC */
 };
 
-struct recheck_queue {
+struct rechecks {
 	struct recheck *v;   /* in no order */
 	size_t n, size;	     /* the number of entries, and how many fit into v */
 	struct table places; /* the index in v of each pid */
@@ -45,30 +45,30 @@ struct recheck_queue {
 };
 
 /* Makes an empty queue. Does not allocate. */
-void recheck_queue_init(struct recheck_queue *s);
+void rechecks_init(struct rechecks *s);
 /* Safe on a zero-initialised struct. */
-void recheck_queue_fini(struct recheck_queue *s);
+void rechecks_fini(struct rechecks *s);
 
 /*
  * Adds the entry *new. If the queue already has an entry of the same pid:
  * - *new replaces that entry, if new->cause is RECHECK_FORK or RECHECK_EXEC;
  * - otherwise that entry stays, with the earlier of the two due times.
- * Returns 0, -ENOSPC (RECHECK_QUEUE_MAX entries) or -ENOMEM.
+ * Returns 0, -ENOSPC (RECHECKS_MAX entries) or -ENOMEM.
  */
-must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
+must_check int rechecks_add(struct rechecks *s, const struct recheck *new);
 
 /*
- * Begins a pass: calls of recheck_queue_take() then visit as many entries as there are now, each
+ * Begins a pass: calls of rechecks_take() then visit as many entries as there are now, each
  * one once, unless an entry is taken: the last entry of the array fills the place, and may be
  * visited again, so that another one has to wait for the next pass. A pass begins where the last
  * one ended, so that a caller that stops early disadvantages no entry.
  */
-void recheck_queue_begin_pass(struct recheck_queue *s);
+void rechecks_begin_pass(struct rechecks *s);
 /*
  * Removes the next entry of the pass that is due by now_ns (CLOCK_MONOTONIC), and copies it to
  * *ret. Returns false at the end of the pass. Entries may be added during a pass, which ends after
  * as many entries as there were at its beginning.
  */
-bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck *ret);
+bool rechecks_take(struct rechecks *s, uint64_t now_ns, struct recheck *ret);
 
 #endif

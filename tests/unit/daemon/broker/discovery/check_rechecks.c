@@ -1,17 +1,17 @@
-#include "daemon/broker/discovery/recheck_queue.h"
+#include "daemon/broker/discovery/rechecks.h"
 
 #include "tests/unit/suite.h"
 
-static struct recheck_queue s;
+static struct rechecks s;
 
 static void set_up(void)
 {
-	recheck_queue_init(&s);
+	rechecks_init(&s);
 }
 
 static void tear_down(void)
 {
-	recheck_queue_fini(&s);
+	rechecks_fini(&s);
 	ck_assert_uint_eq(s.n, 0);
 }
 
@@ -19,7 +19,7 @@ static int add(int32_t pid, enum recheck_cause cause, uint64_t born, uint64_t du
 {
 	const struct recheck new = {.pid = pid, .cause = cause, .born_ns = born, .due_ns = due};
 
-	return recheck_queue_add(&s, &new);
+	return rechecks_add(&s, &new);
 }
 
 /* Takes the only entry that is due. */
@@ -27,9 +27,9 @@ static struct recheck take(uint64_t now)
 {
 	struct recheck found, none;
 
-	recheck_queue_begin_pass(&s);
-	ck_assert(recheck_queue_take(&s, now, &found));
-	ck_assert(!recheck_queue_take(&s, now, &none));
+	rechecks_begin_pass(&s);
+	ck_assert(rechecks_take(&s, now, &found));
+	ck_assert(!rechecks_take(&s, now, &none));
 	return found;
 }
 
@@ -37,8 +37,8 @@ static bool any(uint64_t now)
 {
 	struct recheck found;
 
-	recheck_queue_begin_pass(&s);
-	return recheck_queue_take(&s, now, &found);
+	rechecks_begin_pass(&s);
+	return rechecks_take(&s, now, &found);
 }
 
 FIXTURE(set_up, tear_down)
@@ -93,8 +93,8 @@ TEST(a_pass_visits_each_entry_once)
 		OK(add(i, RECHECK_OTHER, 0, i % 2 == 0 ? 5 : 9));
 	while (n < N / 2) {
 		ck_assert_int_lt(turns++, N);
-		recheck_queue_begin_pass(&s);
-		for (int i = 0; i < 7 && recheck_queue_take(&s, 5, &found); i++) {
+		rechecks_begin_pass(&s);
+		for (int i = 0; i < 7 && rechecks_take(&s, 5, &found); i++) {
 			ck_assert_int_eq(found.pid % 2, 0);
 			ck_assert(!seen[found.pid]);
 			seen[found.pid] = true;
@@ -103,8 +103,8 @@ TEST(a_pass_visits_each_entry_once)
 	}
 	ck_assert(!any(8));
 	/* An entry that is added during a turn waits for the next one. */
-	recheck_queue_begin_pass(&s);
-	while (recheck_queue_take(&s, 9, &found)) {
+	rechecks_begin_pass(&s);
+	while (rechecks_take(&s, 9, &found)) {
 		n++;
 		OK(add(found.pid + N, RECHECK_OTHER, 0, 9));
 	}
@@ -114,11 +114,11 @@ TEST(a_pass_visits_each_entry_once)
 
 TEST(a_full_queue_refuses_new_pids)
 {
-	for (int i = 0; i < RECHECK_QUEUE_MAX; i++)
+	for (int i = 0; i < RECHECKS_MAX; i++)
 		OK(add(i, RECHECK_FORK, 0, 5));
-	ck_assert_int_eq(add(RECHECK_QUEUE_MAX, RECHECK_FORK, 0, 5), -ENOSPC);
+	ck_assert_int_eq(add(RECHECKS_MAX, RECHECK_FORK, 0, 5), -ENOSPC);
 	/* An entry that exists needs no room. */
 	OK(add(1, RECHECK_EXEC, 0, 5));
 	ck_assert(any(5));
-	OK(add(RECHECK_QUEUE_MAX, RECHECK_FORK, 0, 5));
+	OK(add(RECHECKS_MAX, RECHECK_FORK, 0, 5));
 }

@@ -1,25 +1,25 @@
-#include "daemon/broker/discovery/recheck_queue.h"
+#include "daemon/broker/discovery/rechecks.h"
 
 #include <stdlib.h>
 
 #include "lib/base/array.h"
 
-void recheck_queue_init(struct recheck_queue *s)
+void rechecks_init(struct rechecks *s)
 {
-	*s = (struct recheck_queue){.n = 0};
+	*s = (struct rechecks){.n = 0};
 	table_init(&s->places, 0);
 }
 
-void recheck_queue_fini(struct recheck_queue *s)
+void rechecks_fini(struct rechecks *s)
 {
 	table_fini(&s->places);
 	free(s->v);
-	*s = (struct recheck_queue){.n = 0};
+	*s = (struct rechecks){.n = 0};
 }
 
-static int make_room(struct recheck_queue *s)
+static int make_room(struct rechecks *s)
 {
-	return s->n == RECHECK_QUEUE_MAX ? -ENOSPC : array_grow(s->v, s->n, s->size);
+	return s->n == RECHECKS_MAX ? -ENOSPC : array_grow(s->v, s->n, s->size);
 }
 
 static void update_entry(struct recheck *known, const struct recheck *new)
@@ -30,7 +30,7 @@ static void update_entry(struct recheck *known, const struct recheck *new)
 		known->due_ns = min_u64(known->due_ns, new->due_ns);
 }
 
-int recheck_queue_add(struct recheck_queue *s, const struct recheck *new)
+int rechecks_add(struct rechecks *s, const struct recheck *new)
 {
 	uint32_t place;
 	int r;
@@ -48,7 +48,7 @@ int recheck_queue_add(struct recheck_queue *s, const struct recheck *new)
 }
 
 /* Removes the entry at index at; the last entry moves there. */
-static void remove_at(struct recheck_queue *s, size_t at)
+static void remove_at(struct rechecks *s, size_t at)
 {
 	(void)table_remove(&s->places, (uint64_t)s->v[at].pid);
 	s->n--;
@@ -59,12 +59,12 @@ static void remove_at(struct recheck_queue *s, size_t at)
 	(void)!table_put(&s->places, (uint64_t)s->v[at].pid, (uint32_t)at);
 }
 
-void recheck_queue_begin_pass(struct recheck_queue *s)
+void rechecks_begin_pass(struct rechecks *s)
 {
 	s->left = s->n;
 }
 
-bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck *ret)
+bool rechecks_take(struct rechecks *s, uint64_t now_ns, struct recheck *ret)
 {
 	for (; s->left > 0 && s->n > 0; s->left--) {
 		if (s->at >= s->n)
