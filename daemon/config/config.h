@@ -81,7 +81,8 @@ enum sampler { SAMPLER_PTRACE, SAMPLER_PERF };
 
 /* What capture does before a process runs a handler of a crash signal (lib/capture/crash.h). */
 enum on_crash { ON_CRASH_LEAVE, ON_CRASH_STAY };
-/* Whether a process with LeakSanitizer is left or profiled (daemon/broker/targets/leaks.h). */
+/* Whether a process with LeakSanitizer is left or profiled
+ * (daemon/broker/targets/leak_sanitizer.h). */
 enum leak_check_policy { LEAK_CHECK_LEAVE, LEAK_CHECK_ATTACH };
 
 /*

@@ -1,7 +1,7 @@
 /*
  * Finds out whether a process has LeakSanitizer (lib/unwind/elf/leak_runtime.h). LeakSanitizer
- * cannot work in a traced process, and would end the process with an error. targets/leaks.h asks
- * before capture attaches.
+ * cannot work in a traced process, and would end the process with an error.
+ * targets/leak_sanitizer.h asks before capture attaches.
  *
  * The answer is found in these steps. The broker itself parses neither files nor environment:
  * - A helper (files/files.h) lists all files from which the process has mapped code, the program

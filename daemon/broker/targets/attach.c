@@ -10,7 +10,7 @@
 #include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instance.h"
-#include "daemon/broker/targets/leaks.h"
+#include "daemon/broker/targets/leak_sanitizer.h"
 #include "daemon/broker/targets/owners.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
@@ -152,7 +152,8 @@ static void wait_for_tracer(struct run *run, int32_t tracer)
 static void advance(struct targets *ts, struct run *run)
 {
 	/* Asked early, while unwind opens the session. */
-	const enum leaks_verdict leaks = run->attach_due ? leaks_check(ts, run) : LEAKS_WAIT;
+	const enum leak_sanitizer_verdict leaks =
+		run->attach_due ? leak_sanitizer_check(ts, run) : LEAK_SANITIZER_WAIT;
 	int32_t tracer;
 	int r;
 
@@ -160,12 +161,12 @@ static void advance(struct targets *ts, struct run *run)
 	    run->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
 		open_session(ts, run);
 	if (run->session != SESSION_OPEN || !run->attach_due || ts->children->capture.fd < 0 ||
-	    run->unwind->ring_due || leaks == LEAKS_WAIT ||
+	    run->unwind->ring_due || leaks == LEAK_SANITIZER_WAIT ||
 	    crash_is_reported(ts, run->instance->parent))
 		return;
 	run->attach_due = false;
-	if (leaks == LEAKS_LEAVE) {
-		leaks_refuse(ts, run);
+	if (leaks == LEAK_SANITIZER_LEAVE) {
+		leak_sanitizer_refuse(ts, run);
 		return;
 	}
 	tracer = targets_trace(ts) ? process_tracer(run->pid) : 0;
@@ -182,7 +183,7 @@ static void advance(struct targets *ts, struct run *run)
 		run->attach_due = true;
 	if (r < 0)
 		return;
-	leaks_forget(run);
+	leak_sanitizer_forget(run);
 	add_to_capture(ts, run);
 }
 
@@ -461,7 +462,7 @@ void attach_retire(struct run *run)
 		i->run = NULL;
 	if (i->closed_run == run)
 		i->closed_run = NULL;
-	leaks_forget(run);
+	leak_sanitizer_forget(run);
 	close_fd(&run->statm_fd);
 	run->is_retired = true;
 }

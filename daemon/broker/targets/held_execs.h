@@ -10,7 +10,7 @@
  *     yes                  capture detaches, the run (run.h) ends, and capture does not attach to
  *                          the process again while it executes that program
  *     not known, or no     capture detaches, the run ends, and the next run asks again
- *     answer in time       (targets/leaks.h)
+ *     answer in time       (targets/leak_sanitizer.h)
  */
 #ifndef DAEMON_BROKER_TARGETS_HELD_EXECS_H
 #define DAEMON_BROKER_TARGETS_HELD_EXECS_H

@@ -303,7 +303,7 @@ static void check_jit(struct file_checks *k, uint64_t bytes)
 		   name, (unsigned long long)(bytes / 1024));
 }
 
-/* As targets/leaks.h of the broker decides. */
+/* As targets/leak_sanitizer.h of the broker decides. */
 static void say_leaks(struct file_checks *k)
 {
 	static const struct open_order order = {.kind = FILE_KIND_LEAK_OPTIONS};

@@ -1,4 +1,4 @@
-#include "daemon/broker/targets/leaks.h"
+#include "daemon/broker/targets/leak_sanitizer.h"
 
 #include "daemon/broker/targets/instance.h"
 #include "daemon/process/process.h"
@@ -47,41 +47,41 @@ static bool ask(struct targets *ts, struct run *run)
 	run->leak_questions++;
 	if (is_held(ts, run))
 		r = leak_check_file(ts->leak_check, run->unwind, ts->held_file, &ts->held_options,
-				    LEAKS_ANSWER_NS, &run->leak_question);
+				    LEAK_SANITIZER_ANSWER_NS, &run->leak_question);
 	else
 		r = leak_check_process(ts->leak_check, run->unwind, &run->owner, run->pidfd, false,
-				       LEAKS_ANSWER_NS, &run->leak_question);
+				       LEAK_SANITIZER_ANSWER_NS, &run->leak_question);
 	return r == 0;
 }
 
-enum leaks_verdict leaks_check(struct targets *ts, struct run *run)
+enum leak_sanitizer_verdict leak_sanitizer_check(struct targets *ts, struct run *run)
 {
 	if (!targets_trace(ts) || ts->leak_check == NULL ||
 	    run->instance->config.leak_check == LEAK_CHECK_ATTACH)
-		return LEAKS_ATTACH;
+		return LEAK_SANITIZER_ATTACH;
 	if (run->leak_question == NULL)
-		return ask(ts, run) ? LEAKS_WAIT : LEAKS_ATTACH;
+		return ask(ts, run) ? LEAK_SANITIZER_WAIT : LEAK_SANITIZER_ATTACH;
 	switch (leak_question_answer(run->leak_question)) {
 	case LEAK_ANSWER_AWAITED:
-		return LEAKS_WAIT;
+		return LEAK_SANITIZER_WAIT;
 	case LEAK_ANSWER_HANGS:
 		run_files_hang(run, state_now_ns(ts->state));
-		leaks_forget(run);
-		return LEAKS_ATTACH;
+		leak_sanitizer_forget(run);
+		return LEAK_SANITIZER_ATTACH;
 	case LEAK_ANSWER_NO:
 	case LEAK_ANSWER_OFF:
 	case LEAK_ANSWER_UNKNOWN:
 		if (program_of(ts, run) == run->leak_program)
-			return LEAKS_ATTACH;
-		return ask(ts, run) ? LEAKS_WAIT : LEAKS_ATTACH;
+			return LEAK_SANITIZER_ATTACH;
+		return ask(ts, run) ? LEAK_SANITIZER_WAIT : LEAK_SANITIZER_ATTACH;
 	case LEAK_ANSWER_ASAN:
 	case LEAK_ANSWER_LSAN:
-		return LEAKS_LEAVE;
+		return LEAK_SANITIZER_LEAVE;
 	}
-	return LEAKS_ATTACH;
+	return LEAK_SANITIZER_ATTACH;
 }
 
-void leaks_refuse(struct targets *ts, struct run *run)
+void leak_sanitizer_refuse(struct targets *ts, struct run *run)
 {
 	const bool is_asan = leak_question_answer(run->leak_question) == LEAK_ANSWER_ASAN;
 
@@ -92,7 +92,7 @@ void leaks_refuse(struct targets *ts, struct run *run)
 	run_close(run);
 }
 
-void leaks_forget(struct run *run)
+void leak_sanitizer_forget(struct run *run)
 {
 	leak_question_free(&run->leak_question);
 	run->leak_questions = 0;

@@ -1,5 +1,5 @@
 /* When a process is asked about LeakSanitizer. The test takes the part of the unwind process. */
-#include "daemon/broker/targets/leaks.h"
+#include "daemon/broker/targets/leak_sanitizer.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -40,7 +40,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	leaks_forget(i.run);
+	leak_sanitizer_forget(i.run);
 	files_free(b.modules.files);
 	quarantine_clear(&b.modules.quarantine);
 	loop_free(b.modules.state.loop);
@@ -67,11 +67,11 @@ static void answer_look(enum file_leaks leaks)
 }
 
 /* Returns the verdict. Each file that is looked at has what leaks says. */
-static enum leaks_verdict await(enum file_leaks leaks)
+static enum leak_sanitizer_verdict await(enum file_leaks leaks)
 {
-	enum leaks_verdict verdict;
+	enum leak_sanitizer_verdict verdict;
 
-	while ((verdict = leaks_check(&b.modules.targets, i.run)) == LEAKS_WAIT) {
+	while ((verdict = leak_sanitizer_check(&b.modules.targets, i.run)) == LEAK_SANITIZER_WAIT) {
 		leak_check_turn(&b.modules.leak_check);
 		files_check(b.modules.files);
 		OK(loop_run_once(b.modules.state.loop, 10));
@@ -95,18 +95,18 @@ FIXTURE(set_up, tear_down)
 
 TEST(a_process_is_attached_or_left_by_its_files)
 {
-	ck_assert_int_eq(await(FILE_LEAKS_NONE), LEAKS_ATTACH);
+	ck_assert_int_eq(await(FILE_LEAKS_NONE), LEAK_SANITIZER_ATTACH);
 	ck_assert_uint_eq(i.run->leak_questions, 1);
-	leaks_forget(i.run);
+	leak_sanitizer_forget(i.run);
 	execute();
-	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
+	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAK_SANITIZER_LEAVE);
 }
 
 /* The helper answers nothing about another program than the one of the question. */
 TEST(after_an_exec_the_new_program_is_asked_about)
 {
-	ck_assert_int_eq(leaks_check(&b.modules.targets, i.run), LEAKS_WAIT);
+	ck_assert_int_eq(leak_sanitizer_check(&b.modules.targets, i.run), LEAK_SANITIZER_WAIT);
 	execute();
-	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAKS_LEAVE);
+	ck_assert_int_eq(await(FILE_LEAKS_ASAN), LEAK_SANITIZER_LEAVE);
 	ck_assert_uint_eq(i.run->leak_questions, 2);
 }

@@ -6,21 +6,21 @@
  * capture attaches in any case.
  *
  * Capture attaches without an answer if the files of the process cannot be opened, or if the answer
- * takes longer than LEAKS_ANSWER_NS.
+ * takes longer than LEAK_SANITIZER_ANSWER_NS.
  */
-#ifndef DAEMON_BROKER_TARGETS_LEAKS_H
-#define DAEMON_BROKER_TARGETS_LEAKS_H
+#ifndef DAEMON_BROKER_TARGETS_LEAK_SANITIZER_H
+#define DAEMON_BROKER_TARGETS_LEAK_SANITIZER_H
 
 #include "daemon/broker/children/leak_check.h"
 #include "daemon/broker/targets/targets.h"
 
 /* An answer takes milliseconds, and some seconds while the unwind process reads a large file. */
-#define LEAKS_ANSWER_NS (10 * NS_PER_SEC)
+#define LEAK_SANITIZER_ANSWER_NS (10 * NS_PER_SEC)
 
-enum leaks_verdict {
-	LEAKS_WAIT,   /* no answer yet: call again at the next turn */
-	LEAKS_ATTACH, /* capture may attach */
-	LEAKS_LEAVE,  /* the process has LeakSanitizer: call leaks_refuse() */
+enum leak_sanitizer_verdict {
+	LEAK_SANITIZER_WAIT,   /* no answer yet: call again at the next turn */
+	LEAK_SANITIZER_ATTACH, /* capture may attach */
+	LEAK_SANITIZER_LEAVE,  /* the process has LeakSanitizer: call leak_sanitizer_refuse() */
 };
 
 /*
@@ -28,17 +28,18 @@ enum leaks_verdict {
  * run->unwind must be set. The question is about the program that the process runs; for the process
  * of `sentry-profd -- COMMAND`, before its exec, about the file of COMMAND. If the process has
  * executed another program since the question, asks again; after four questions returns
- * LEAKS_ATTACH.
+ * LEAK_SANITIZER_ATTACH.
  */
-enum leaks_verdict leaks_check(struct targets *ts, struct run *run);
+enum leak_sanitizer_verdict leak_sanitizer_check(struct targets *ts, struct run *run);
 
-/* Call it after LEAKS_LEAVE: logs the reason, sets run->has_leak_check, and closes the run. */
-void leaks_refuse(struct targets *ts, struct run *run);
+/* Call it after LEAK_SANITIZER_LEAVE: logs the reason, sets run->has_leak_check, and closes the
+ * run. */
+void leak_sanitizer_refuse(struct targets *ts, struct run *run);
 
 /*
  * Frees the question of run. Call it when capture attaches to the process or the run is retired.
  * The next attachment asks again.
  */
-void leaks_forget(struct run *run);
+void leak_sanitizer_forget(struct run *run);
 
 #endif
