@@ -63,8 +63,8 @@ void readers_tick(struct readers *r, uint64_t now_ns);
  * - after each of the first three ticks of a new target, or of a new program of a target;
  * - from then on until 100 ms after the first of these ticks, if the last head of this function is
  *   5 ms old;
- * - if watched memory of a target has changed (lib/capture/watch.h), and the last head of this
- *   function is 50 ms old.
+ * - if watched memory of a target has changed (lib/capture/watched_parts.h), and the last head of
+ * this function is 50 ms old.
  *
  * Reason: unwind can open the files of a program only as long as the program runs.
  */

@@ -23,7 +23,7 @@
 #include "lib/capture/tick.h"
 #include "lib/capture/tracees.h"
 #include "lib/capture/waits.h"
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
 {
@@ -170,7 +170,7 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 			continue;
 		tracees_give_up_samples(t, MISSED_NO_READER);
 		record_request_reset(t);
-		watch_clear(t);
+		watched_parts_clear(t);
 	}
 }
 
@@ -225,7 +225,7 @@ void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t 
 	struct traced_process *t = find_target(c, target);
 
 	if (t != NULL && t->sink == sink)
-		watch_set(t, list, parts, n);
+		watched_parts_set(t, list, parts, n);
 }
 
 void capture_await_exec(struct capture *c, uint32_t target)

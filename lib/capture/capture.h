@@ -232,9 +232,9 @@ void capture_want_registers(struct capture *c, const struct capture_sink *sink, 
 			    uint32_t tid, uint64_t sp, uint64_t pc);
 
 /*
- * Takes the list of watched parts of a target from the sink's reader (watch_set() in watch.h, which
- * copies the n parts). The caller has checked that n is at most WATCH_PARTS, and the size of each
- * part 1 to WATCH_BYTES. Ignored if the target has another sink.
+ * Takes the list of watched parts of a target from the sink's reader (watched_parts_set() in
+ * watch.h, which copies the n parts). The caller has checked that n is at most WATCH_PARTS, and the
+ * size of each part 1 to WATCH_BYTES. Ignored if the target has another sink.
  */
 void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
 		   uint32_t list, const struct watch_part *parts, size_t n);

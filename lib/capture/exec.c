@@ -13,7 +13,7 @@
 #include "lib/capture/schedule.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 /* The owner of no file. */
 #define NO_USER UINT32_MAX
@@ -208,7 +208,7 @@ void exec_happened(struct traced_process *t)
 		t->exec.files_uid = NO_USER;
 	has_rights = exec_compare_rights(t);
 	record_forget_exits(t);
-	watch_clear(t);
+	watched_parts_clear(t);
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;
 	t->sink->execs++;

@@ -16,7 +16,7 @@
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/targets.h"
 #include "lib/capture/tracees.h"
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 /* How often processors are checked for those that have gone offline or online. */
 #define PROCESSORS_NS NS_PER_SEC
@@ -164,7 +164,7 @@ static void watch_once(struct traced_process *t)
 	const struct tick *tick = &t->capture->tick;
 
 	if (!t->reader.needs_reset && t->observed.watched_tick != tick->number)
-		watch_tick(t, tick->number, tick->begin_ns);
+		watched_parts_tick(t, tick->number, tick->begin_ns);
 	t->observed.watched_tick = tick->number;
 }
 

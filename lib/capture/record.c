@@ -18,7 +18,7 @@
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
 #include "lib/capture/thread_pointer.h"
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 /*
  * Samples leave this many bytes of the ring to other records, and to the first sample of a thread,
@@ -456,7 +456,7 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	t->reader.n_gone = 0;
 	if (!record_event(t, RECORD_RESET, 0, tick, time_ns))
 		return;
-	watch_forget(t);
+	watched_parts_forget(t);
 	sleepers_wake_all(t);
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
 		th->reader.announced = false;

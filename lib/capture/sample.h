@@ -93,8 +93,8 @@ struct record_thread {
 
 /*
  * A watched part of the process's memory (lib/base/watch_part.h) has other bytes than in the last
- * record about it. Capture hashes the parts that are due (lib/capture/watch.h) before the first
- * look or sample of a tick. At a tick without looks and samples it hashes no part.
+ * record about it. Capture hashes the parts that are due (lib/capture/watched_parts.h) before the
+ * first look or sample of a tick. At a tick without looks and samples it hashes no part.
  */
 struct record_watched {
 	struct record h;

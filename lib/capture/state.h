@@ -205,7 +205,7 @@ struct traced_observed {
 	 * program with other rights, and is not used.
 	 */
 	uint64_t compared_ns;
-	uint64_t watched_tick; /* the last tick at which a sample caused watch_tick() */
+	uint64_t watched_tick; /* the last tick at which a sample caused watched_parts_tick() */
 };
 
 struct traced_process {

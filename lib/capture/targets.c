@@ -17,7 +17,7 @@
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,
 		struct capture_counters *counters, uint64_t tick, struct traced_process **ret)
@@ -122,7 +122,7 @@ void targets_free(struct traced_process *t)
 	close_fd(&t->proc_fd);
 	close_fd(&t->task_fd);
 	free(t->reader.gone);
-	watch_clear(t);
+	watched_parts_clear(t);
 	free(t);
 	if (c->n_targets == 0 && c->options.perf != NULL)
 		perf_set_period(c->options.perf, 0);

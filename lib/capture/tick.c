@@ -12,7 +12,7 @@
 #include "lib/capture/slow_memory.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 /*
  * Threads that existed before capture attached take turns: FIRSTS_MAX of them get their first
@@ -244,7 +244,7 @@ static void visit(struct thread *th, uint64_t awake_ns)
 
 	/* Before the first look: while all threads sleep, the process maps no other file. */
 	if (t->ticks.n_visited == 1)
-		watch_tick(t, span->last, span->last_ns);
+		watched_parts_tick(t, span->last, span->last_ns);
 	if (th->life == THREAD_DEAD || !take_turn(th, span->last_ns))
 		return;
 	if (th->life == THREAD_SEEN) {

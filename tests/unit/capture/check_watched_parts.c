@@ -1,5 +1,5 @@
 /* Watched parts of the memory of a real process, which the test changes. */
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -174,6 +174,6 @@ TEST(another_sinks_reader_has_no_say)
 	capture_watch(l.capture, &other, LIVE_TARGET, 7, parts, 1);
 	ck_assert_uint_eq(records(), 0);
 	watch(7, parts, 1);
-	watch_clear(l.capture->targets->target);
+	watched_parts_clear(l.capture->targets->target);
 	ck_assert_uint_eq(records(), 0);
 }

@@ -1,4 +1,4 @@
-#include "lib/capture/watch.h"
+#include "lib/capture/watched_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ struct due_parts {
 	uint64_t hashes[WATCH_PARTS]; /* by the part's number */
 };
 
-void watch_set(struct traced_process *t, uint32_t list, const struct watch_part *parts, size_t n)
+void watched_parts_set(struct traced_process *t, uint32_t list, const struct watch_part *parts,
+		       size_t n)
 {
 	struct watch *w = t->watch;
 
@@ -47,13 +48,13 @@ void watch_set(struct traced_process *t, uint32_t list, const struct watch_part 
 	w->seldom_tick = 0;
 }
 
-void watch_clear(struct traced_process *t)
+void watched_parts_clear(struct traced_process *t)
 {
 	free(t->watch);
 	t->watch = NULL;
 }
 
-void watch_forget(struct traced_process *t)
+void watched_parts_forget(struct traced_process *t)
 {
 	if (t->watch != NULL)
 		memset(t->watch->hashes, 0, sizeof(t->watch->hashes));
@@ -112,7 +113,7 @@ static size_t read_parts(int32_t tid, struct due_parts *due)
 	return sum;
 }
 
-void watch_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns)
+void watched_parts_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	const struct thread *th = t->threads.awake != NULL ? t->threads.awake : t->threads.asleep;
 	static struct due_parts due;

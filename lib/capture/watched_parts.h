@@ -7,8 +7,8 @@
  * A hostile unwind process may send any list. The list can only make capture hash WATCH_PARTS *
  * WATCH_BYTES bytes at each tick, of a process whose stacks this unwind process gets anyway.
  */
-#ifndef LIB_CAPTURE_WATCH_H
-#define LIB_CAPTURE_WATCH_H
+#ifndef LIB_CAPTURE_WATCHED_PARTS_H
+#define LIB_CAPTURE_WATCHED_PARTS_H
 
 #include <stdbool.h>
 
@@ -18,17 +18,18 @@
 /*
  * Replaces the list of t by a copy of n parts, at most WATCH_PARTS. The caller has checked that the
  * size of each part is 1 to WATCH_BYTES. list is the number of the list, which RECORD_WATCHED
- * repeats. The next watch_tick() reports the hashes of all parts, changed or not. Exception: if the
- * number is that of the former list, a part that was in that list at the same index is reported
- * only when its hash changes. If memory cannot be allocated, t has no list.
+ * repeats. The next watched_parts_tick() reports the hashes of all parts, changed or not.
+ * Exception: if the number is that of the former list, a part that was in that list at the same
+ * index is reported only when its hash changes. If memory cannot be allocated, t has no list.
  */
-void watch_set(struct traced_process *t, uint32_t list, const struct watch_part *parts, size_t n);
+void watched_parts_set(struct traced_process *t, uint32_t list, const struct watch_part *parts,
+		       size_t n);
 
 /* Frees the list. Call this after an exec, at a new reader of the ring, and before t is freed. */
-void watch_clear(struct traced_process *t);
+void watched_parts_clear(struct traced_process *t);
 
 /* Reports all hashes anew at the next ticks. Call this when the reader may have missed records. */
-void watch_forget(struct traced_process *t);
+void watched_parts_forget(struct traced_process *t);
 
 /*
  * Hashes the parts that are due (watch_part.often), and writes RECORD_WATCHED for each changed
@@ -37,6 +38,6 @@ void watch_forget(struct traced_process *t);
  * (slow_memory.h). Call it once in each tick in which a thread has a look or a sample, before the
  * first of them. time_ns: the begin of the tick's period.
  */
-void watch_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
+void watched_parts_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 #endif
