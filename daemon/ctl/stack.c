@@ -22,7 +22,7 @@
 #include "lib/base/procfs.h"
 #include "lib/base/short_names.h"
 #include "lib/base/small_file.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/unwind/unwind.h"
 
 enum {
@@ -111,7 +111,7 @@ static void print_frame(const struct import_chunk *c, size_t n, const struct imp
 
 /* Sets shown to the n frames' functions as they are shown; "": unknown. */
 static int make_names(const struct stacks *s, const struct import_chunk *c, const uint32_t *frames,
-		      size_t n, struct text *text, const char **shown)
+		      size_t n, struct string_pool *text, const char **shown)
 {
 	const char **names = calloc(n + 1, sizeof(*names));
 	char demangled[NAME_SHOWN_MAX];
@@ -124,7 +124,7 @@ static int make_names(const struct stacks *s, const struct import_chunk *c, cons
 			name = "";
 		else if (unwind_demangle(name, false, demangled, sizeof(demangled)))
 			name = demangled;
-		r = text_intern(text, name, &names[i]);
+		r = string_pool_intern(text, name, &names[i]);
 	}
 	if (r == 0)
 		r = short_names_or_full(names, n, s->full_names, text, shown);
@@ -136,15 +136,15 @@ static int print_frames(const struct stacks *s, const struct import_chunk *c,
 			const uint32_t *frames, size_t n)
 {
 	const char **names = calloc(n + 1, sizeof(*names));
-	struct text text;
+	struct string_pool text;
 	int r = -ENOMEM;
 
-	text_init(&text, 0);
+	string_pool_init(&text, 0);
 	if (names != NULL)
 		r = make_names(s, c, frames, n, &text, names);
 	for (size_t i = 0; i < n && r == 0; i++)
 		print_frame(c, i, &c->frames[frames[i]], names[i]);
-	text_fini(&text);
+	string_pool_fini(&text);
 	free(names);
 	return r;
 }

@@ -26,8 +26,9 @@ void dedup_fini(struct dedup *f);
  * merged nodes there. hash_seed: random. Returns 0, or -ENOMEM: p and samples are unchanged.
  *
  * Frames that differ only in in_app are equal; the merged frame is in_app if all of them are.
- * Strings are compared by pointer, so the strings of p's frames must be interned (lib/base/text.h).
- * p->lines becomes NULL: frames that become one were sampled at addresses with different lines.
+ * Strings are compared by pointer, so the strings of p's frames must be interned
+ * (lib/base/string_pool.h). p->lines becomes NULL: frames that become one were sampled at addresses
+ * with different lines.
  */
 must_check int dedup_profile(struct dedup *f, uint64_t hash_seed, struct profile_sample *samples,
 			     struct profile *p);

@@ -21,7 +21,7 @@
 void functions_init(struct functions *f, uint64_t hash_seed)
 {
 	*f = (struct functions){0};
-	text_init(&f->text, hash_seed);
+	string_pool_init(&f->text, hash_seed);
 	table_init(&f->by_name, hash_seed);
 	table_init(&f->by_symbol, hash_seed);
 	programs_init(&f->programs, hash_seed);
@@ -31,7 +31,7 @@ void functions_fini(struct functions *f)
 {
 	if (f == NULL)
 		return;
-	text_fini(&f->text);
+	string_pool_fini(&f->text);
 	free(f->rows);
 	free(f->symbols);
 	table_fini(&f->by_name);
@@ -72,7 +72,7 @@ static int row_of_name(struct functions *f, const char *symbol, const char *modu
 	int r = 0;
 
 	if (unwind_demangle(symbol, true, demangled, sizeof(demangled)))
-		r = text_intern(&f->text, demangled, &name);
+		r = string_pool_intern(&f->text, demangled, &name);
 	return r != 0 ? r : find_row(f, name, module, ret);
 }
 
@@ -111,9 +111,9 @@ static int row_of_frame(struct functions *f, const struct profile_frame *frame, 
 			       path[0] != '\0' ? names_base(path) : "unknown");
 		function = unnamed;
 	}
-	r = text_intern(&f->text, function, &symbol);
+	r = string_pool_intern(&f->text, function, &symbol);
 	if (r == 0)
-		r = text_intern(&f->text, path, &module);
+		r = string_pool_intern(&f->text, path, &module);
 	return r != 0 ? r : row_of_symbol(f, symbol, module, ret);
 }
 
@@ -153,9 +153,9 @@ static int drop_smallest_rows(struct functions *f)
 			kept.n_others++;
 			continue;
 		}
-		r = text_intern(&kept.text, row->name, &name);
+		r = string_pool_intern(&kept.text, row->name, &name);
 		if (r == 0)
-			r = text_intern(&kept.text, row->module, &module);
+			r = string_pool_intern(&kept.text, row->module, &module);
 		if (r == 0)
 			r = find_row(&kept, name, module, &index);
 		if (r == 0) {
@@ -343,7 +343,7 @@ static void limit_columns(struct functions_label *v, size_t n)
 	}
 }
 
-int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
+int functions_label(const char *const *names, size_t n, bool is_full, struct string_pool *text,
 		    struct functions_label *ret)
 {
 	const char **shown = calloc(n + 1, sizeof(*shown));
@@ -395,17 +395,17 @@ static int write_shown(const struct functions *f, const struct functions_row *ro
 {
 	struct functions_label *labels = calloc(n + 1, sizeof(*labels));
 	const char **names = calloc(n + 1, sizeof(*names));
-	struct text text;
+	struct string_pool text;
 	int r = -ENOMEM;
 
-	text_init(&text, f->by_name.seed);
+	string_pool_init(&text, f->by_name.seed);
 	for (size_t i = 0; i < n && names != NULL; i++)
 		names[i] = rows[i].name;
 	if (labels != NULL && names != NULL)
 		r = functions_label(names, n, full_names, &text, labels);
 	for (size_t i = 0; i < n && r == 0; i++)
 		write_row(&rows[i], shown, &labels[i], out);
-	text_fini(&text);
+	string_pool_fini(&text);
 	free(names);
 	free(labels);
 	return r;

@@ -19,7 +19,7 @@
 #include "lib/aggregate/programs.h"
 #include "lib/aggregate/stacks.h"
 #include "lib/base/table.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
@@ -51,7 +51,7 @@ struct functions_symbol {
 };
 
 struct functions {
-	struct text text;
+	struct string_pool text;
 	struct functions_row *rows;
 	size_t n, cap;
 	struct table by_name; /* hash of name and module to index in rows */
@@ -133,7 +133,7 @@ struct functions_label {
  * FUNCTIONS_NAME_COLUMNS, or SIZE_MAX if another label would otherwise look the same. Returns 0 or
  * -ENOMEM.
  */
-must_check int functions_label(const char *const *names, size_t n, bool is_full, struct text *text,
-			       struct functions_label *ret);
+must_check int functions_label(const char *const *names, size_t n, bool is_full,
+			       struct string_pool *text, struct functions_label *ret);
 
 #endif

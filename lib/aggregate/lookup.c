@@ -12,7 +12,7 @@
 void lookup_init(struct lookup *l, uint64_t hash_seed)
 {
 	*l = (struct lookup){.in_app = {.include = "", .exclude = ""}};
-	text_init(&l->text, hash_seed);
+	string_pool_init(&l->text, hash_seed);
 	table_init(&l->image_at, hash_seed);
 }
 
@@ -22,7 +22,7 @@ void lookup_fini(struct lookup *l)
 
 	if (l == NULL)
 		return;
-	text_fini(&l->text);
+	string_pool_fini(&l->text);
 	free(l->frames);
 	free(l->images);
 	table_fini(&l->image_at);
@@ -52,7 +52,7 @@ static int intern(struct lookup *l, const char *s, const char **ret)
 	char clean[NAME_SIZE];
 
 	utf8_clean(s, true, clean, sizeof(clean));
-	return text_intern(&l->text, clean, ret);
+	return string_pool_intern(&l->text, clean, ret);
 }
 
 static int add_image(struct lookup *l, const struct unwind_image *image, const char *path)
@@ -246,7 +246,7 @@ static int name_by_offset(struct lookup *l, uint64_t addr, const struct unwind_i
 			       addr - image->addr);
 	else
 		(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, unwind_plain_addr(addr));
-	return text_intern(&l->text, name, ret);
+	return string_pool_intern(&l->text, name, ret);
 }
 
 /* symbol: NULL if no symbol covers the address. */

@@ -21,7 +21,7 @@
 #include "lib/aggregate/in_app.h"
 #include "lib/aggregate/stacks.h"
 #include "lib/base/table.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 #include "proto/profile.h"
@@ -59,7 +59,7 @@ struct lookup_detail {
 };
 
 struct lookup {
-	struct text text;
+	struct string_pool text;
 	struct profile_frame *frames; /* by the frame's index in struct stacks */
 	size_t n_frames, cap_frames;
 	struct lookup_detail *details; /* by frame */

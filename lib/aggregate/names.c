@@ -57,16 +57,16 @@ static int compare_names(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-static int add_number(struct profile_thread *t, struct text *text)
+static int add_number(struct profile_thread *t, struct string_pool *text)
 {
 	char name[THREAD_NAME_SIZE + NUMBER_SIZE];
 
 	(void)snprintf(name, sizeof(name), "%s (%" PRIu64 ")", t->name,
 		       t->id != 0 ? t->id : t->tid);
-	return text_intern(text, name, &t->name);
+	return string_pool_intern(text, name, &t->name);
 }
 
-int names_tell_apart(struct profile_thread *threads, size_t n, struct text *text)
+int names_tell_apart(struct profile_thread *threads, size_t n, struct string_pool *text)
 {
 	struct profile_thread **sorted;
 	int r = 0;

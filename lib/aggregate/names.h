@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 #include "proto/profile.h"
@@ -43,7 +43,7 @@ void names_thread(const char *comm, size_t comm_size, bool is_main, const char *
  * profile shows (profile_thread.id, or the tid if id is 0) is appended to each: "worker (4711)".
  * Empty names stay empty. New names belong to text. Returns 0 or -ENOMEM.
  */
-must_check int names_tell_apart(struct profile_thread *threads, size_t n, struct text *text);
+must_check int names_tell_apart(struct profile_thread *threads, size_t n, struct string_pool *text);
 
 /* Returns path behind its last slash; path itself if it has no slash or ends with one. */
 const char *names_base(const char *path);

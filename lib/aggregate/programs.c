@@ -10,12 +10,12 @@
 void programs_init(struct programs *p, uint64_t hash_seed)
 {
 	*p = (struct programs){0};
-	text_init(&p->text, hash_seed);
+	string_pool_init(&p->text, hash_seed);
 }
 
 void programs_fini(struct programs *p)
 {
-	text_fini(&p->text);
+	string_pool_fini(&p->text);
 	programs_init(p, p->text.by_hash.seed);
 }
 
@@ -32,7 +32,7 @@ static int row_of(struct programs *p, const char *name, struct programs_row **re
 	*ret = &p->others;
 	if (p->n == PROGRAMS_MAX)
 		return 0;
-	r = text_intern(&p->text, name, &own);
+	r = string_pool_intern(&p->text, name, &own);
 	if (r < 0)
 		return r;
 	*ret = &p->rows[p->n++];

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
@@ -25,7 +25,7 @@ struct programs_row {
 };
 
 struct programs {
-	struct text text;
+	struct string_pool text;
 	struct programs_row rows[PROGRAMS_MAX];
 	size_t n;
 	struct programs_row others;

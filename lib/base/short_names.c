@@ -337,7 +337,7 @@ struct view {
 /* What is allocated once for all names. */
 struct work {
 	struct view view, other;
-	struct text *text;
+	struct string_pool *text;
 };
 
 /* Returns false if the name stays whole. */
@@ -356,7 +356,7 @@ static int make(struct work *w, struct shortening *s)
 	s->result = s->name;
 	if (!view_make(&w->view, s))
 		return 0;
-	return text_intern(w->text, w->view.output.text, &s->result);
+	return string_pool_intern(w->text, w->view.output.text, &s->result);
 }
 
 static bool same_text(const struct view *a, const struct part *x, const struct view *b,
@@ -497,7 +497,7 @@ static int make_all(struct work *w, const char *const *names, size_t n, struct s
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		order[i] = &all[i];
-		r = text_intern(w->text, names[i], &all[i].name);
+		r = string_pool_intern(w->text, names[i], &all[i].name);
 		if (r == 0)
 			r = make(w, &all[i]);
 	}
@@ -506,7 +506,7 @@ static int make_all(struct work *w, const char *const *names, size_t n, struct s
 	return r;
 }
 
-int short_names_make(const char *const *names, size_t n, struct text *text, const char **ret)
+int short_names_make(const char *const *names, size_t n, struct string_pool *text, const char **ret)
 {
 	struct shortening *all = calloc(n + 1, sizeof(*all));
 	struct shortening **order = calloc(n + 1, sizeof(*order));
@@ -525,7 +525,7 @@ int short_names_make(const char *const *names, size_t n, struct text *text, cons
 	return r;
 }
 
-int short_names_or_full(const char *const *names, size_t n, bool is_full, struct text *text,
+int short_names_or_full(const char *const *names, size_t n, bool is_full, struct string_pool *text,
 			const char **ret)
 {
 	if (!is_full)

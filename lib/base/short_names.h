@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/util.h"
 
 /* In bytes with the NUL: a longer name stays whole. Few demangled names are longer. */
@@ -24,13 +24,13 @@
 
 /*
  * Writes the short names of the n names to the n elements of ret. Equal names get equal short
- * names. The short names belong to text (lib/base/text.h). Returns 0 or -ENOMEM.
+ * names. The short names belong to text (lib/base/string_pool.h). Returns 0 or -ENOMEM.
  */
-must_check int short_names_make(const char *const *names, size_t n, struct text *text,
+must_check int short_names_make(const char *const *names, size_t n, struct string_pool *text,
 				const char **ret);
 
 /* The same; with is_full the elements of ret are those of names, for the option --names full. */
 must_check int short_names_or_full(const char *const *names, size_t n, bool is_full,
-				   struct text *text, const char **ret);
+				   struct string_pool *text, const char **ret);
 
 #endif

@@ -48,7 +48,7 @@ static int intern_key(const struct modules *l, struct merge *m, const char *path
 		if (strcmp(base, l->pairs[i].from) == 0)
 			base = l->pairs[i].to;
 	(void)snprintf(key, sizeof(key), "%.*s", (int)length_without_version(base), base);
-	return text_intern(&m->text, key, ret);
+	return string_pool_intern(&m->text, key, ret);
 }
 
 static int put_if_absent(struct table *t, const char *key, uint32_t module)
@@ -167,7 +167,7 @@ static int name_unnamed(struct merge *m, const struct module *module, struct mer
 			       f->addr - m->processes[f->process].images[image].addr);
 	else
 		(void)snprintf(text, sizeof(text), "[%.*s]", NAME_MAX, module->base);
-	return text_intern(&m->text, text, &f->name);
+	return string_pool_intern(&m->text, text, &f->name);
 }
 
 /* Returns the length without digits at the end that follow a dot, ".123"; n if there are none. */
@@ -221,7 +221,7 @@ static int drop_suffixes(struct merge *m, struct merge_frame *f)
 	plain = strndup(f->name, n);
 	if (plain == NULL)
 		return -ENOMEM;
-	r = text_intern(&m->text, plain, &f->name);
+	r = string_pool_intern(&m->text, plain, &f->name);
 	free(plain);
 	return r;
 }

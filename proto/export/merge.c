@@ -15,7 +15,7 @@ void merge_init(struct merge *m, const struct merge_options *options)
 					&m->by_node,	&m->by_sum,    &m->by_image};
 
 	*m = (struct merge){.options = *options};
-	text_init(&m->text, options->hash_seed);
+	string_pool_init(&m->text, options->hash_seed);
 	for (size_t i = 0; i < array_size(tables); i++)
 		table_init(tables[i], options->hash_seed);
 }
@@ -36,7 +36,7 @@ void merge_fini(struct merge *m)
 	free(m->nodes);
 	free(m->node_matches);
 	free(m->bars);
-	text_fini(&m->text);
+	string_pool_fini(&m->text);
 	table_fini(&m->by_process);
 	table_fini(&m->by_thread);
 	table_fini(&m->by_frame);
@@ -57,7 +57,7 @@ const char *merge_base(const char *path)
 static int intern(struct merge *m, const char *s, const char **ret)
 {
 	*ret = NULL;
-	return s == NULL ? 0 : text_intern(&m->text, s, ret);
+	return s == NULL ? 0 : string_pool_intern(&m->text, s, ret);
 }
 
 /* Combines the parts of a key for a table. Interned strings count by their address. */
@@ -129,10 +129,10 @@ static int intern_name(struct merge *m, const struct import_thread *t, const cha
 	if (n <= n_end || n - n_end >= sizeof(name) || t->name[n - 1] != ')' ||
 	    memcmp(t->name + n - n_end, " (", 2) != 0 ||
 	    memcmp(t->name + n - n_id - 1, t->id, n_id) != 0)
-		return text_intern(&m->text, t->name, ret);
+		return string_pool_intern(&m->text, t->name, ret);
 	memcpy(name, t->name, n - n_end);
 	name[n - n_end] = '\0';
-	return text_intern(&m->text, name, ret);
+	return string_pool_intern(&m->text, name, ret);
 }
 
 static int find_thread(struct merge *m, uint32_t process, const struct import_thread *t,
@@ -140,7 +140,7 @@ static int find_thread(struct merge *m, uint32_t process, const struct import_th
 {
 	const char *id, *name;
 	uint64_t key;
-	int r = text_intern(&m->text, t->id, &id);
+	int r = string_pool_intern(&m->text, t->id, &id);
 
 	if (r == 0)
 		r = intern_name(m, t, &name);

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/table.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/util.h"
 #include "proto/export/covered.h"
 #include "proto/import/chunk.h"
@@ -168,7 +168,7 @@ struct merge {
 	 * profiler_id on two sides is two processes.
 	 */
 	uint32_t side;
-	struct text text;
+	struct string_pool text;
 
 	struct merge_process *processes;
 	size_t n_processes, cap_processes;

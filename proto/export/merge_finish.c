@@ -217,8 +217,8 @@ static int label(struct merge *m, const struct name_counts *s, struct merge_thre
 	else if (is_repeated(&s->names, (uintptr_t)name_or_id(t)))
 		put_name_and_id(t, text);
 	else
-		return text_intern(&m->text, name_or_id(t), &t->label);
-	return text_intern(&m->text, text, &t->label);
+		return string_pool_intern(&m->text, name_or_id(t), &t->label);
+	return string_pool_intern(&m->text, text, &t->label);
 }
 
 static int label_all(struct merge *m)

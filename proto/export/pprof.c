@@ -30,10 +30,10 @@ struct writer {
 	struct buf unwritten; /* compressed bytes that are not written yet */
 	struct export_strings strings;
 	struct export_functions functions;
-	struct text texts;	/* build-ids that build_id() has made */
-	size_t *first_mappings; /* by process: the id of its first mapping; ids begin with 1 */
-	uint64_t *locations;	/* of one stack */
-	uint8_t *packed;	/* a part */
+	struct string_pool texts; /* build-ids that build_id() has made */
+	size_t *first_mappings;	  /* by process: the id of its first mapping; ids begin with 1 */
+	uint64_t *locations;	  /* of one stack */
+	uint8_t *packed;	  /* a part */
 	size_t packed_size;
 	int error; /* 0 or -errno */
 };
@@ -135,7 +135,7 @@ static const char *build_id(struct writer *w, const struct import_image *image)
 	for (size_t i = 0; i < n; i++)
 		id[i] = digits[i < sizeof(order) ? order[i] : i];
 	id[n] = '\0';
-	if (text_intern(&w->texts, id, &ret) < 0)
+	if (string_pool_intern(&w->texts, id, &ret) < 0)
 		fail(w, -ENOMEM);
 	return ret;
 }
@@ -307,7 +307,7 @@ int export_pprof(const struct merge *m, const struct export_options *o, FILE *ou
 	w->out = out;
 	buf_init(&w->unwritten, UNWRITTEN_BYTES_MAX);
 	export_strings_init(&w->strings, m->options.hash_seed);
-	text_init(&w->texts, m->options.hash_seed);
+	string_pool_init(&w->texts, m->options.hash_seed);
 	w->first_mappings = calloc(m->n_processes + 1, sizeof(*w->first_mappings));
 	w->locations = calloc(IMPORT_STACK_FRAMES_MAX, sizeof(*w->locations));
 	if (export_functions_init(&w->functions, m) == 0 && w->first_mappings != NULL &&
@@ -318,7 +318,7 @@ int export_pprof(const struct merge *m, const struct export_options *o, FILE *ou
 	buf_fini(&w->unwritten);
 	export_functions_fini(&w->functions);
 	export_strings_fini(&w->strings);
-	text_fini(&w->texts);
+	string_pool_fini(&w->texts);
 	free(w->first_mappings);
 	free(w->locations);
 	free(w->packed);

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *bytes = malloc(size + 1), *next = bytes, *name;
 	const char *names[NAMES_MAX], *result[NAMES_MAX];
-	struct text text;
+	struct string_pool text;
 	size_t n = 0;
 
 	assert(bytes);
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes[size] = '\0';
 	while (n < NAMES_MAX && (name = strsep(&next, "\n")) != NULL)
 		names[n++] = name;
-	text_init(&text, 0);
+	string_pool_init(&text, 0);
 	if (short_names_make(names, n, &text, result) < 0)
 		abort();
 	for (size_t i = 0; i < n; i++) {
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t j = 0; j < i; j++)
 			assert((strcmp(names[i], names[j]) == 0) == (result[i] == result[j]));
 	}
-	text_fini(&text);
+	string_pool_fini(&text);
 	free(bytes);
 	return 0;
 }

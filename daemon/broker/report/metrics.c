@@ -22,7 +22,7 @@
 #include "lib/unwind/unwind.h"
 #include "proto/profile.h"
 
-struct text {
+struct string_pool {
 	FILE *out; /* sealed_close() reports its errors */
 	bool is_openmetrics;
 };
@@ -34,7 +34,7 @@ enum kind { GAUGE, COUNTER, HISTOGRAM, INFO };
  * family has the name of its samples without a suffix; in Prometheus' format it has the whole
  * name.
  */
-static void family(const struct text *t, const char *name, enum kind kind, const char *unit,
+static void family(const struct string_pool *t, const char *name, enum kind kind, const char *unit,
 		   const char *help)
 {
 	static const struct {
@@ -54,25 +54,25 @@ static void family(const struct text *t, const char *name, enum kind kind, const
 	fprintf(t->out, "# HELP sentry_profd_%s%s %s\n", name, suffix, help);
 }
 
-static void labeled(const struct text *t, const char *name, const char *label, const char *value,
-		    uint64_t n)
+static void labeled(const struct string_pool *t, const char *name, const char *label,
+		    const char *value, uint64_t n)
 {
 	fprintf(t->out, "sentry_profd_%s{%s=\"%s\"} %llu\n", name, label, value,
 		(unsigned long long)n);
 }
 
-static void labeled_seconds(const struct text *t, const char *name, const char *label,
+static void labeled_seconds(const struct string_pool *t, const char *name, const char *label,
 			    const char *value, uint64_t ns)
 {
 	fprintf(t->out, "sentry_profd_%s{%s=\"%s\"} %.3f\n", name, label, value, (double)ns / 1e9);
 }
 
-static void plain(const struct text *t, const char *name, uint64_t n)
+static void plain(const struct string_pool *t, const char *name, uint64_t n)
 {
 	fprintf(t->out, "sentry_profd_%s %llu\n", name, (unsigned long long)n);
 }
 
-static void put_processes(const struct text *t, struct modules *modules)
+static void put_processes(const struct string_pool *t, struct modules *modules)
 {
 	uint64_t profiled = 0, others = 0;
 
@@ -92,7 +92,7 @@ static void put_processes(const struct text *t, struct modules *modules)
 }
 
 /* The reasons why processes are not profiled although a section or a user wants it. */
-static void put_left_out(const struct text *t, const struct modules *modules)
+static void put_left_out(const struct string_pool *t, const struct modules *modules)
 {
 	uint64_t limit = 0, budget = 0, rights = 0, leak_check = 0, other = 0;
 
@@ -117,14 +117,14 @@ static void put_left_out(const struct text *t, const struct modules *modules)
 }
 
 /* Writes a sample of a section. Names of sections need no escapes in a label. */
-static void of_section(const struct text *t, const char *name, const struct section *section,
+static void of_section(const struct string_pool *t, const char *name, const struct section *section,
 		       const char *label, const char *value, uint64_t n)
 {
 	fprintf(t->out, "sentry_profd_%s{section=\"%s\",%s=\"%s\"} %llu\n", name, section->name,
 		label, value, (unsigned long long)n);
 }
 
-static void put_sections(const struct text *t, const struct modules *modules)
+static void put_sections(const struct string_pool *t, const struct modules *modules)
 {
 	const struct sections *s = discovery_sections(modules->discovery);
 	struct run_totals f;
@@ -161,7 +161,7 @@ static void put_sections(const struct text *t, const struct modules *modules)
 	}
 }
 
-static void put_samples(const struct text *t, const struct run_totals *f)
+static void put_samples(const struct string_pool *t, const struct run_totals *f)
 {
 	const struct capture_counters *c = &f->capture;
 
@@ -178,7 +178,7 @@ static void put_samples(const struct text *t, const struct run_totals *f)
 	labeled(t, "missed_total", "reason", "no_capture", f->missed_no_capture);
 }
 
-static void put_times(const struct text *t, const struct capture_counters *c)
+static void put_times(const struct string_pool *t, const struct capture_counters *c)
 {
 	family(t, "thread_seconds", COUNTER, "seconds",
 	       "Time of threads in samples, by state. The rest of the samples are waiting.");
@@ -190,14 +190,14 @@ static void put_times(const struct text *t, const struct capture_counters *c)
 	labeled_seconds(t, "compared_seconds_total", "by", "kernel", c->compared_cpu_ns);
 }
 
-static void put_crashes(const struct text *t, const struct run_totals *f)
+static void put_crashes(const struct string_pool *t, const struct run_totals *f)
 {
 	family(t, "crashes", COUNTER, NULL, "Crashes of profiled processes with a handler.");
 	labeled(t, "crashes_total", "outcome", "left", f->crashes_left);
 	labeled(t, "crashes_total", "outcome", "traced", f->crashes_traced);
 }
 
-static void put_rights(const struct text *t, const struct run_totals *f)
+static void put_rights(const struct string_pool *t, const struct run_totals *f)
 {
 	family(t, "rights_changes", COUNTER, NULL, "Changes of the rights of processes.");
 	plain(t, "rights_changes_total", f->rights_changes);
@@ -208,7 +208,7 @@ static void put_rights(const struct text *t, const struct run_totals *f)
 }
 
 /* One bucket per octave. --stats has percentiles and rates. */
-static void put_pauses(const struct text *t, const struct capture_counters *c)
+static void put_pauses(const struct string_pool *t, const struct capture_counters *c)
 {
 	uint64_t sum = 0;
 	double end = 512e-9; /* the end of bucket 7, the last one of the first octave */
@@ -231,7 +231,7 @@ static void put_pauses(const struct text *t, const struct capture_counters *c)
 		(unsigned long long)sum);
 }
 
-static void put_stacks(const struct text *t, const struct run_totals *f)
+static void put_stacks(const struct string_pool *t, const struct run_totals *f)
 {
 	family(t, "stacks", COUNTER, NULL, "Stacks, by the reason why they end.");
 	for (size_t e = 0; e < UNWIND_END_N; e++)
@@ -240,7 +240,7 @@ static void put_stacks(const struct text *t, const struct run_totals *f)
 	labeled(t, "stacks_total", "end", "retaken", f->unwind.retaken);
 }
 
-static void put_chunks(const struct text *t, const struct modules *modules,
+static void put_chunks(const struct string_pool *t, const struct modules *modules,
 		       const struct run_totals *f)
 {
 	const struct chunk_counts *c = &f->chunks;
@@ -292,7 +292,7 @@ static void add_child(struct usage *sum, const struct child *c)
 	sum->rss_bytes += resident_bytes(c->pid);
 }
 
-static void put_own(const struct text *t, const struct modules *modules)
+static void put_own(const struct string_pool *t, const struct modules *modules)
 {
 	static const char *const names[SELF_USAGE_N] = {
 		[SELF_USAGE_BROKER] = "broker",
@@ -323,7 +323,7 @@ static void put_own(const struct text *t, const struct modules *modules)
 		labeled(t, "resident_bytes", "process", names[i], of[i].rss_bytes);
 }
 
-static void put_degraded(const struct text *t, const struct degraded *d)
+static void put_degraded(const struct string_pool *t, const struct degraded *d)
 {
 	family(t, "degraded", GAUGE, NULL,
 	       "1 while sentry-profd does not keep a promise, by the kind of the state.");
@@ -331,7 +331,7 @@ static void put_degraded(const struct text *t, const struct degraded *d)
 		labeled(t, "degraded", "kind", degraded_kind_texts[k].id, d->v[k].since_ns != 0);
 }
 
-static void put_restarts(const struct text *t, const struct modules *modules)
+static void put_restarts(const struct string_pool *t, const struct modules *modules)
 {
 	family(t, "restarts", COUNTER, NULL,
 	       "Restarts of sentry-profd's own processes, by reason.");
@@ -344,14 +344,14 @@ static void put_restarts(const struct text *t, const struct modules *modules)
 				(unsigned long long)modules->children.restarts.n[of][r]);
 }
 
-static void of_server(const struct text *t, const char *name, const struct limited_server *s,
+static void of_server(const struct string_pool *t, const char *name, const struct limited_server *s,
 		      uint64_t ns)
 {
 	labeled_seconds(t, name, "server", s->name, ns);
 }
 
 /* Writes the rate limits. Names of servers need no escapes in a label. */
-static void put_limits(const struct text *t, const struct modules *modules)
+static void put_limits(const struct string_pool *t, const struct modules *modules)
 {
 	struct limited_server servers[SHIPS_MAX];
 	const size_t n = server_limit_servers(&modules->children, servers);
@@ -373,7 +373,7 @@ static void put_limits(const struct text *t, const struct modules *modules)
 }
 
 /* A server that has taken no chunk yet has no sample of the first metric. */
-static void put_servers(const struct text *t, const struct modules *modules)
+static void put_servers(const struct string_pool *t, const struct modules *modules)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	struct limited_server servers[SHIPS_MAX];
@@ -414,7 +414,7 @@ static void sum_seen(const struct modules *modules, const struct peer *peer, str
 }
 
 /* Metrics of the whole daemon, for peers with sees_all (as put_inside() of status.c). */
-static void put_inside(const struct text *t, struct modules *modules)
+static void put_inside(const struct string_pool *t, struct modules *modules)
 {
 	if (modules->discovery != NULL)
 		put_sections(t, modules);
@@ -440,7 +440,7 @@ static void put_inside(const struct text *t, struct modules *modules)
 int metrics_make(struct modules *modules, const struct peer *peer, bool is_openmetrics, int *ret_fd,
 		 uint32_t *ret_size)
 {
-	struct text t = {.is_openmetrics = is_openmetrics};
+	struct string_pool t = {.is_openmetrics = is_openmetrics};
 	struct run_totals f;
 	struct sealed s;
 	uint64_t size;

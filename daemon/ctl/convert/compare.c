@@ -168,16 +168,16 @@ static int write_shown(const struct compare_table *t, const struct row *rows, si
 {
 	struct functions_label labels[ROWS];
 	const char *names[ROWS];
-	struct text text;
+	struct string_pool text;
 	int r;
 
-	text_init(&text, t->hash_seed);
+	string_pool_init(&text, t->hash_seed);
 	for (size_t i = 0; i < n; i++)
 		names[i] = rows[i].function->name;
 	r = functions_label(names, n, t->full_names, &text, labels);
 	for (size_t i = 0; i < n && r == 0; i++)
 		write_row(&rows[i], &labels[i], t->has_colours, out);
-	text_fini(&text);
+	string_pool_fini(&text);
 	return r;
 }
 

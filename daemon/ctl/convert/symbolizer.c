@@ -10,7 +10,7 @@
 #include "daemon/ctl/convert/debuginfod.h"
 #include "daemon/msg/symbolized.h"
 #include "lib/base/array.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "proto/profile.h"
 
 #define NONE UINT32_MAX
@@ -42,7 +42,7 @@ struct symbolizer {
 	struct file_reader reader;
 	bool is_unwind_started;
 	struct debuginfod debuginfod;
-	struct text text;
+	struct string_pool text;
 	struct image *images;
 	size_t n_images, cap_images;
 	struct location *locations;
@@ -78,7 +78,7 @@ void symbolizer_free(struct symbolizer *s)
 		return;
 	file_reader_end(&s->reader);
 	debuginfod_end(&s->debuginfod);
-	text_fini(&s->text);
+	string_pool_fini(&s->text);
 	free(s->images);
 	free(s->locations);
 	free(s->frames);
@@ -115,7 +115,7 @@ struct symbolizer *symbolizer_new(void)
 	}
 	if (getrandom(&seed, sizeof(seed), 0) < 0)
 		seed = 0;
-	text_init(&s->text, seed);
+	string_pool_init(&s->text, seed);
 	table_init(&s->by_image, seed);
 	table_init(&s->by_location, seed);
 	if (start_unwind(s) == 0)
@@ -139,14 +139,14 @@ static int intern(struct symbolizer *s, const char *text, bool in_lower_case, co
 	if (text == NULL || text[0] == '\0')
 		return 0;
 	if (!in_lower_case)
-		return text_intern(&s->text, text, ret);
+		return string_pool_intern(&s->text, text, ret);
 	n = strlen(text);
 	/* No file has an id of this length: it is treated as unknown. */
 	if (n >= sizeof(lower))
 		return 0;
 	for (size_t i = 0; i <= n; i++)
 		lower[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
-	return text_intern(&s->text, lower, ret);
+	return string_pool_intern(&s->text, lower, ret);
 }
 
 /* Finds or adds the image of s for an image of a chunk. */

@@ -11,7 +11,7 @@
 
 #include "daemon/common/log.h"
 #include "lib/base/short_names.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/utf8.h"
 
 /* Lines above and below the list. */
@@ -405,7 +405,8 @@ static size_t length_of(const struct top_view *v)
  * Sets names to those of the rows on the screen: short, so that they differ from each other.
  * Without memory they are full.
  */
-static void name_rows(const struct top_view *v, size_t n, struct text *text, const char **names)
+static void name_rows(const struct top_view *v, size_t n, struct string_pool *text,
+		      const char **names)
 {
 	const char *full[ROWS_MAX];
 
@@ -420,9 +421,9 @@ static void put_list(const struct top_view *v, size_t n_shown)
 {
 	const size_t n = min_size(length_of(v) - min_size(length_of(v), v->first), n_shown);
 	const char *names[ROWS_MAX];
-	struct text text;
+	struct string_pool text;
 
-	text_init(&text, 0);
+	string_pool_init(&text, 0);
 	if (v->list != TOP_LIST_TARGETS)
 		name_rows(v, n, &text, names);
 	for (size_t i = 0; i < n; i++) {
@@ -441,7 +442,7 @@ static void put_list(const struct top_view *v, size_t n_shown)
 			put_row(v, y, &v->rows->v[at], names[i]);
 		(void)attroff(attributes);
 	}
-	text_fini(&text);
+	string_pool_fini(&text);
 }
 
 void top_screen_draw(struct top_view *v)

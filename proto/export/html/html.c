@@ -31,7 +31,7 @@ struct writer {
 	struct table by_string; /* from the address of a string to its index */
 	uint32_t n_strings;
 	struct buf block; /* the content of the current block */
-	struct text short_text;
+	struct string_pool short_text;
 	/* The names of the frames, each once, and their short forms. */
 	const char **names, **short_names;
 	size_t n_names;
@@ -422,7 +422,7 @@ int export_html(const struct merge *m, const struct export_options *o, FILE *out
 	buf_init(&w.strings, HTML_BLOCK_MAX);
 	buf_init(&w.block, HTML_BLOCK_MAX);
 	table_init(&w.by_string, m->options.hash_seed);
-	text_init(&w.short_text, m->options.hash_seed);
+	string_pool_init(&w.short_text, m->options.hash_seed);
 
 	w.error = make_short_names(&w);
 	write_bytes(&w, html_page_head, html_page_head_size);
@@ -435,7 +435,7 @@ int export_html(const struct merge *m, const struct export_options *o, FILE *out
 
 	free(w.names);
 	free(w.short_names);
-	text_fini(&w.short_text);
+	string_pool_fini(&w.short_text);
 	table_fini(&w.by_string);
 	buf_fini(&w.block);
 	buf_fini(&w.strings);

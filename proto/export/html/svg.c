@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/short_names.h"
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 #include "lib/base/utf8.h"
 #include "lib/base/util.h"
 #include "proto/export/html/html_page.h"
@@ -229,7 +229,7 @@ static int write_graph(const struct graph *g, FILE *out)
 	return flush_stream(out);
 }
 
-static int make_labels(struct graph *g, bool full_names, struct text *text)
+static int make_labels(struct graph *g, bool full_names, struct string_pool *text)
 {
 	const char **names = calloc(g->m->n_frames + 1, sizeof(*names));
 	int r = -ENOMEM;
@@ -254,10 +254,10 @@ int export_svg(const struct merge *m, const struct export_options *o, FILE *out)
 		.order = calloc(n, sizeof(*g.order)),
 		.labels = calloc(m->n_frames + 1, sizeof(*g.labels)),
 	};
-	struct text text;
+	struct string_pool text;
 	int r = -ENOMEM;
 
-	text_init(&text, m->options.hash_seed);
+	string_pool_init(&text, m->options.hash_seed);
 	if (g.total_ns != NULL && g.start_ns != NULL && g.depth != NULL && g.order != NULL &&
 	    g.labels != NULL)
 		r = make_labels(&g, o->full_names, &text);
@@ -271,6 +271,6 @@ int export_svg(const struct merge *m, const struct export_options *o, FILE *out)
 	free(g.depth);
 	free(g.order);
 	free(g.labels);
-	text_fini(&text);
+	string_pool_fini(&text);
 	return r;
 }

@@ -101,15 +101,15 @@ TEST(equal_names_get_a_number)
 		"",	    "other",	  "worker (7)", "work (18446744073709551615)",
 		"work (9)",
 	};
-	struct text text;
+	struct string_pool text;
 
-	text_init(&text, 1);
+	string_pool_init(&text, 1);
 	OK(names_tell_apart(list, array_size(list), &text));
 	for (size_t i = 0; i < array_size(list); i++) {
 		ck_assert_uint_eq(list[i].tid, i + 1);
 		ck_assert_str_eq(list[i].name, expected[i]);
 	}
-	text_fini(&text);
+	string_pool_fini(&text);
 }
 
 TEST(none_or_one_thread)

@@ -5,16 +5,16 @@
 
 #include "tests/unit/suite.h"
 
-static struct text text;
+static struct string_pool text;
 
 static void set_up(void)
 {
-	text_init(&text, 0);
+	string_pool_init(&text, 0);
 }
 
 static void tear_down(void)
 {
-	text_fini(&text);
+	string_pool_fini(&text);
 }
 
 FIXTURE(set_up, tear_down)

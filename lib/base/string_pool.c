@@ -1,4 +1,4 @@
-#include "lib/base/text.h"
+#include "lib/base/string_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,35 +8,35 @@
 /* A block holds some hundred names; a longer string gets a block of its own. */
 #define BLOCK_BYTES 16384
 
-struct text_block {
-	struct text_block *next;
+struct string_pool_block {
+	struct string_pool_block *next;
 	size_t used, size;
 	char bytes[];
 };
 
-void text_init(struct text *t, uint64_t hash_seed)
+void string_pool_init(struct string_pool *t, uint64_t hash_seed)
 {
-	*t = (struct text){0};
+	*t = (struct string_pool){0};
 	table_init(&t->by_hash, hash_seed);
 }
 
-void text_fini(struct text *t)
+void string_pool_fini(struct string_pool *t)
 {
 	if (t == NULL)
 		return;
 	while (t->blocks != NULL) {
-		struct text_block *next = t->blocks->next;
+		struct string_pool_block *next = t->blocks->next;
 
 		free(t->blocks);
 		t->blocks = next;
 	}
 	free(t->strings);
 	table_fini(&t->by_hash);
-	text_init(t, t->by_hash.seed);
+	string_pool_init(t, t->by_hash.seed);
 }
 
 /* FNV-1a. It is seeded, because targets choose the strings and could cause collisions. */
-static uint64_t hash(const struct text *t, const char *s)
+static uint64_t hash(const struct string_pool *t, const char *s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ t->by_hash.seed;
 
@@ -46,9 +46,9 @@ static uint64_t hash(const struct text *t, const char *s)
 }
 
 /* Makes room for n bytes in the newest block. */
-static int reserve(struct text *t, size_t n)
+static int reserve(struct string_pool *t, size_t n)
 {
-	struct text_block *block = t->blocks;
+	struct string_pool_block *block = t->blocks;
 	size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
 
 	if (block != NULL && block->size - block->used >= n)
@@ -63,7 +63,7 @@ static int reserve(struct text *t, size_t n)
 	return 0;
 }
 
-int text_intern(struct text *t, const char *s, const char **ret)
+int string_pool_intern(struct string_pool *t, const char *s, const char **ret)
 {
 	uint64_t key = hash(t, s);
 	size_t n = strlen(s) + 1;
