@@ -312,6 +312,6 @@ enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const st
 
 	/* Also if the interrupted frame cannot be read. */
 	if (end != WALK_ON && full->is_signal)
-		f->not_called = !at_pc;
+		f->no_call_before = !at_pc;
 	return end;
 }

@@ -441,11 +441,11 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 		if (is_sigreturn(w, f)) {
 			at_pc = f->is_leaf || f->interrupted;
 			end = step_sigreturn(w, f);
-			f->not_called = end != WALK_ON && !at_pc;
+			f->no_call_before = end != WALK_ON && !at_pc;
 			return end;
 		}
 		if (is_function_start(w, f)) {
-			f->not_called = true;
+			f->no_call_before = true;
 			f->by_heuristic = true;
 			return UNWIND_END_ROOT;
 		}
@@ -470,7 +470,7 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 	/* Clears what another candidate of a search may have set. */
 	w->missing = 0;
 	w->second = 0;
-	f->not_called = false;
+	f->no_call_before = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
 		return try_rule(w, f, p);
 	if (pc_info_is_unmapped(p))

@@ -50,7 +50,7 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 		}
 		if (end != WALK_ON) {
 			/* No call is before addr: the server's subtraction must give addr. */
-			if (f->not_called) {
+			if (f->no_call_before) {
 				ret->frames[ret->n - 1].addr += CPU_PC_STEP;
 				ret->frames[ret->n - 1].by_heuristic = f->by_heuristic;
 				ret->has_heuristic |= f->by_heuristic;

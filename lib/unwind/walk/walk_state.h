@@ -41,7 +41,7 @@ struct walk_frame {
 	bool is_leaf;		       /* as in unwind_frame */
 	bool by_heuristic;	       /* as in unwind_frame */
 	bool interrupted;	       /* by a signal: the walk came here from its trampoline */
-	bool not_called;	       /* step_to_caller() found that no call is before addr */
+	bool no_call_before;	       /* step_to_caller() found that no call is before addr */
 	bool sp_is_minimum;	       /* the real stack pointer may be above that in regs */
 	uint32_t signals;	       /* number of interrupted frames from the leaf to here */
 	const struct pc_info *pc_info; /* pc_info_at() of walk_lookup(); NULL: not looked up */
