@@ -330,7 +330,7 @@ static int on_session_closed(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	if (run_is_open(run))
-		instance_run_cut_short(run->instance);
+		instance_note_run_cut_short(run->instance);
 	run_closed(&broker_of(child)->modules.children.capture, run);
 	return 0;
 }

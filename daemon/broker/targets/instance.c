@@ -170,7 +170,7 @@ void instance_has_executed(struct instance *i)
 	instance_delay_run(i);
 }
 
-void instance_run_cut_short(struct instance *i)
+void instance_note_run_cut_short(struct instance *i)
 {
 	if (!process_is_alive(i->pidfd))
 		return;

@@ -334,6 +334,6 @@ void instance_wait_for_budget(struct instance *i);
  * failure number INSTANCE_CUTS_LOGGED in a row, logs a line and sets last_error.
  */
 #define INSTANCE_CUTS_LOGGED 3
-void instance_run_cut_short(struct instance *i);
+void instance_note_run_cut_short(struct instance *i);
 
 #endif

@@ -367,7 +367,7 @@ TEST(failures_of_a_profile_are_forgiven)
 {
 	many[0]->is_started = true;
 	for (uint32_t k = 0; k < INSTANCE_CUTS_LOGGED; k++)
-		instance_run_cut_short(many[0]);
+		instance_note_run_cut_short(many[0]);
 	ck_assert_str_ne(many[0]->last_error, "");
 	many[0]->failed_ns -= INSTANCE_FORGIVEN_NS - 60 * NS_PER_SEC;
 	turn();
