@@ -17,7 +17,7 @@
 #include "daemon/config/config_resolve.h"
 #include "daemon/config/config_value.h"
 #include "daemon/ctl/common/inputs.h"
-#include "daemon/ctl/common/spawn.h"
+#include "daemon/ctl/common/helper.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_ship.h"

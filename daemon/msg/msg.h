@@ -11,7 +11,7 @@
  * Each child has a socket to the broker at descriptor MSG_FD. MSG_INIT is the first message
  * that the child gets, MSG_READY the first that the child sends. A child exits when the
  * broker has closed the socket. sentry-profctl can start an unwind or a ship, too, and then takes
- * the broker's part (daemon/ctl/common/spawn.h).
+ * the broker's part (daemon/ctl/common/helper.h).
  */
 #ifndef DAEMON_MSG_MSG_H
 #define DAEMON_MSG_MSG_H

@@ -10,7 +10,7 @@
 #ifndef DAEMON_CTL_COMMON_FILE_READER_H
 #define DAEMON_CTL_COMMON_FILE_READER_H
 
-#include "daemon/ctl/common/spawn.h"
+#include "daemon/ctl/common/helper.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"

@@ -19,7 +19,7 @@
 static int name_paths(struct private_daemon *d)
 {
 	const int n = snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX",
-			       spawn_temporary_directory());
+			       common_temporary_directory());
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(d->dir))
@@ -147,4 +147,17 @@ void private_daemon_end(struct private_daemon *d)
 	if (rmdir(d->dir) < 0)
 		log_warning("cannot remove %s: %s", d->dir, strerror(errno));
 	d->dir[0] = '\0';
+}
+
+const char *common_temporary_directory(void)
+{
+	static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
+
+	for (size_t i = 0; i < array_size(variables); i++) {
+		const char *dir = getenv(variables[i]);
+
+		if (dir != NULL && dir[0] == '/' && access(dir, W_OK) == 0)
+			return dir;
+	}
+	return "/tmp";
 }

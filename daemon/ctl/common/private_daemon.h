@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "daemon/common/control_client.h"
-#include "daemon/ctl/common/spawn.h"
+#include "daemon/ctl/common/profd_child.h"
 #include "lib/base/util.h"
 
 struct private_daemon {
@@ -41,5 +41,13 @@ must_check int private_daemon_find(struct private_daemon *d, const char *socket,
 
 /* Ends the private daemon, if one was started; waits for its exit and removes its directory. */
 void private_daemon_end(struct private_daemon *d);
+
+/*
+ * Returns the directory for temporary files of sentry-profctl, such as the socket of a private
+ * daemon and the page that `view` opens: $XDG_RUNTIME_DIR (in memory, removed at logout), else
+ * $TMPDIR, else "/tmp". A variable counts only if it is an absolute path to which the user may
+ * write. The caller does not free the string.
+ */
+const char *common_temporary_directory(void);
 
 #endif

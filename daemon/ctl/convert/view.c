@@ -12,7 +12,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/common/output_format.h"
-#include "daemon/ctl/common/spawn.h"
+#include "daemon/ctl/common/private_daemon.h"
 #include "daemon/ctl/convert/convert.h"
 
 const char view_help[] =
@@ -55,7 +55,7 @@ static bool is_page(const char *path)
 /* Writes the page to a new file with a random name and mode 0600 (mkostemps(3)). */
 static int make_page(char *const *paths, size_t n, char ret[PATH_MAX])
 {
-	const char *dir = spawn_temporary_directory();
+	const char *dir = common_temporary_directory();
 	const int length = snprintf(ret, PATH_MAX, "%s/sentry-profile-XXXXXX%s", dir,
 				    output_formats[OUTPUT_FORMAT_HTML].suffix);
 	FILE *out = NULL;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
-#include "daemon/ctl/common/spawn.h"
+#include "daemon/ctl/common/profd_child.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/ipc.h"
 #include "lib/client/protocol.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/common/version.h"
-#include "daemon/ctl/common/spawn.h"
+#include "daemon/ctl/common/profd_child.h"
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/buf.h"
 
