@@ -1,6 +1,7 @@
 /*
  * Messages between the broker and unwind. sentry-profctl can start an unwind itself, and then takes
- * the broker's part (daemon/ctl/common/helper.h). daemon/msg/msg.h says what holds for all messages.
+ * the broker's part (daemon/ctl/common/helper.h). daemon/msg/msg.h says what holds for all
+ * messages.
  *
  * A chunk is the profile of one target for up to 60 s. Its payload has one of two formats of
  * Sentry: V2, the usual one (proto/chunk_v2.h), or V1, the former one, in which a profile

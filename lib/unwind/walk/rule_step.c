@@ -119,7 +119,7 @@ enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const 
 	uint64_t cfa = r[SP];
 	uint64_t fp = r[FP];
 	bool by_heuristic = f->sp_is_minimum && rule->cfa == RULE_CFA_SP;
-	const bool at_pc = f->is_leaf || f->interrupted;
+	const bool is_pc = walk_addr_is_pc(f);
 	enum unwind_end end;
 	uint64_t ra;
 
@@ -145,7 +145,7 @@ enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const 
 	 * return address is stored, or after it has been popped, to jump or to push it again. Where
 	 * code switches stacks, the caller is on a stack that was not copied.
 	 */
-	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) || cfa % 8 != 0)
+	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !is_pc) || cfa % 8 != 0)
 		return rule->switches_stack ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
 	if (rule->ra == RULE_RA_SAME) {
 		/* Known of the leaf and of an interrupted frame. */
@@ -307,11 +307,11 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
 	const struct full_rule *full = &p->rows->full[p->rule->cfa_offset];
-	const bool at_pc = f->is_leaf || f->interrupted;
+	const bool is_pc = walk_addr_is_pc(f);
 	const enum unwind_end end = step_full(w, f, p->rows, full);
 
 	/* Also if the interrupted frame cannot be read. */
 	if (end != WALK_ON && full->is_signal)
-		f->no_call_before = !at_pc;
+		f->no_call_before = !is_pc;
 	return end;
 }

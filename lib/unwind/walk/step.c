@@ -207,7 +207,7 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 	ra = cpu_return_address(f->regs.r[RA]);
 	if (code_is_stub(w->space, walk_next_pc(f)))
 		return true;
-	return (f->is_leaf || f->interrupted) && (f->regs.known & BIT(RA)) &&
+	return walk_addr_is_pc(f) && (f->regs.known & BIT(RA)) &&
 	       unwind_space_covers(w->space, ra - 1) &&
 	       code_may_call(w->space, ra, walk_next_pc(f), CODE_LEAF_MAX);
 }
@@ -365,7 +365,7 @@ static bool find_base(struct walk *w, const struct walk_frame *f, struct code_pa
  */
 static enum unwind_end step_by_path(struct walk *w, struct walk_frame *f)
 {
-	const bool at_pc = f->is_leaf || f->interrupted;
+	const bool is_pc = walk_addr_is_pc(f);
 	const uint64_t at = walk_next_pc(f);
 	uint32_t budget = WALK_GUESS_COST_MAX - w->guess_cost;
 	struct code_path path;
@@ -373,7 +373,7 @@ static enum unwind_end step_by_path(struct walk *w, struct walk_frame *f)
 	bool found;
 
 	found = code_path_to_ret(w->space, at, &budget, &path);
-	if (!at_pc && path.exits)
+	if (!is_pc && path.exits)
 		return UNWIND_END_ROOT;
 	found = found && find_base(w, f, &path) &&
 		walk_read_word(w, f->regs.r[SP] + path.ra, &ra) &&
@@ -394,7 +394,7 @@ static bool is_function_start(const struct walk *w, const struct walk_frame *f)
 	const struct pc_info *p;
 	uint64_t start;
 
-	if (f->is_leaf || f->interrupted)
+	if (walk_addr_is_pc(f))
 		return false;
 	/* The byte before may be in another part of the rows (dwarf/cfi.h). */
 	p = pc_info_at(w->space, f->addr);
@@ -420,8 +420,7 @@ static bool is_coroutine_root(const struct walk *w, const struct walk_frame *f)
  */
 static bool is_new_thread(struct walk *w, const struct walk_frame *f)
 {
-	return (f->is_leaf || f->interrupted) &&
-	       cpu_syscall_returned_zero(f->regs.known, f->regs.r) &&
+	return walk_addr_is_pc(f) && cpu_syscall_returned_zero(f->regs.known, f->regs.r) &&
 	       code_is_thread_start(w->space, walk_next_pc(f));
 }
 
@@ -433,15 +432,15 @@ static enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const 
 {
 	const bool generated = pc_info_is_generated(p);
 	enum unwind_end end;
-	bool at_pc;
+	bool is_pc;
 
 	if (p->image) {
 		if (is_new_thread(w, f))
 			return UNWIND_END_ROOT;
 		if (is_sigreturn(w, f)) {
-			at_pc = f->is_leaf || f->interrupted;
+			is_pc = walk_addr_is_pc(f);
 			end = step_sigreturn(w, f);
-			f->no_call_before = end != WALK_ON && !at_pc;
+			f->no_call_before = end != WALK_ON && !is_pc;
 			return end;
 		}
 		if (is_function_start(w, f)) {

@@ -30,11 +30,11 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
 		/*
-		 * Is the address of this frame a pc? It is noted here, since the step below makes f
+		 * Is addr of this frame a pc? It is noted here, since the step below makes f
 		 * the caller. memo_follow() may move f further, but never to a signal's
-		 * trampoline, for which at_pc is used.
+		 * trampoline, for which is_pc is used.
 		 */
-		const bool at_pc = f->is_leaf || f->interrupted;
+		const bool is_pc = walk_addr_is_pc(f);
 		bool searched = false;
 
 		add_frame(ret, f);
@@ -66,7 +66,7 @@ void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_
 		 * before its address, either, unless the address is a pc: the trampoline is a leaf,
 		 * or another signal has interrupted it.
 		 */
-		if (f->interrupted && !at_pc)
+		if (f->interrupted && !is_pc)
 			ret->frames[ret->n - 1].addr += CPU_PC_STEP;
 		if (ret->n == max_frames) {
 			end = UNWIND_END_MAX_FRAMES;

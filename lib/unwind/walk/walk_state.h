@@ -89,6 +89,15 @@ static inline uint64_t walk_lookup(const struct walk_frame *f)
 }
 
 /*
+ * Returns true if addr tells where the frame's own code was interrupted (a leaf, or a frame that a
+ * signal interrupted), and false if it is a return address.
+ */
+static inline bool walk_addr_is_pc(const struct walk_frame *f)
+{
+	return f->is_leaf || f->interrupted;
+}
+
+/*
  * Reads 8 bytes at addr from either range of the copied stack. Raises w->top to their end, if they
  * are in the first range. Returns false if they were not copied.
  */
