@@ -3,7 +3,7 @@
 handlers and in the vDSO, and in twelve kinds of waits, none of which fails or ends early.
 
 On aarch64 a function of libc without a frame of its own has its return address in a register, which
-a look without a stop does not show.
+a look without a stop does not show: until the thread was stopped there once, the stack ends in that function.
 """
 
 import collections
@@ -37,7 +37,7 @@ def is_outer_part(names, chain):
 def is_right(thread, names):
     """Returns whether a thread may have these functions of the program on its stack."""
     if thread not in BUSY:
-        return names in ([f'wait_{thread}', 'waits'], ['waits'], ['now_ns', 'waits'])
+        return names in ([], [f'wait_{thread}', 'waits'], ['waits'], ['now_ns', 'waits'])
     if thread == 'interrupted' and 'handler' in names:
         at = names.index('handler') + 1
         return is_outer_part(names[:at], IN_HANDLER) and is_right(thread, names[at:])

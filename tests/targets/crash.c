@@ -1,10 +1,9 @@
-// machine: x86_64
 /*
  * A program with a crash reporter. It crashes, its handler has a report
  * written, and the report says whether it is complete.
  *
  * Usage: crash [NAME=VALUE...], with these names and values, the default first:
- *   signal    SEGV | BUS | ILL | FPE | ABRT | TRAP | SYS
+ *   signal    SEGV | BUS | ILL | FPE (x86_64 only) | ABRT | TRAP | SYS
  *   by        fault (an instruction, abort(3), or a system call that a seccomp filter traps) |
  *             raise | thread (tgkill(2) by another thread) | outside (the test sends the signal)
  *   way       fork (the handler forks the reporter) | clone (so, as Breakpad does) | helper (a
@@ -44,19 +43,63 @@
 #include "crash_threads.h"
 #include "filter.h"
 
-/* A call without arguments that no program makes. */
-#define TRAPPED_CALL SYS__sysctl
+/* A call that no program makes. */
+#define TRAPPED_CALL SYS_nfsservctl
 /* si_code, which the C library's headers lack. */
 #define CODE_SECCOMP 1
+
+/*
+ * An instruction that faults, with its register a. Says before where it is, and where the next
+ * instruction is.
+ */
+#if defined(__x86_64__)
+#define FAULT(instruction, a)                                        \
+	__asm__ volatile("lea 1f(%%rip), %%rsi\n\tmov %%rsi, %0\n\t" \
+			 "lea 2f(%%rip), %%rsi\n\tmov %%rsi, %1\n"   \
+			 "1:\t" instruction "\n2:"                   \
+			 : "=m"(fault_at), "=m"(resume_at)           \
+			 : "a"(a), "d"(0), "D"(0)                    \
+			 : "rcx", "rsi", "r11", "cc", "memory")
+#define STORE	   "movl $1, (%%rax)"
+#define UNDEFINED  "ud2"
+#define DIVIDE	   "idivl %%edi"
+#define BREAKPOINT "int3"
+#define CALL	   "syscall"
+#define ILL_CODE   ILL_ILLOPN
+#define TRAP_CODE  SI_KERNEL
+#define CONTEXT_PC gregs[REG_RIP]
+#else
+#define FAULT(instruction, a)                                                \
+	do {                                                                 \
+		register uint64_t x0 __asm__("x0") = (uint64_t)(a);          \
+		register uint64_t x8 __asm__("x8") = (uint64_t)(a);          \
+                                                                             \
+		__asm__ volatile("adr x1, 1f\n\tstr x1, %0\n\t"              \
+				 "adr x1, 2f\n\tstr x1, %1\n"                \
+				 "1:\t" instruction "\n2:"                   \
+				 : "=m"(fault_at), "=m"(resume_at), "+r"(x0) \
+				 : "r"(x8)                                   \
+				 : "x1", "memory");                          \
+	} while (0)
+#define STORE	   "str wzr, [x0]"
+#define UNDEFINED  "udf #0"
+#define BREAKPOINT "brk #0"
+#define CALL	   "svc #0"
+#define ILL_CODE   ILL_ILLOPC
+#define TRAP_CODE  TRAP_BRKPT
+#define CONTEXT_PC pc
+#endif
 
 static const struct crash_kind {
 	const char *name;
 	int signal;
 	int code; /* of siginfo_t, at a fault */
 } crash_kinds[] = {
-	{"SEGV", SIGSEGV, SEGV_MAPERR}, {"BUS", SIGBUS, BUS_ADRERR}, {"ILL", SIGILL, ILL_ILLOPN},
-	{"FPE", SIGFPE, FPE_INTDIV},	{"ABRT", SIGABRT, SI_TKILL}, {"TRAP", SIGTRAP, SI_KERNEL},
-	{"SYS", SIGSYS, CODE_SECCOMP},
+	{"SEGV", SIGSEGV, SEGV_MAPERR}, {"BUS", SIGBUS, BUS_ADRERR},  {"ILL", SIGILL, ILL_CODE},
+	{"ABRT", SIGABRT, SI_TKILL},	{"TRAP", SIGTRAP, TRAP_CODE}, {"SYS", SIGSYS, CODE_SECCOMP},
+#ifdef DIVIDE
+	{"FPE", SIGFPE, FPE_INTDIV},
+#endif
 };
 
 static struct options {
@@ -103,34 +146,28 @@ static bool is(const char *value, const char *word)
 
 /* The crash. */
 
-#define FAULT(instruction, ...)                                      \
-	__asm__ volatile("lea 1f(%%rip), %%rsi\n\tmov %%rsi, %0\n\t" \
-			 "lea 2f(%%rip), %%rsi\n\tmov %%rsi, %1\n"   \
-			 "1:\t" instruction "\n2:"                   \
-			 : "=m"(fault_at), "=m"(resume_at)           \
-			 : __VA_ARGS__                               \
-			 : "rcx", "rsi", "r11", "cc", "memory")
-
 static __attribute__((noipa)) void fault(void)
 {
 	switch (kind->signal) {
 	case SIGSEGV:
-		FAULT("movl $1, (%%rax)", "a"(0));
+		FAULT(STORE, NULL);
 		return;
 	case SIGBUS:
-		FAULT("movl $1, (%%rax)", "a"(truncated));
+		FAULT(STORE, truncated);
 		return;
 	case SIGILL:
-		FAULT("ud2", "a"(0));
+		FAULT(UNDEFINED, 0);
 		return;
+#ifdef DIVIDE
 	case SIGFPE:
-		FAULT("idivl %%edi", "a"(1), "d"(0), "D"(0));
+		FAULT(DIVIDE, 1);
 		return;
+#endif
 	case SIGTRAP:
-		FAULT("int3", "a"(0));
+		FAULT(BREAKPOINT, 0);
 		return;
 	case SIGSYS:
-		FAULT("syscall", "a"(TRAPPED_CALL));
+		FAULT(CALL, TRAPPED_CALL);
 		return;
 	default:
 		abort();
@@ -283,7 +320,8 @@ static void end_by_default_action(void)
 static void step_over(ucontext_t *context)
 {
 	if (is(o.by, "fault"))
-		context->uc_mcontext.gregs[REG_RIP] = (greg_t)resume_at;
+		context->uc_mcontext.CONTEXT_PC =
+			(__typeof__(context->uc_mcontext.CONTEXT_PC))resume_at;
 }
 
 static void on_crash(int signal, siginfo_t *info, void *context)

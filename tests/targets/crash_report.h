@@ -22,6 +22,18 @@
 #define STACK_BYTES (ALTSTACK + PAGE)
 #define TIDS_MAX    (2 * CRASH_THREADS_MAX)
 
+#if defined(__x86_64__)
+#define floating_registers user_fpregs_struct
+#define SP		   rsp
+#define PC		   rip
+#define CONTEXT_SP	   gregs[REG_RSP]
+#else
+#define floating_registers user_fpsimd_struct
+#define SP		   sp
+#define PC		   pc
+#define CONTEXT_SP	   sp
+#endif
+
 static struct reporting {
 	bool seizes;	  /* PTRACE_SEIZE and PTRACE_INTERRUPT; else PTRACE_ATTACH */
 	const char *read; /* the stacks: by process_vm_readv ("vm"), /proc/PID/mem, or
@@ -140,7 +152,7 @@ static bool attach_all(void)
 static bool read_registers(pid_t tid, uint64_t *ret_sp)
 {
 	struct user_regs_struct general = {0};
-	struct user_fpregs_struct floating;
+	struct floating_registers floating;
 	struct iovec io = {&general, sizeof(general)};
 
 	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) != 0 ||
@@ -149,8 +161,8 @@ static bool read_registers(pid_t tid, uint64_t *ret_sp)
 	io = (struct iovec){&floating, sizeof(floating)};
 	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_FPREGSET, &io) != 0)
 		return false;
-	*ret_sp = general.rsp;
-	return general.rip != 0;
+	*ret_sp = general.SP;
+	return general.PC != 0;
 }
 
 static ssize_t peek(pid_t tid, uint64_t address, void *to, size_t n)
@@ -223,7 +235,7 @@ static void read_crashed_stack(void)
 			return;
 		done += (size_t)got;
 	}
-	report.crashed = has_mark(shared->crashed, (uint64_t)context.uc_mcontext.gregs[REG_RSP]);
+	report.crashed = has_mark(shared->crashed, (uint64_t)context.uc_mcontext.CONTEXT_SP);
 }
 
 static void read_threads(void)

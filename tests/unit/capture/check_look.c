@@ -571,11 +571,11 @@ static void compute_in_user_mode(void)
 	} while (th->stop.in_call);
 }
 
-static uint64_t ahead_ns;
+static uint64_t said_ns;
 
-static uint64_t clock_ahead_ns(void)
+static uint64_t said_clock_ns(void)
 {
-	return clock_mono_ns() + ahead_ns;
+	return said_ns;
 }
 
 /*
@@ -591,9 +591,11 @@ static unsigned int times_read(bool in_call, uint64_t waited_ns)
 	tick_running();
 	live_settle(&l);
 	running = live_thread(&l, (pid_t)th->tid)->running;
-	l.capture->options.now_ns = clock_ahead_ns;
+	/* On a slow machine more time passes than that of the ticks. */
+	said_ns = max_u64(said_ns, clock_mono_ns());
+	l.capture->options.now_ns = said_clock_ns;
 	for (unsigned int i = 0; i < 64; i++) {
-		ahead_ns += l.tick_ns;
+		said_ns += l.tick_ns;
 		add(l.tick_ns - waited_ns, waited_ns, 1);
 		th->stop.in_call = in_call;
 		tick_running();
