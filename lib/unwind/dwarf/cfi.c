@@ -250,6 +250,25 @@ static int read_saved(struct rows_builder *b, Dwarf_Frame *frame, struct rule *r
 	return 0;
 }
 
+/*
+ * In the CFI of glibc's lazy binding on aarch64 (_dl_runtime_resolve) the CFA lies below the two
+ * words that the first entry of the PLT has pushed, the return address among them.
+ */
+#define PUSHED_BY_PLT 16
+
+static void correct_lazy_binding(struct rule *rule)
+{
+	if (!CPU_LINK_REGISTER || rule->ra != RULE_RA_SAVED || rule->ra_offset != PUSHED_BY_PLT - 8)
+		return;
+	rule->cfa_offset += PUSHED_BY_PLT;
+	rule->ra_offset -= PUSHED_BY_PLT;
+	if (rule->fp == RULE_FP_SAVED)
+		rule->fp_offset -= PUSHED_BY_PLT;
+	for (size_t i = 0; i < RULE_SAVED_N; i++)
+		if (rule->saved[i] != RULE_SAVED_SAME)
+			rule->saved[i] = RULE_SAVED_UNDEFINED;
+}
+
 /* Makes the rule of a row. RULE_CFA_NONE if it is not supported. Returns 0 or -ENOMEM. */
 static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal, struct rule *ret)
 {
@@ -285,6 +304,7 @@ static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	if (r == 0 && !is_signal && read_simple(cfa, n_cfa, &fp, &ra, &rule)) {
 		r = read_saved(b, frame, &rule);
 		rule.may_install_handler = r == 0 && ends_by_eh_return(b, frame, &rule);
+		correct_lazy_binding(&rule);
 		if (r == 0)
 			*ret = rule;
 		return r;

@@ -2,6 +2,7 @@
 """Makes the recorded samples of tests/golden/stacks anew.
 
 usage: record.py [x86_64|aarch64]...
+       record.py --here DIRECTORY
 
 Into x86_64/ and aarch64/ go: tiny, the program (tiny.c); maps, its memory; for
 each kind of sample KIND.sample, the record as capture writes it to the ring
@@ -9,23 +10,28 @@ each kind of sample KIND.sample, the record as capture writes it to the ring
 but by which functions the program has called, and where the disassembly has
 those calls. tests/unit/unwind/check_recorded.c compares.
 
-x86_64 is recorded by this project's capture (build/oracle/record). The other
-program runs in qemu-user, and is recorded by qemu's server for gdb, at a
-breakpoint. Its compiler is aarch64-linux-gnu-gcc, or what CC_AARCH64 says.
+This project's capture records them (build/oracle/record). aarch64's are recorded in an emulated
+machine, in which tests/aarch64/run.py runs this script with --here, after `make check-aarch64`
+has made the machine and the executables. The compiler is aarch64-linux-gnu-gcc, or what CC_AARCH64
+says.
 """
 
+import base64
+import ctypes
+import io
+import json
 import os
 import pathlib
 import re
 import shutil
-import socket
 import struct
 import subprocess
 import sys
-import tempfile
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(os.environ.get('BUILD', HERE.parents[2] / 'build'))
+ROOT = HERE.parents[2]
+BUILD = ROOT / os.environ.get('BUILD', 'build')
 
 CFLAGS = ('-O1 -g0 -std=gnu11 -nostdlib -static -no-pie -fno-pie '
           '-ffreestanding -fno-stack-protector -fno-stack-clash-protection '
@@ -33,9 +39,10 @@ CFLAGS = ('-O1 -g0 -std=gnu11 -nostdlib -static -no-pie -fno-pie '
           '-Wl,-z,max-page-size=4096 -Wl,--build-id=none').split()
 
 ADDR_NO_RANDOMIZE = 0x0040000
-RECORD_SAMPLE = 3
-ARCH_AARCH64 = 2
-STACK_MAX = 64 << 10
+# The number of read(2).
+READ = '0' if os.uname().machine == 'x86_64' else '63'
+# Before each line of the archive of the samples, which --here prints.
+MARK = 'archive: '
 
 
 class Code:
@@ -86,62 +93,10 @@ class X86:
              'signal': ('signal', 'stopped'), 'bare': ('bare', 'stopped'),
              'bare_blocked': ('bare', 'blocked')}
 
-    def record(self, argument, how, path):
-        """Returns the maps."""
-        process = subprocess.Popen(
-            ['./tiny', argument], stdin=subprocess.PIPE, env={},
-            preexec_fn=lambda: libc_personality(ADDR_NO_RANDOMIZE))
-        try:
-            if isinstance(how, str):
-                # Blocked in read(2), which is call 0.
-                call = pathlib.Path(f'/proc/{process.pid}/syscall')
-                while not call.read_text().startswith('0 '):
-                    pass
-            subprocess.run([BUILD / 'oracle/record', str(process.pid), path,
-                            how if isinstance(how, str) else f'{how:x}'],
-                           check=True)
-            text = pathlib.Path(f'/proc/{process.pid}/maps').read_text()
-            # Which file of which machine does not matter.
-            return re.sub(r' [0-9a-f:]+ \d+ +/.*', ' 00:01 1 /tiny', text)
-        finally:
-            process.kill()
-            process.wait()
 
-
-def libc_personality(value):
-    import ctypes
-    if ctypes.CDLL(None).personality(ctypes.c_ulong(value)) < 0:
+def keep_addresses():
+    if ctypes.CDLL(None).personality(ctypes.c_ulong(ADDR_NO_RANDOMIZE)) < 0:
         raise OSError('personality')
-
-
-class Gdb:
-    """As much of the remote protocol as it takes."""
-
-    def __init__(self, path):
-        while True:
-            self.socket = socket.socket(socket.AF_UNIX)
-            try:
-                self.socket.connect(path)
-                break
-            except (FileNotFoundError, ConnectionRefusedError):
-                self.socket.close()
-        self.file = self.socket.makefile('rb')
-
-    def ask(self, text):
-        data = text.encode()
-        self.socket.sendall(b'$%s#%02x' % (data, sum(data) & 255))
-        while self.file.read(1) != b'$':
-            pass
-        answer = b''
-        while not answer.endswith(b'#'):
-            answer += self.file.read(1)
-        self.file.read(2)
-        self.socket.sendall(b'+')
-        return answer[:-1].decode()
-
-    def memory(self, addr, size):
-        found = self.ask(f'm{addr:x},{size:x}')
-        return b'' if found.startswith('E') else bytes.fromhex(found)
 
 
 class Aarch64:
@@ -155,51 +110,52 @@ class Aarch64:
     kinds = {'blocked': ('wait', 'blocked'), 'stopped': ('wait', 'stopped'),
              'signal': ('signal', 'stopped'), 'bare': ('bare', 'stopped')}
 
-    def record(self, argument, how, path):
-        # Of a thread that is looked at without a stop these are known.
-        known = 1 << 31 | 1 << 32 if how == 'blocked' else (1 << 33) - 1
-        if isinstance(how, str):
-            how = Code(self.objdump, 'tiny').behind('leaf_wait', self.system)
-        qemu = subprocess.Popen(
-            [shutil.which('qemu-aarch64'), '-cpu', 'max', '-g', 'gdb',
-             './tiny', argument], stdin=subprocess.DEVNULL, env={})
-        try:
-            gdb = Gdb('gdb')
-            gdb.ask('qSupported')
-            gdb.ask(f'Z0,{how:x},4')
-            # A signal of the program's own is a stop, too; it is handed on.
-            stop = gdb.ask('c')
-            while (pc := self.registers(gdb)[32]) != how:
-                if not stop.startswith('T'):
-                    raise OSError(f'{stop} at {pc:#x}')
-                stop = gdb.ask(f'C{stop[1:3]}')
-            return self.write(gdb, known, path)
-        finally:
-            qemu.kill()
-            qemu.wait()
-            os.unlink('gdb')
 
-    def registers(self, gdb):
-        return struct.unpack('<33Q', bytes.fromhex(gdb.ask('g'))[:33 * 8])
+def record(argument, how, directory, path):
+    """Records the program in the directory. how: as for build/oracle/record. Returns the maps."""
+    process = subprocess.Popen(['./tiny', argument], stdin=subprocess.PIPE, env={}, cwd=directory,
+                               preexec_fn=keep_addresses)
+    try:
+        if how in ('blocked', 'stopped'):
+            call = pathlib.Path(f'/proc/{process.pid}/syscall')
+            while call.read_text().split()[0] != READ:
+                pass
+        subprocess.run([BUILD / 'oracle/record', str(process.pid), path, how], check=True)
+        text = pathlib.Path(f'/proc/{process.pid}/maps').read_text()
+        # Which file of which machine does not matter.
+        return re.sub(r' [0-9a-f:]+ \d+ +/.*', ' 00:01 1 /tiny', text)
+    finally:
+        process.kill()
+        process.wait()
 
-    def write(self, gdb, known, path):
-        registers = self.registers(gdb)
-        sp, stack = registers[31], b''
-        while len(stack) < STACK_MAX and (
-                more := gdb.memory(sp + len(stack), min(
-                    1024, 4096 - (sp + len(stack)) % 4096))):
-            stack += more
-        stack += bytes(-len(stack) % 8)
-        body = struct.pack('<IIQ33QQII3Q', 1, ARCH_AARCH64, known, *registers,
-                           sp, len(stack), 0, *[0] * 3) + stack
-        head = struct.pack('<IIIIQQ', 32 + len(body), RECORD_SAMPLE, 0, 1, 0, 0)
-        pathlib.Path(path).write_bytes(head + body)
-        top = sp + len(stack)
-        # qemu's own maps are none of the program's: by its program headers.
-        return (f'00400000-00401000 r-xp 00000000 00:01 1 /tiny\n'
-                f'00401000-00402000 rw-p 00000000 00:00 0 \n'
-                f'{sp & -4096:x}-{top + 4095 & -4096:x} rw-p 00000000 00:00 0 '
-                f'[stack]\n')
+
+def record_all(directory):
+    """Records what the plan in the directory says, into the directory."""
+    for kind, (argument, how) in json.loads((directory / 'plan').read_text()).items():
+        maps = record(argument, how, directory, directory / f'{kind}.sample')
+    (directory / 'maps').write_text(maps)
+
+
+def record_here(directory):
+    record_all(directory)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode='w:xz') as tar:
+        for path in (*directory.glob('*.sample'), directory / 'maps'):
+            tar.add(path, path.name)
+    text = base64.b64encode(archive.getvalue()).decode()
+    for at in range(0, len(text), 1000):
+        print(MARK + text[at:at + 1000])
+
+
+def record_in_machine(directory):
+    """As record_all(), in an emulated machine. The directory is in build/arm64."""
+    path = directory.relative_to(ROOT)
+    output = subprocess.run([ROOT / 'tests/aarch64/run.py', BUILD / 'arm64-machine', 'build/arm64',
+                             '--command', f'tests/golden/stacks/record.py --here {path}'],
+                            check=True, stdout=subprocess.PIPE, text=True).stdout
+    text = ''.join(line.removeprefix(MARK) for line in output.splitlines() if line.startswith(MARK))
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(text))) as tar:
+        tar.extractall(directory)
 
 
 def frames(arch, code, kind, pc):
@@ -249,43 +205,47 @@ def frames(arch, code, kind, pc):
 
 
 def make(arch, out):
-    out.mkdir(exist_ok=True)
-    for old in out.iterdir():
-        old.unlink()
-    subprocess.run([*arch.compiler, *CFLAGS, '-o', out / 'tiny',
-                    HERE / 'tiny.c'], check=True)
-    (out / 'tiny').chmod(0o644)
-    with open('tiny', 'wb') as file:
-        file.write((out / 'tiny').read_bytes())
-    os.chmod('tiny', 0o755)
-    code = Code(arch.objdump, 'tiny')
+    """Makes everything in a directory of the build, then replaces the files in out."""
+    directory = BUILD / 'arm64/golden' if arch.name == 'aarch64' else BUILD / 'golden'
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    tiny = directory / 'tiny'
+    subprocess.run([*arch.compiler, *CFLAGS, '-o', tiny, HERE / 'tiny.c'], check=True)
+    code = Code(arch.objdump, tiny)
     kinds = dict(arch.kinds)
     for number in arch.turn:
         addr, _ = code.functions['turn'][number]
-        kinds[f'turn_{addr - code.start("turn"):02x}'] = ('run', addr)
+        kinds[f'turn_{addr - code.start("turn"):02x}'] = ('run', f'{addr:x}')
     for name in arch.lazy:
         for addr, text in code.functions[name]:
             # What is executed, and is not in front of a call to come.
             if not re.match(r'call|nop|mov +\$|push +%rb', text) or \
                     addr == code.start('kept'):
-                kinds[f'{name}_{addr - code.start(name):02x}'] = ('lazy', addr)
-    for kind, (argument, how) in kinds.items():
-        path = out / f'{kind}.sample'
-        maps = arch.record(argument, how, path)
-        pc, = struct.unpack_from('<Q', path.read_bytes(),
-                                 48 + 8 * (16 if arch.name == 'x86_64' else 32))
-        (out / f'{kind}.frames').write_text(
-            '\n'.join([*frames(arch, code, kind, pc), '']))
-        (out / 'maps').write_text(maps)
+                kinds[f'{name}_{addr - code.start(name):02x}'] = ('lazy', f'{addr:x}')
+    (directory / 'plan').write_text(json.dumps(kinds))
+    if arch.name == os.uname().machine:
+        record_all(directory)
+    else:
+        record_in_machine(directory)
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    tiny.chmod(0o644)
+    for kind in kinds:
+        sample = (directory / f'{kind}.sample').read_bytes()
+        pc, = struct.unpack_from('<Q', sample, 48 + 8 * (16 if arch.name == 'x86_64' else 32))
+        (out / f'{kind}.sample').write_bytes(sample)
+        (out / f'{kind}.frames').write_text('\n'.join([*frames(arch, code, kind, pc), '']))
+    for name in ('tiny', 'maps'):
+        shutil.copy(directory / name, out / name)
 
 
 def main():
-    wanted = sys.argv[1:] or ['x86_64', 'aarch64']
+    if sys.argv[1:2] == ['--here']:
+        record_here(ROOT / sys.argv[2])
+        return
     for arch in (X86(), Aarch64()):
-        if arch.name in wanted:
-            with tempfile.TemporaryDirectory() as directory:
-                os.chdir(directory)
-                make(arch, HERE / arch.name)
+        if arch.name in (sys.argv[1:] or ['x86_64', 'aarch64']):
+            make(arch, HERE / arch.name)
 
 
 if __name__ == '__main__':

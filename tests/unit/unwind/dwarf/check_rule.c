@@ -97,6 +97,27 @@ TEST(without_a_rule_the_return_address_is_in_the_link_register)
 	cfi_free(cfi);
 }
 
+/*
+ * The CFI of glibc's lazy binding says that the return address is above the CFA, since it forgets
+ * that the PLT has pushed it.
+ */
+TEST(the_cfa_is_above_the_return_address_that_the_plt_has_pushed)
+{
+	const uint8_t instructions[] = {
+		DW_CFA_def_cfa, CPU_SP, 0xd0, 0x01 /* 208 */, DW_CFA_offset_extended_sf,
+		CPU_RA,		0x7f /* -1 */};
+	const struct rule *rule;
+	const struct rows *rows;
+	struct cfi *cfi;
+
+	cfi = compile(instructions, sizeof(instructions), &rows);
+	rule = rows_find(rows, CODE + 8);
+	ck_assert_int_eq(rule->ra, RULE_RA_SAVED);
+	ck_assert_int_eq(rule->cfa_offset, CPU_LINK_REGISTER ? 208 + 16 : 208);
+	ck_assert_int_eq(rule->ra_offset, CPU_LINK_REGISTER ? -8 : 8);
+	cfi_free(cfi);
+}
+
 /* On both processors. */
 TEST(the_return_address_may_be_below_a_cfa_in_another_register)
 {

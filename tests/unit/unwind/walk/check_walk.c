@@ -90,6 +90,18 @@ static void walk(struct target *t, const struct record_sample *s, size_t size,
 }
 
 /*
+ * aarch64: where the dynamic linker binds a function, the oracles take the stack pointer of its
+ * caller to be too low (lib/unwind/dwarf/cfi.c), and find that caller again.
+ */
+static bool finds_caller_again(const struct oracle_stack *theirs)
+{
+	for (size_t i = 0; CPU_LINK_REGISTER && i + 1 < theirs->n; i++)
+		if (theirs->addrs[i] == theirs->addrs[i + 1])
+			return true;
+	return false;
+}
+
+/*
  * Compares one stopped thread: our walk, those of the oracles, and ours from sp and pc. If the
  * oracles differ, one of them is right: libunwind finds no CFI in files without PT_GNU_EH_FRAME
  * (static executables) and in the vDSO, which is no file; libdwfl loses rbx, which the dynamic
@@ -109,7 +121,7 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char
 	if (!is_same(&ours, theirs.addrs, theirs.n)) {
 		target_oracle(t, ORACLE_LIBDWFL, tid, &theirs);
 		/* Both oracles skip the caller of a stub without CFI. */
-		if (!ours.frames[1].by_heuristic)
+		if (!ours.frames[1].by_heuristic && !finds_caller_again(&theirs))
 			assert_same(t, &ours, theirs.addrs, theirs.n, what);
 	}
 	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what, unwind_end_name(ours.end));
