@@ -30,9 +30,10 @@ must_check int live_init(struct live *l, int32_t pid);
 void live_fini(struct live *l);
 
 /*
- * Reads the maps and updates l->space. Sets *ret_changed to whether the maps differ from those read
- * before. If they do, the caller drops what it has derived from the old maps (oracle_forget()).
- * Returns 0; -ESRCH if the process has exited; or another -errno. After an error the old maps stay.
+ * Reads the maps and updates l->space. Sets *ret_changed to true if the maps differ from those read
+ * before, and at the first call. The caller then drops what it has derived from the old maps
+ * (oracle_forget()). Returns 0; -ESRCH if the process has exited; or another -errno. After an error
+ * the old maps stay.
  */
 must_check int live_read_maps(struct live *l, bool *ret_changed);
 

@@ -21,7 +21,8 @@ enum oracle_kind { ORACLE_LIBUNWIND, ORACLE_LIBDWFL, ORACLE_N };
 struct oracle;
 
 struct oracle_stack {
-	uint64_t addrs[UNWIND_FRAMES_MAX]; /* as in struct unwind_frame */
+	/* Leaf first. As unwind_frame.addr, but without a mapping's number in the upper bits. */
+	uint64_t addrs[UNWIND_FRAMES_MAX];
 	size_t n;
 	const char *end; /* why the unwinder ended the stack, in its own words; a static string */
 };
@@ -34,14 +35,15 @@ must_check int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **re
 void oracle_free(struct oracle *o); /* accepts NULL */
 
 /*
- * Drops the unwinder's copy of the maps. Called after the maps of the process have changed. Accepts
- * NULL.
+ * Drops the unwinder's copy of the maps, and what the unwinder has read from mapped files. Call it
+ * when the maps of the process have changed. Accepts NULL.
  */
 void oracle_forget(struct oracle *o);
 
 /*
- * Unwinds a thread that is in a ptrace-stop; its tracer is this process. After an error ret has the
- * frames that were found before it, possibly none, and ret->end says what the error is.
+ * Unwinds a thread that is in a ptrace-stop; its tracer is the calling thread. The stack ends at
+ * the root, at UNWIND_FRAMES_MAX frames, or at an error. After an error ret has the frames that
+ * were found before it, possibly none, and ret->end says what the error is.
  */
 void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
 

@@ -41,8 +41,8 @@ must_check int thread_attach(int32_t tid);
 /*
  * Stops a thread to which thread_attach() has attached. Returns 0; -ESRCH if the thread does not
  * exist; or -ETIMEDOUT if the thread has not stopped within wait_ns, because it waits in the
- * kernel, usually for a disk. After -ETIMEDOUT the thread stops later, and the caller passes *ret
- * to thread_release_late().
+ * kernel, usually for a disk. After -ETIMEDOUT, too, *ret is set: the thread stops later, and the
+ * caller passes *ret to thread_release_late().
  */
 must_check int thread_stop_attached(int32_t tid, uint64_t wait_ns, struct thread_stop *ret);
 
@@ -57,7 +57,10 @@ must_check int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *re
  */
 bool thread_release_late(struct thread_stop *stop);
 
-/* Restarts the system call that the stop has interrupted, if there is one, and detaches. */
+/*
+ * Restarts the system call that the stop has interrupted, if there is one, and detaches. A signal
+ * that caused the stop is delivered. Ignores errors: the thread may have exited.
+ */
 void thread_release(const struct thread_stop *stop);
 
 /*

@@ -54,9 +54,11 @@ must_check int capture_link_open(struct capture_link *l, struct ipc_message *m);
 void capture_link_close(struct capture_link *l);
 
 /*
- * Receives MSG_RING_HEADs: at most one or, with all, every one that waits, which costs one more
- * system call. Then passes the new records to fn, oldest first, and sends the credits that become
- * due. Does not block. The link must be open.
+ * Receives at most one MSG_RING_HEAD that waits on the socket. Then passes the new records to fn,
+ * oldest first, and sends the credits that become due. Does not block. The link must be open.
+ *
+ * With all, receives every MSG_RING_HEAD that waits. Use it when records that capture has written
+ * must not be missed, such as before a session is closed. It costs one more system call.
  *
  * Returns 1; 0 if capture has closed its side of the socket, after all records that capture has
  * announced were passed to fn; the error of fn; -EPROTO if a message or a record is malformed; or
@@ -66,8 +68,8 @@ must_check int capture_link_read(struct capture_link *l, bool all, capture_link_
 
 /*
  * Returns true if a credit is due: 1/8 of the ring has been read since the function last returned
- * true. at_end: no record is left in the ring; then 1/128 is enough. Only capture_link.c and tests
- * call it.
+ * true. at_end: unwind has read all records that capture has announced; then 1/128 is enough. Only
+ * capture_link.c and tests call it.
  */
 bool capture_link_credit_is_due(struct capture_link *l, bool at_end);
 

@@ -17,8 +17,9 @@ struct msg_file_look;
  * Inspects fd, which stays the caller's, and answers m with MSG_FILE_SEEN. A file that is damaged
  * or not ELF is no error: the answer says so. Returns 0, or an error of ipc_send().
  *
- * reading: the word shared with the broker (request_map_reading_page()). It is m->number during the
- * inspection, then 0. If this process dies in between, the broker knows at which file.
+ * reading: the word that request_map_reading_page() returns. The function writes the file's number,
+ * m->number, there during the inspection, then 0. If this process dies in between, its parent
+ * process (the broker or sentry-profctl) knows at which file.
  */
 must_check int file_look(int fd, const struct msg_file_look *m, uint32_t *reading);
 

@@ -60,15 +60,15 @@ bool hints_want_registers(uint32_t target, const struct unwind_sample *sample,
 
 /*
  * Returns true if a hint for a sample of thread tid, taken at time_ns, may be sent now, at now_ns:
- * no hint for the thread was sent since time_ns. If it returns true, the function has recorded
- * now_ns as the time of the thread's last hint. Times are CLOCK_MONOTONIC. stream.c has a second
- * struct hints for the requests for registers.
+ * no hint for the thread was sent since time_ns. If it returns true, it has recorded now_ns as the
+ * time of the thread's last hint, so the caller sends the hint. Times are CLOCK_MONOTONIC.
+ * stream.c has a second struct hints for the requests for registers.
  */
 bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
 
 /*
  * Returns true if all three hold:
- * - The thread ran on another stack than its own, as far as capture knows.
+ * - The thread ran on another stack than its own, or capture did not know where its own stack ends.
  * - The walk reached the thread's own stack, of which the sample lacks the bytes.
  * - The hint of hints_make() asks for these bytes, so that the next sample has them.
  * The unwound stack is then incomplete: it lacks the callers on the thread's own stack.

@@ -8,9 +8,9 @@
  *
  * "Maps" are the text of /proc/PID/maps: a list of the target's mappings.
  *
- * Times are CLOCK_MONOTONIC, in ns. Those of work, opened_ns and early_file_ns are read from the
- * clock in this process. All others are times of records, which capture wrote up to half a second
- * earlier.
+ * Times are CLOCK_MONOTONIC, in ns. Those of work, opened_ns, identity_ns and early_file_ns are
+ * read from the clock in this process. All others are times of records, which capture wrote up to
+ * half a second earlier.
  */
 #ifndef DAEMON_UNWIND_PROGRAM_H
 #define DAEMON_UNWIND_PROGRAM_H
@@ -52,7 +52,7 @@ struct program_identity {
  * When the maps are read: at the first sample, and again when the last reading is old enough:
  *
  *	case						least age of the last reading
- *	miss or doubt in a young program		half
+ *	miss or doubt in a young program		more than half
  *	doubt in an older program			MAPS_DOUBT_NS
  *	miss in an older program			MAPS_MISS_NS
  *	all readings have failed			MAPS_MISS_NS
@@ -125,10 +125,11 @@ void program_fini(struct program *p);
  * closed; after that call program_open().
  *
  * An early file that came after time_ns may belong to the next program, which may have other code
- * at the same addresses. In that case the function removes the maps, and the identity if it came
- * after time_ns, too. The release is then that of the configuration or of the daemon's environment,
- * or else "unknown"; the environment is the configured one, that of the daemon's environment, or
- * the default.
+ * at the same addresses. If there is such a file, the function
+ * - removes the maps;
+ * - removes the identity, if the identity came after time_ns;
+ * - sets release and environment as program_release() does, but without the target's environment
+ *   variables and executable: the default release is "unknown".
  *
  * Returns true if p still has the identity.
  */
@@ -177,8 +178,8 @@ must_check int program_set_maps(struct program *p, const struct buf *maps);
 
 /*
  * Return the release and the environment of the program's chunks. The strings belong to p and are
- * valid until program_open() or program_fini(). They are determined at the first call, from the
- * first of these sources that has a value:
+ * valid until program_ended(), program_open() or program_fini(). They are determined at the first
+ * call, from the first of these sources that has a value:
  * - the configuration of the target;
  * - the target's environment variables;
  * - the daemon's environment variables;
@@ -189,7 +190,7 @@ const char *program_environment(struct program *p);
 /* Returns program_identity.command_line, or NULL if it is unknown. */
 const char *program_command_line(const struct program *p);
 
-/* Writes the executable's file name, cleaned by release_clean(); or "unknown". */
+/* Writes the executable's file name, cleaned by release_clean() and cut if longer; or "unknown". */
 #define PROGRAM_NAME_SIZE 129
 void program_name(struct program *p, char ret[PROGRAM_NAME_SIZE]);
 

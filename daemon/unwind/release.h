@@ -42,9 +42,10 @@ void release_of_environ(const char *text, size_t len, struct release_names *ret)
 /*
  * Writes a release made from an executable, such as "redis-server@15dfff3239aa": its file name, and
  * the first 12 hex digits of its build-id or, without one, of the identifier made from .text
- * (lib/unwind/elf/build_id.h). exe: the path of the executable. file: its device, inode and
- * modification time as text (struct program_identity). space: the address space of the process, in
- * which exe is mapped. size: of ret, at least 160.
+ * (lib/unwind/elf/build_id.h). exe: the path of the executable; if it is "", the file name is
+ * "unknown". file: the device, inode and modification time of exe as text (struct
+ * program_identity). space: the address space of the process, in which exe is mapped. size: of ret,
+ * at least 160.
  *
  * If the executable has no identifier or cannot be read, usually because the process has ended, the
  * function writes the release that it made for an earlier process with the same exe and file. It

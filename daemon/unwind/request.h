@@ -1,14 +1,15 @@
 /*
  * Requests for files. unwind opens no file: it asks the broker for each file (MSG_FILE_REQUEST) and
- * waits for the answer, a descriptor (MSG_FILE_REPLY). Other messages of the broker that arrive
- * during the wait are kept, in their order, for request_next_message().
+ * waits for the answer, a descriptor (MSG_FILE_REPLY). The socket to the broker is MSG_FD
+ * (daemon/msg/msg.h). Other messages of the broker that arrive during the wait are kept, in their
+ * order, for request_next_message().
  *
  * The broker gives each image and debug file a number, which is the same at each request. While
  * unwind reads a file, the file's number is in the reading page, a page of memory shared with the
  * broker. So the broker knows at which file unwind died (daemon/broker/files/quarantine.h).
  *
- * If the broker has ended or breaks the protocol, or memory is short for a kept message, the
- * functions that request a file exit this process.
+ * If the broker has ended or breaks the protocol, or a message cannot be kept (memory is short, or
+ * too many are kept), the functions that request a file exit this process.
  */
 #ifndef DAEMON_UNWIND_REQUEST_H
 #define DAEMON_UNWIND_REQUEST_H

@@ -31,7 +31,8 @@ void resource_limits_be_killed_first(void);
  * - cpu_ns: the most CPU time between two calls of resource_limits_renew(). Above it SIGXCPU ends
  *   the process. Time in which the process waits, or gets no processor, does not count.
  *
- * Call it once, before the seccomp filter is installed. Returns 0, or the error of a system call.
+ * A limit of memory or size that is lower already stays. Call it once, before the seccomp filter is
+ * installed. Returns 0, or the negative errno of a system call.
  */
 must_check int resource_limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns);
 

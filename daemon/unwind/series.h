@@ -67,10 +67,12 @@ void series_fini(struct series *c);
 void series_free(struct series *c); /* also frees c; accepts NULL */
 
 /*
- * Sets the program that the target runs from now on. After an exec, first call series_exit_all(),
- * series_close() and series_next(), which end the chunk of the old program. If the old program has
- * lost its identity (program_ended() has returned false), also call series_exec() with it before
- * series_close(): then the chunk is one of an unknown program.
+ * Sets the program of the open chunk and of those that follow. Order of calls after an exec:
+ * 1. series_exit_all().
+ * 2. If program_ended() has returned false for the old program: series_exec() with the old program.
+ *    It has no identity any more, so its last chunk is one of an unknown program.
+ * 3. series_close() and series_next(), which end the chunk of the old program.
+ * 4. series_exec() with the new program.
  */
 void series_exec(struct series *c, const struct program *p);
 

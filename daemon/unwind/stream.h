@@ -31,9 +31,10 @@ struct stream_capture {
 };
 
 /*
- * Creates a stream. Copies open; cache, to_capture and table (as in struct aggregate_options) must
- * outlive the stream. Waits for the identity of the target's program. Returns 0; -ENOMEM; or
- * -EINVAL if open->chunk_us is 0 or above 60 s.
+ * Creates a stream. Copies open; cache, to_capture and table must outlive the stream. table: sums
+ * the time by function over the sessions of all streams (lib/aggregate/functions.h); NULL: none.
+ * Waits for the identity of the target's program. Returns 0; -ENOMEM; or -EINVAL if open->chunk_us
+ * is 0 or above 60 s.
  */
 must_check int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
 			  const struct stream_capture *to_capture, struct functions *table,
@@ -67,7 +68,10 @@ must_check int stream_record(struct stream *s, const struct record *record, size
  */
 must_check int stream_capture_ended(struct stream *s);
 
-/* Adds a measurement of the target's CPU and memory (usage_buffer.h) to the session's chunk. */
+/*
+ * Adds a measurement of the target's CPU and memory, for the session's chunk of that time
+ * (usage_buffer.h).
+ */
 void stream_add_usage(struct stream *s, const struct msg_usage_entry *m);
 
 /*
@@ -92,7 +96,8 @@ must_check int stream_close(struct stream *s);
 
 /*
  * Adds the times of the session's open chunk, up to the settled tick (lib/aggregate/aggregate.h),
- * to the table of stream_new(). Call it for each stream before the table is written.
+ * to the table of stream_new(). Those of a closed chunk are in the table already. Call it for each
+ * stream before the table is written for the user.
  */
 must_check int stream_update_table(struct stream *s);
 

@@ -81,7 +81,7 @@ void thread_keys_end_all(struct thread_keys *k);
 
 /*
  * Begins the next chunk. Removes the threads that had ended when the previous chunk began. On
- * -ENOMEM all threads are removed.
+ * -ENOMEM removes all threads: thread_keys_assign() then gives them new keys.
  */
 must_check int thread_keys_next(struct thread_keys *k);
 

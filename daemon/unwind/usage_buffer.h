@@ -19,7 +19,7 @@
 struct usage_buffer {
 	struct profile_measurement v[USAGE_BUFFER_MAX]; /* oldest first */
 	size_t n;
-	/* The last usage_buffer_give() has set the first n_given values in its profile. */
+	/* The profile of the last usage_buffer_give() points to the first n_given values. */
 	size_t n_given;
 };
 
@@ -27,8 +27,8 @@ struct usage_buffer {
 void usage_buffer_init(struct usage_buffer *b);
 
 /*
- * Adds a value. Drops it if the buffer is full, or if its time is not later than the last value's.
- * The values that usage_buffer_give() has set in a profile become invalid.
+ * Adds a value. First drops the values that usage_buffer_give() has set in a profile, which become
+ * invalid. Drops *v if the buffer is full, or if its time is not later than the last value's.
  */
 void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);
 
@@ -36,7 +36,7 @@ void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *
  * Sets p->measurements to the values from the time of the profile's first sample to that of the
  * last one; to no values if the profile has no samples. The samples must be sorted by time. The
  * values belong to the buffer, and are valid until the next call of a function of this module.
- * Drops the values before the first sample.
+ * Drops the values before the first sample. Keeps those after the last sample for the next chunk.
  */
 void usage_buffer_give(struct usage_buffer *b, struct profile *p);
 
