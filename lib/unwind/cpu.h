@@ -191,22 +191,23 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
  * The parent takes another path behind clone(2). The child of a fork may take the same branches,
  * but it goes on with a copy of its parent's stack, so its code does not clear the frame pointer.
  */
-#define CPU_THREAD_START_MAX	64
-#define CPU_THREAD_START_BEFORE 9 /* clone3 of glibc, at the call */
+#define CPU_THREAD_START_MAX 64
+/* In clone3 of glibc the instruction that clears begins so many bytes before the call. */
+#define CPU_THREAD_START_BEFORE 9
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /*
- * Returns true if a frame probably is just behind a system call that has returned 0: rax is 0, and
- * rcx, to which syscall copies its return address, is 0 to 32 bytes below the frame's pc. r: the
- * registers by DWARF number; bit i of known: r[i] is valid (struct frame_regs, rules/expr.h).
- * aarch64: always false.
+ * Returns true if a frame probably is just behind a system call that has returned 0, as clone(2)
+ * does in a new thread: rax is 0, and rcx, to which the instruction syscall copies its return
+ * address, is 0 to 32 bytes below the frame's pc. r: the registers by DWARF number; bit i of known:
+ * r[i] is valid (struct frame_regs, rules/expr.h). aarch64: always false.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
 /*
- * Returns true if code is the trampoline of rt_sigreturn(2), which musl and the kernel's vDSO for
- * aarch64 have without CFI. Unwinders are expected to compare the instructions
- * (arch/arm64/kernel/vdso/sigreturn.S).
+ * Returns true if code is the trampoline of rt_sigreturn(2), to which a signal handler returns. In
+ * musl, and in the kernel's vDSO for aarch64, it has no CFI: the kernel expects unwinders to
+ * compare the instructions (arch/arm64/kernel/vdso/sigreturn.S).
  */
 bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 

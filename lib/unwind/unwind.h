@@ -482,13 +482,14 @@ must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const cha
 
 /*
  * Finds the start of the function that covers addr, by its description in the CFI (FDE); no symbol
- * is needed. Returns 0, or -ENOENT if no FDE covers addr or the file cannot be read any more.
+ * is needed. *ret_start has the mapping's number in its upper bits, as addr. Returns 0, or -ENOENT
+ * if no FDE covers addr or the file cannot be read any more.
  */
 must_check int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start);
 
 /*
  * Returns the address from which the server's subtraction of one instruction (struct unwind_frame)
- * gives addr: addr + 1 on x86-64, addr + 4 on arm64.
+ * gives addr: addr + 1 on x86-64, addr + 4 on aarch64.
  */
 uint64_t unwind_after_call(uint64_t addr);
 
@@ -540,9 +541,9 @@ const char *unwind_space_take_lines_limited(struct unwind_space *s);
 
 /*
  * Demangles a C++, Rust (legacy and v0) or D symbol, also one with "@plt". with_parameters: the
- * names of C++ and D functions get their parameters. size, of out, is at least 1. Returns false if
- * raw is not mangled, is longer than UNWIND_DEMANGLE_MAX or too costly, or if the result does not
- * fit; out then has no meaning.
+ * names of C++ and D functions get their parameters. size: bytes of out, at least 1. Returns false
+ * if raw is not mangled, is longer than UNWIND_DEMANGLE_MAX or too costly, or if the result does
+ * not fit; out then has no meaning.
  */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size);
 

@@ -39,13 +39,14 @@ struct x86_64_insn {
 	 * has returned. A ret has 0, too.
 	 */
 	int32_t sp;
-	bool sp_lost; /* rsp gets another value than its old one plus sp; ignore sp */
-	/* With sp_lost, and if it is known: rsp becomes the value of a register (sp_is_copied) ...
+	/*
+	 * rsp gets another value than its old one plus sp: ignore sp. If neither sp_is_copied nor
+	 * loads_sp is set, the new value is unknown.
 	 */
-	bool sp_is_copied;
-	uint8_t sp_from; /* the register, by its number in instructions, not by DWARF's */
-	/* ... or of the word on the stack that is sp_at bytes above the old rsp (loads_sp). */
-	bool loads_sp;
+	bool sp_lost;
+	bool sp_is_copied; /* rsp becomes the value of register sp_from */
+	uint8_t sp_from;   /* by its number in instructions, not by DWARF's */
+	bool loads_sp;	   /* rsp becomes the word that is sp_at bytes above the old rsp */
 	int32_t sp_at;
 	bool loads_fp; /* loads rbp from the word that is fp_at bytes above the old rsp */
 	int32_t fp_at;
@@ -77,7 +78,7 @@ struct x86_64_parts {
 	uint8_t modrm;
 	uint8_t sib;
 	int32_t displacement;
-	int32_t imm;
+	int32_t imm; /* the constant, or the distance of a jump; of 8 bytes the first 4 */
 };
 
 /*

@@ -19,7 +19,10 @@ struct x86_64_code {
 	uint32_t steps_max; /* searches give up when steps has reached this */
 };
 
-/* Offsets, in bytes, are multiples of 8 and less than this, the largest copy of a stack. */
+/*
+ * The offsets in struct x86_64_path, in bytes, are multiples of 8 and less than this, the usual
+ * limit of a copied stack (SAMPLE_STACK_MAX in lib/capture/sample.h).
+ */
 #define X86_64_PATH_MAX (512u * 1024)
 /* The saved frame pointer is less than this many bytes below the return address. */
 #define X86_64_PATH_FP_MAX  (2u * 1024)
@@ -63,8 +66,8 @@ bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_pat
 /*
  * Finds a path from the function start at `from` to the instruction at `to`. The base is the stack
  * pointer before the instruction at `to`. If the path does not push rbp, ret->fp is
- * X86_64_PATH_FP_SAME. ret->has_call is false, also if the path has calls. Returns false if no path
- * is found within c->steps_max.
+ * X86_64_PATH_FP_SAME. ret->has_call is always false: the path goes on behind calls, and does not
+ * note them. Returns false if no path is found within c->steps_max.
  */
 bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);

@@ -1,7 +1,7 @@
 /*
  * Reads the identifier of an ELF file: its build-id, a note of the linker. For a file without a
- * build-id, makes an identifier of the first bytes of .text, as Sentry's server does
- * (docs/FORMATS.md, debug_id).
+ * build-id, makes an identifier of 16 bytes from the first 4096 bytes of .text, as Sentry's server
+ * does (docs/FORMATS.md, debug_id).
  */
 #ifndef LIB_UNWIND_ELF_BUILD_ID_H
 #define LIB_UNWIND_ELF_BUILD_ID_H
@@ -21,7 +21,7 @@ struct build_id {
 	uint8_t bytes[BUILD_ID_MAX];
 	size_t size;	 /* 0: the file has neither a build-id nor .text */
 	bool is_real;	 /* a build-id; false: made from .text */
-	uint64_t offset; /* of the build-id in the file; 0 if made from .text */
+	uint64_t offset; /* of the build-id in the file, in bytes; 0 if made from .text */
 };
 
 /*

@@ -4,9 +4,9 @@
  * fingerprints show which of them is mapped: capture compares the bytes in memory
  * (lib/base/watch_part.h).
  *
- * The fingerprint is the build-id. For a file without a build-id, it is parts of .gnu.hash, .dynstr
- * and .text. They differ between two builds of one library: a new name changes .gnu.hash and
- * .dynstr, and any change of the code moves bytes of .text.
+ * The fingerprint is the build-id. For a file without a build-id in a read-only segment, it is
+ * parts of .gnu.hash, .dynstr and .text. They differ between two builds of one library: a new name
+ * changes .gnu.hash and .dynstr, and any change of the code moves bytes of .text.
  */
 #ifndef LIB_UNWIND_ELF_FINGERPRINT_H
 #define LIB_UNWIND_ELF_FINGERPRINT_H

@@ -1,9 +1,10 @@
 /*
  * Go's table of functions (.gopclntab), which Go's runtime uses to unwind, and
- * which strip(1) and -ldflags=-s do not remove. It gives unwind rules and names for
- * programs without .debug_frame and .symtab, such as those that Debian ships.
+ * which strip(1) and -ldflags=-s do not remove. It gives names for programs without
+ * .symtab, such as those that Debian ships. On x86-64 it also gives unwind rules for
+ * programs without .debug_frame.
  *
- * Supports the tables of Go 1.16 to 1.26, on x86-64. GNU ld and lld put the table
+ * Supports the tables of Go 1.16 to 1.26. GNU ld and lld put the table
  * of a PIE or shared library that they link (cgo, -linkmode=external) into
  * .data.rel.ro, where it is found by its header.
  * From Go 1.26 on the table lacks the address of the code, which then is read from
@@ -30,7 +31,10 @@
 /* In bytes. A larger table is ignored. A large program, such as Kubernetes, has 40 MB. */
 #define GOPCLNTAB_MAX (128u << 20)
 
-/* False: gopclntab_rows() is of no use, since it knows no frames with a link register. */
+/*
+ * False on aarch64: do not call gopclntab_rows(). Its rules say that the return address is on the
+ * stack, but on aarch64 a call leaves the return address in the link register.
+ */
 #define GOPCLNTAB_HAS_ROWS (!CPU_LINK_REGISTER)
 
 struct gopclntab {
@@ -48,8 +52,8 @@ struct gopclntab {
 
 struct gopclntab_function {
 	uint64_t start, end; /* vaddr */
-	const char *name;    /* in the table's bytes, not NUL-terminated */
-	size_t name_size;    /* 0: no name */
+	const char *name;    /* in the table's bytes; has name_size bytes, without a NUL */
+	size_t name_size;    /* 0: no name; longer names than 4096 bytes are cut */
 	size_t sp;	     /* offset of the pc-value table of its stack heights; 0: none */
 };
 

@@ -13,10 +13,11 @@
 
 #include "lib/unwind/elf/elf_file.h"
 
+/* The environment variables named here can switch LeakSanitizer off (detect_leaks=0). */
 enum leak_runtime {
 	LEAK_RUNTIME_NONE,
-	LEAK_RUNTIME_ASAN, /* as part of AddressSanitizer, which reads ASAN_OPTIONS, too */
-	LEAK_RUNTIME_LSAN, /* alone: it reads LSAN_OPTIONS only */
+	LEAK_RUNTIME_ASAN, /* as part of AddressSanitizer: reads ASAN_OPTIONS and LSAN_OPTIONS */
+	LEAK_RUNTIME_LSAN, /* alone: reads LSAN_OPTIONS only */
 };
 
 /*

@@ -1,7 +1,8 @@
 /*
  * The cache of images: one image for each file that any target of this process maps, found by the
  * identity of the file. An image has all that was read from its file (image.h). A space is the
- * address space of one target. A call is the time from cache_begin() to cache_end().
+ * address space of one target. A "call" is a call of a function of unwind.h that may read files: it
+ * lasts from cache_begin() to cache_end().
  *
  * An image stays in the cache while a space maps it, and afterwards until the cache is full. One
  * limit, unwind_cache_options.max_bytes, holds for what was read from files into all images and all

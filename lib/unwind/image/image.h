@@ -131,7 +131,10 @@ struct image {
 	struct lines *lines; /* NULL: no debug information */
 	struct image_lines_file lines_file;
 	uint32_t names_number; /* of the debug file with the symbols; 0: the image's own file */
-	/* Whether a debug file exists is unknown: the next target that maps the image searches. */
+	/*
+	 * The search for a debug file could not be completed (unwind_files.debug): the cache
+	 * searches again when one more target maps the image.
+	 */
 	bool debug_file_due;
 	/* Results of analysing the machine code; code.c has the keys. */
 	struct table answers;

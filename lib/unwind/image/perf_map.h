@@ -52,7 +52,7 @@ struct perf_map {
 	char *names;
 	size_t names_size, names_cap;
 	uint32_t order; /* of the next entry */
-	uint32_t reads; /* since perf_map_reset_reads() */
+	uint32_t reads; /* reads of new lines since perf_map_reset_reads() */
 	/* Written by the cache (cache.h) only. */
 	struct perf_map *next;
 	uint64_t last_use;
@@ -80,9 +80,9 @@ void perf_map_reset_reads(struct perf_map *m);
 /*
  * Reads the lines that were appended. If the file became shorter, or has other bytes where the last
  * update ended, it was written anew: removes all entries, and reads the whole file. A last line
- * without a newline is left for the next update. Does nothing after PERF_MAP_READS_MAX reads, or
- * without a file. Returns 0, also if the file cannot be read; or -ENOMEM: new entries may be
- * missing.
+ * without a newline is left for the next update. Does nothing if the file ends where the last
+ * update ended, after PERF_MAP_READS_MAX reads, or without a file. Returns 0, also if the file
+ * cannot be read; or -ENOMEM: new entries may be missing.
  */
 must_check int perf_map_update(struct perf_map *m);
 

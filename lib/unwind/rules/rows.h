@@ -6,8 +6,11 @@
  * A row is an address and the number of a rule. A row extends to the address of the next one, and
  * a gap between functions is a row, too. Two functions, [0x10, 0x40) and [0x50, 0x60), may have
  *
- *     0x10  rule 1, ROWS_START       0x40  ROWS_RULE_NONE           0x60  ROWS_RULE_NONE
- *     0x14  rule 2                   0x50  rule 1, ROWS_START
+ *     0x10  rule 1, ROWS_START   the first function
+ *     0x14  rule 2
+ *     0x40  ROWS_RULE_NONE       the gap
+ *     0x50  rule 1, ROWS_START   the second function
+ *     0x60  ROWS_RULE_NONE       its end
  *
  * Equal rules are stored once, because rules repeat: libc has 25,000 rows and a few hundred rules.
  * Addresses and rule numbers are in two arrays, so that the binary search reads addresses only.

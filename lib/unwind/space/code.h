@@ -56,7 +56,7 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
 /*
- * Returns true if the function that starts at from jumps to the one that starts at to, in the
+ * Returns true if the function that starts at `from` jumps to the one that starts at `to`, in the
  * same image: a tail call. Finds only jumps in the first CPU_TAIL_MAX bytes of a function that has
  * CFI.
  */
@@ -115,8 +115,8 @@ bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 		      struct code_path *ret);
 
 /*
- * Finds a path from from, the start of a function, to the instruction at to. Returns false if none
- * is found. On aarch64 always returns false.
+ * Finds a path from `from`, the start of a function, to the instruction at `to`. Returns false if
+ * none is found. On aarch64 always returns false.
  */
 bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
 			  struct code_path *ret);
@@ -130,8 +130,8 @@ bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 
 /*
  * Returns the start of the function that covers addr; 0: unknown. Finds the start by the
- * function's symbol. A static function may have none: then its start is the target of another
- * function that has a symbol and consists of a jump only, such as malloc() of musl.
+ * function's symbol. A static function may have no symbol. Then its start is known if another
+ * function, which has a symbol, consists only of a jump to it, as malloc() of musl does.
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 

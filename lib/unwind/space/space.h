@@ -42,10 +42,12 @@ struct space_mapping {
 	/* The members below belong to versions.h, which explains them. */
 	bool is_doubted; /* memory does not match the image: walks take the mapping as unmapped */
 	/*
-	 * How many readings of the maps have contradicted memory. At SPACE_DOUBTS_MAX the space
-	 * trusts the maps. A reading counts for a present mapping if the maps have it although it
-	 * is doubted or refused; when memory matches its image, doubts is 0 again. A reading counts
-	 * for a replaced mapping if the maps do not have it although memory matches its image.
+	 * How many readings of the maps have contradicted memory; at SPACE_DOUBTS_MAX the space
+	 * trusts the maps. What counts:
+	 * - of a present mapping: a reading that has the mapping, although it is doubted or
+	 *   refused. When memory matches its image, doubts becomes 0.
+	 * - of a replaced mapping: a reading that lacks the mapping, although memory matches its
+	 *   image.
 	 */
 	uint8_t doubts;
 	bool trusts_maps; /* doubts reached SPACE_DOUBTS_MAX: memory is not compared any more */

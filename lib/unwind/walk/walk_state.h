@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/rules/expr.h"
 #include "lib/unwind/space/pc_info.h"
@@ -89,8 +90,8 @@ static inline uint64_t walk_lookup(const struct walk_frame *f)
 }
 
 /*
- * Returns true if addr tells where the frame's own code was interrupted (a leaf, or a frame that a
- * signal interrupted), and false if it is a return address.
+ * Returns true if addr shows the frame's pc: addr is the pc of a leaf, and pc + CPU_PC_STEP of a
+ * frame that a signal interrupted. Returns false if addr is a return address.
  */
 static inline bool walk_addr_is_pc(const struct walk_frame *f)
 {
