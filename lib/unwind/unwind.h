@@ -153,7 +153,7 @@ enum unwind_end {
 
 /*
  * Returns a short name for statistics and tests, such as "root" or "bad_cfa". That of
- * UNWIND_END_SIGNALS is "cycle".
+ * UNWIND_END_SIGNALS is "cycle": the constant was renamed, and statistics kept the name.
  */
 const char *unwind_end_name(enum unwind_end end);
 
