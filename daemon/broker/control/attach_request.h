@@ -13,8 +13,9 @@
  *     attach the process       -     -         yes
  *
  * If sentry-profd runs with --children, the setting counts as `no`: each child of a process that a
- * user added would be profiled and sent, too. The setting does not apply to processes that a
- * section matches, that the command line names, or that an operator has attached.
+ * user added would be profiled and sent, too. The administrator has already decided about processes
+ * that a section matches, that the command line names, that --children added, or that an operator
+ * has attached. Their users may attach and record these processes whatever the setting says.
  *
  * The request changes the instance only: targets/instances.h then starts a run, and capture
  * attaches by ptrace.
@@ -41,23 +42,27 @@ struct targets;
 #define ATTACH_REQUEST_USERS_MAX 64
 
 /*
- * Handles attach: the daemon profiles the process from now on, whatever the configuration says
- * about the process. Makes an instance if the process has none. If the process was released
- * (sentry-profctl detach --for), the release ends.
+ * Handles attach: the daemon profiles the process from now on, whatever the process's section says
+ * of lifecycle and sampling. Makes an instance if the process has none. If the process was released
+ * (sentry-profctl detach --for), the release ends. pid, here and below: in the broker's pid
+ * namespace.
  *
- * *ret, here and below: the answer, as in control_handler.request(). Its result is PROTOCOL_OK or
- * PROTOCOL_RUNS_ALREADY; or, if the request is refused, PROTOCOL_DENIED (no right),
- * PROTOCOL_NO_PROCESS, PROTOCOL_BUSY (a limit is reached) or PROTOCOL_FAILED.
+ * *ret, here and below: the answer, as in control_handler.request(). Its result is
+ * - PROTOCOL_OK: the daemon profiles the process from now on;
+ * - PROTOCOL_RUNS_ALREADY: the daemon profiles the process already;
+ * - a refusal: PROTOCOL_DENIED (the peer lacks the right, or user_attach forbids the request),
+ *   PROTOCOL_NO_PROCESS, PROTOCOL_BUSY (a limit is reached) or PROTOCOL_FAILED (the process cannot
+ *   be profiled).
  */
 void attach_request_handle(struct targets *ts, const struct peer *peer, int32_t pid,
 			   struct control_answer *ret);
 
 /*
- * Returns the instance for a recording of the process; the caller adds the recording. If the
- * process has no instance, makes one that exists until its last recording ends. Returns NULL if
- * the peer may not record the process, or if the process cannot be profiled. Then the result in
- * *ret is one of those of a refusal above, or PROTOCOL_LEFT_OUT: the process was detached, released
- * or left out.
+ * Returns the instance for a recording of the process, and leaves the result in *ret as it was; the
+ * caller adds the recording. If the process has no instance, makes one that exists until its last
+ * recording ends. If the request is refused, returns NULL. Then the result in *ret is one of those
+ * of a refusal above, or PROTOCOL_LEFT_OUT: the process was detached or released, or its instance
+ * is INSTANCE_LEFT_OUT.
  */
 struct instance *attach_request_for_recording(struct targets *ts, const struct peer *peer,
 					      int32_t pid, struct control_answer *ret);

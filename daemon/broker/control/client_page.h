@@ -43,9 +43,10 @@ void client_page_show(struct client_page *p, const struct protocol_page *now);
 /* Increments the beat, which shows the client that the daemon runs. */
 void client_page_beat(struct client_page *p);
 /*
- * Writes how many START and STOP requests of this client were carried out. Call this function
- * after client_page_show(), so that a client that reads the number finds the effect of these
- * requests in the page.
+ * Writes how many START and STOP requests of this client are done: carried out, or replaced by a
+ * later one while they waited (client_request() in clients.h). Call this function after
+ * client_page_show(), so that a client that reads the number finds the effect of these requests in
+ * the page.
  */
 void client_page_handled(struct client_page *p, uint32_t n_requests);
 /*

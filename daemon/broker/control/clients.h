@@ -13,9 +13,9 @@
  * The broker reads two words of a client's page, spans_open and is_traced. They are as untrusted as
  * a message: each counts as yes or no, and concerns the client's own process only.
  *
- * After the process has executed a program with more rights, for example, the connection does not
- * speak for the process any more (peer_speaks()). Then the broker denies the client's requests,
- * takes its instance away, does not read its page, and shows no state in the page.
+ * A connection stops speaking for its process (peer_speaks()) when the process executes a program
+ * with more rights, for example. From then on the broker denies the client's requests, assigns no
+ * instance to the client, does not read its page, and shows no state in the page.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
 #define DAEMON_BROKER_CONTROL_CLIENTS_H
@@ -36,7 +36,7 @@ struct clients {
 	struct targets *targets;
 	struct client *first; /* the newest */
 	uint64_t beat_ns;     /* when the pages' beats were last incremented, by clock_mono_ns() */
-	size_t n_seen;	      /* the number of instances at the last clients_check() */
+	size_t n_seen;	      /* targets->n_instances at the last clients_check() */
 };
 
 /*
@@ -62,8 +62,9 @@ void clients_sweep(struct clients *cs);
  * or THREAD. The caller passes *answer with zeros; the function sets result, pid, state,
  * profiler_id and text. For THREAD, pid is the id of the thread, by namespaced_tid_find().
  *
- * If the client has no instance, START and STOP are answered with PROTOCOL_OK and wait. Of several
- * that wait, only the last one is carried out, when the client gets its instance.
+ * If the client has no instance, the answer to START and STOP is PROTOCOL_OK, and the request waits
+ * until the client gets its instance. A START or STOP that comes meanwhile replaces the one that
+ * waits.
  *
  * Other results: PROTOCOL_DENIED if the connection does not speak for the process;
  * PROTOCOL_NO_PROCESS if there is no such thread; those of lifecycle_start() and lifecycle_stop().

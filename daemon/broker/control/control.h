@@ -34,9 +34,9 @@ struct control_peer {
 	void *handler_data;   /* NULL at first; only the handler uses it */
 };
 
-/* The answer to a request. */
+/* The answer to a request. The peer gets no answer to a request with the tag 0. */
 struct control_answer {
-	struct protocol_answer m; /* without the header, which control.c fills in */
+	struct protocol_answer m; /* control.c fills in the header and the version */
 	int fd;			  /* sent with the answer and then closed; -1: none */
 	uint32_t work;		  /* the cost for user_quota_use(); 1 for a small request */
 	bool is_deferred;	  /* no answer yet: control_check() calls again() */
@@ -70,7 +70,10 @@ struct control_handler {
 	 * PROTOCOL_FAILED and no page.
 	 */
 	int (*page)(void *ctx, struct control_peer *peer, int *ret_fd);
-	/* The connection has ended: the handler must not use *peer after this call. */
+	/*
+	 * The connection has ended: the handler must not use *peer after this call. Not called for
+	 * a connection that has sent no HELLO.
+	 */
 	void (*gone)(void *ctx, struct control_peer *peer);
 };
 

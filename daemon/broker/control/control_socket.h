@@ -38,7 +38,10 @@ struct control_socket {
  */
 must_check int control_socket_open(const char *path, bool public, struct control_socket *ret);
 
-/* Removes the socket, unless path has become another file, and closes it. The lock file stays. */
+/*
+ * Stops listening, removes the socket's file, unless another file is at path by now, and releases
+ * the lock. The lock file stays.
+ */
 void control_socket_close(struct control_socket *s);
 
 #endif

@@ -10,8 +10,10 @@
  *   recordings of the process wait for this run. A detached process cannot be released.
  *
  * These requests change the instance (targets/instance.h) only: targets/instances.h then stops and
- * starts runs. A process without an instance can release itself, but such a release ends with the
- * answer, since only an instance stores a release.
+ * starts runs.
+ *
+ * A process releases itself by a release with the pid 0. The process needs no instance for that.
+ * But such a release ends with the answer, since only an instance stores a release.
  */
 #ifndef DAEMON_BROKER_CONTROL_DETACH_H
 #define DAEMON_BROKER_CONTROL_DETACH_H
@@ -32,9 +34,12 @@ struct targets;
 
 /*
  * Handles PROTOCOL_DETACH and PROTOCOL_RELEASE. Defers the answer (ret->is_deferred), and sets
- * ret->note for detach_go_on(). Sets the result of *ret at once in two cases: the process is
- * detached already (PROTOCOL_LEFT_OUT), or the request is refused (PROTOCOL_DENIED,
- * PROTOCOL_NO_TARGET or PROTOCOL_NO_PROCESS, as in rights.h).
+ * ret->note for detach_go_on(). Sets the result of *ret at once in these cases:
+ * - PROTOCOL_LEFT_OUT: a user has detached the process before, and capture does not trace it;
+ * - PROTOCOL_DENIED, PROTOCOL_NO_TARGET, PROTOCOL_NO_PROCESS: as in rights_find_instance();
+ * - for a process that releases itself: PROTOCOL_NO_PROCESS if the process has ended or has no pid
+ *   in the broker's pid namespace; PROTOCOL_DENIED if the connection does not speak for the process
+ *   (peer_speaks()).
  */
 void detach_request(struct targets *ts, const struct control_peer *peer,
 		    const struct protocol_request *m, struct control_answer *ret);

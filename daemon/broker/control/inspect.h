@@ -36,8 +36,9 @@ struct inspector {
  * Handles PROTOCOL_CHECK: begins an inspection. It checks the configuration files as the next start
  * would read them, but the servers and sections of the present configuration. The answer has a
  * socket, on which the broker later sends one message: struct protocol_checked, with the findings
- * in a sealed memfd. The answer is PROTOCOL_DENIED if the peer is no operator, PROTOCOL_BUSY if an
- * inspection is running, and PROTOCOL_FAILED after another error.
+ * in a sealed memfd. m->pid is the process that doctor names; 0: none. The answer is
+ * PROTOCOL_DENIED if the peer is no operator, PROTOCOL_BUSY if an inspection is running, and
+ * PROTOCOL_FAILED after another error.
  */
 void inspect_request(struct inspector *in, const struct control_peer *peer,
 		     const struct protocol_request *m, struct control_answer *ret);

@@ -50,7 +50,8 @@ struct reader {
 	uint32_t at;	/* bytes of the first chunk that were sent */
 	bool has_moved; /* a piece was sent since the last reader_check() */
 	/*
-	 * unread: how many bytes in the socket the peer had not read at the last reader_check().
+	 * unread: how many bytes of memory in the socket the peer had not read at the last
+	 * reader_check(); 0 if no chunk waited then.
 	 * moved_ns: the time of the last reader_check() that found progress (a piece was sent, or
 	 * unread has changed). A chunk that is added while none waits sets moved_ns, too.
 	 */

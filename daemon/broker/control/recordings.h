@@ -42,7 +42,7 @@ struct recordings {
  * - PROTOCOL_BUSY: the process has MSG_RECORDINGS_MAX recordings; a limit of processes is reached
  *   (attach_request.h, targets/instance.h); or 8 ended recordings of the user, or 256 of all users
  *   but operators, have unread messages;
- * - PROTOCOL_NO_TARGET: m names a section that has no process, or several;
+ * - PROTOCOL_NO_TARGET: m names a section that has no process, or several that the peer may record;
  * - PROTOCOL_FAILED, and the results of attach_request_for_recording().
  *
  * peer must stay valid until recordings_gone().

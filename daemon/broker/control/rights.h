@@ -40,7 +40,8 @@ bool rights_is_itself(const struct peer *peer, const struct instance *i);
 /*
  * Returns true if the peer may start, stop, attach, detach, release and record i, and read its
  * profiler id: the peer is an operator, or rights_is_own() is true for the process of i. In the
- * second case, if i has a run, i->owner.uid must be the peer's uid, too.
+ * second case, if i has a run, i->owner.uid must be the peer's uid, too: the run may be that of
+ * another user, as long as the broker has not noticed a change of the process's uid (owners.h).
  */
 bool rights_may_control(const struct peer *peer, const struct instance *i);
 
