@@ -34,7 +34,7 @@ struct targets;
 #define COMMAND_NO_EXEC	    126 /* the file exists and cannot be executed */
 #define COMMAND_NOT_FOUND   127
 
-/* Without a command, pid is 0, go_fd and file are -1. */
+/* The caller sets go_fd and file to -1 and the rest to zeros. Without a command that stays so. */
 struct command {
 	int32_t pid; /* of the child, which becomes the command */
 	/* The broker's end of the child's socket; -1: the child has its order, or ends. */
@@ -113,8 +113,8 @@ void command_cancel(struct command *c);
 must_check bool command_handle_signal(const struct command *c, const struct signalfd_siginfo *info);
 
 /*
- * To be called after a SIGCHLD: if the terminal has stopped or continued the command, sets or
- * clears s->suspend_requested.
+ * To be called after a SIGCHLD: if the terminal has stopped the command, sets s->suspend_requested,
+ * so that the broker stops, too. If the command was continued, clears s->suspend_requested.
  */
 void command_check_stopped(const struct command *c, struct state *s);
 

@@ -20,7 +20,7 @@
 enum connector_what {
 	CONNECTOR_ANSWER, /* the kernel confirms that it sends events; pid is 0 */
 	CONNECTOR_FORK,	  /* pid is a new process */
-	CONNECTOR_EXEC,	  /* pid runs a new program */
+	CONNECTOR_EXEC,	  /* pid has executed a program */
 	CONNECTOR_CHANGE, /* ids or the name of pid changed */
 };
 
@@ -48,8 +48,9 @@ bool connector_parse(const void *message, size_t n, struct connector_event *ret)
 
 /*
  * Calls fn for each event in the socket's queue, for at most 4096 messages a call; further messages
- * stay in the queue for the next call. Never waits. Returns 0; or -ENOBUFS if the kernel dropped
- * events because the queue was full: the events in the queue are delivered nevertheless.
+ * stay in the queue for the next call. e is valid until fn returns. Never waits. Returns 0; or
+ * -ENOBUFS if the kernel dropped events because the queue was full: fn is called for the events in
+ * the queue nevertheless.
  */
 typedef void (*connector_fn)(void *ctx, const struct connector_event *e);
 must_check int connector_read(int fd, connector_fn fn, void *ctx);

@@ -2,15 +2,15 @@
  * Discovery: finds the processes that sections of the configuration match, and adds them as
  * instances (targets/instances.h).
  *
- * The kernel reports new processes and programs by its proc connector (connector.h). Where the
- * connector is unavailable, discovery reads /proc once a second. The configuration's pid files are
- * read once a second in either case.
+ * The kernel reports new processes and programs by its proc connector (connector.h). Until the
+ * connector has answered, and where there is none, discovery reads /proc once a second. The
+ * configuration's pid files are read once a second in either case.
  *
- * A new process waits in the recheck queue (rechecks.h) until it is as old as the smallest
- * min_age_seconds of all sections, and then is checked: does a section match it? If the section has
- * a larger min_age_seconds, the process is checked again at that age. A process that ends sooner
- * costs only the entry in the queue. Discovery keeps nothing of a process that no section matches,
- * except, without the connector, some bytes in the scan cache (scan_cache.h).
+ * A new process has an entry in rechecks.h until it is as old as the smallest min_age_seconds of
+ * all sections, and then is checked: does a section match it? If the section has a larger
+ * min_age_seconds, the process is checked again at that age. A process that ends sooner costs only
+ * the entry. Discovery keeps nothing of a process that no section matches, except, without the
+ * connector, some bytes in the scan cache (scan_cache.h).
  *
  * The kernel does not report changes of the command line or the control group. If only such a
  * change could make a process match, discovery checks the process again when it is twice as old,
@@ -38,7 +38,7 @@ must_check int discovery_new(struct targets *ts, struct discovery **ret);
 /* d may be NULL. */
 void discovery_free(struct discovery *d);
 
-/* Returns true if the proc connector is open. */
+/* Returns true if the proc connector is open. Perhaps no events come by it (connector.h). */
 bool discovery_has_connector(const struct discovery *d);
 /* Returns the sections with their counts of matched processes, which are updated once a second. */
 const struct sections *discovery_sections(const struct discovery *d);

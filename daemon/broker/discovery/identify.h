@@ -27,7 +27,7 @@
 
 struct identify;
 
-/* No section matches. */
+/* No section matches, or the process declines to be profiled. */
 #define IDENTIFY_NONE SIZE_MAX
 /* No section matches, but one could after a change that no event reports (match_could_change). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
@@ -53,14 +53,14 @@ typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
 /*
- * Frees id. The calls of identify() that have no answer yet (questions) get none. Call files_free()
- * before, because a request in files points to its question. id may be NULL.
+ * Frees id. The calls of identify() that have no answer yet get none. Call files_free() before,
+ * because the requests in files refer to these calls. id may be NULL.
  */
 void identify_free(struct identify *id);
 
 /*
- * Sets the configuration, which must stay valid until the next call. Questions without an answer
- * are answered by the new configuration.
+ * Sets the configuration, which must stay valid until the next call. The calls of identify() that
+ * have no answer yet are answered by the new configuration.
  */
 void identify_configure(struct identify *id, const struct config *config);
 
@@ -71,7 +71,7 @@ void identify_configure(struct identify *id, const struct config *config);
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
-/* Returns true if fewer than 64 questions have no answer yet: identify() may be called. */
+/* Returns true if identify() may be called: fewer than 64 of its calls have no answer yet. */
 bool identify_has_room(const struct identify *id);
 
 /*

@@ -1,8 +1,8 @@
 /*
- * Recheck queue: the processes that discovery will check, each with the time at which the check is
- * due. Discovery adds an entry when the kernel reports a process, for example, and takes the due
- * entries ten times a second. A pid has at most one entry, however often the kernel reports it, so
- * that a process that renames itself all the time costs no more checks than another.
+ * Rechecks: a list of the processes that discovery will check, each with the time at which the
+ * check is due. Discovery adds an entry when the kernel reports a process, for example, and takes
+ * the due entries ten times a second. A pid has at most one entry, however often the kernel reports
+ * it, so that a process that renames itself all the time costs no more checks than another.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_RECHECKS_H
 #define DAEMON_BROKER_DISCOVERY_RECHECKS_H
@@ -44,13 +44,13 @@ struct rechecks {
 	size_t at, left; /* of the present pass: the next index in v, and how many entries remain */
 };
 
-/* Makes an empty queue. Does not allocate. */
+/* Makes an empty list. Does not allocate. */
 void rechecks_init(struct rechecks *s);
 /* Safe on a zero-initialised struct. */
 void rechecks_fini(struct rechecks *s);
 
 /*
- * Adds the entry *new. If the queue already has an entry of the same pid:
+ * Adds the entry *new. If the list already has an entry of the same pid:
  * - *new replaces that entry, if new->cause is RECHECK_FORK or RECHECK_EXEC;
  * - otherwise that entry stays, with the earlier of the two due times.
  * Returns 0, -ENOSPC (RECHECKS_MAX entries) or -ENOMEM.
@@ -58,16 +58,15 @@ void rechecks_fini(struct rechecks *s);
 must_check int rechecks_add(struct rechecks *s, const struct recheck *new);
 
 /*
- * Begins a pass: calls of rechecks_take() then visit as many entries as there are now, each
- * one once, unless an entry is taken: the last entry of the array fills the place, and may be
- * visited again, so that another one has to wait for the next pass. A pass begins where the last
- * one ended, so that a caller that stops early disadvantages no entry.
+ * Begins a pass, in which calls of rechecks_take() visit entries: as many as there are now. A pass
+ * begins where the last one ended, so that a caller that stops early disadvantages no entry. When
+ * rechecks_take() removes an entry, the last entry of the array moves to its place. So a pass may
+ * visit an entry twice, and another one not at all: the next pass visits that one.
  */
 void rechecks_begin_pass(struct rechecks *s);
 /*
  * Removes the next entry of the pass that is due by now_ns (CLOCK_MONOTONIC), and copies it to
- * *ret. Returns false at the end of the pass. Entries may be added during a pass, which ends after
- * as many entries as there were at its beginning.
+ * *ret. Returns false at the end of the pass. Entries may be added during a pass.
  */
 bool rechecks_take(struct rechecks *s, uint64_t now_ns, struct recheck *ret);
 

@@ -10,11 +10,11 @@
 #include "lib/base/util.h"
 
 /*
- * Adds the processes that o->rules match to o->pids, each once. Skips sentry-profd itself and, if
- * it does not run as root, the processes of other users. Logs a warning if it skips processes of
- * other users that match, and one if o->pids is full, each with the number of processes that are
- * left out. Returns 0, also if o has no rules; or, after a log line, -ESRCH if only skipped
- * processes or none match, or another negative errno.
+ * Adds each process that at least one of o->rules matches to o->pids, unless o->pids has it
+ * already. Skips sentry-profd itself and, if sentry-profd does not run as root, the processes of
+ * other users. Logs a warning if processes of other users match, and one if o->pids is full, each
+ * with the number of processes that are left out. Returns 0, also if o has no rules; or, after a
+ * log line, -ESRCH if only skipped processes or none match, or another negative errno.
  */
 must_check int startup_match_find(struct options *o);
 

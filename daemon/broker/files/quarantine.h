@@ -1,6 +1,7 @@
 /*
- * Quarantine: the broker sends no unwind process a file at which unwind processes of the same owner
- * key (daemon/process/owner.h) have died QUARANTINE_DEATHS times.
+ * Quarantine: when unwind processes of an owner key (daemon/process/owner.h) have died
+ * QUARANTINE_DEATHS times at a file, the broker no longer sends the file to unwind processes of
+ * that key.
  *
  * With each program, library or debug file the broker sends the unwind process a number: a hash of
  * the file's identity, with a random key that only the broker knows. While the unwind process reads
