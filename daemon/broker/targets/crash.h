@@ -27,8 +27,8 @@
 
 /*
  * A signal no longer counts as a crash of the process once the process has survived two crashes by
- * this signal that began within CRASH_AGAIN_NS, or CRASH_SURVIVED_MAX crashes by this signal in
- * total. If the process executes another program, the signal counts again.
+ * this signal that began within CRASH_AGAIN_NS of each other, or CRASH_SURVIVED_MAX crashes by this
+ * signal in total. If the process executes another program, the signal counts again.
  */
 #define CRASH_AGAIN_NS	   (60 * NS_PER_SEC)
 #define CRASH_SURVIVED_MAX 5
@@ -50,8 +50,9 @@ void crash_on_traced(struct run *run, const struct msg_target_state *m);
 /*
  * Call it when run->retry_ns has come. Returns true if run has no crash or its crash is over:
  * capture may attach. A crash is over when the crashed thread has left its handler or has exited,
- * and no process except capture traces a thread of the process. Otherwise returns false, and sets
- * run->retry_ns to the time of the next check. now_ns: CLOCK_MONOTONIC.
+ * and no process except capture traces a thread of the process. The first call that finds this
+ * counts the crash as survived. Otherwise returns false, and sets run->retry_ns to the time of the
+ * next check. now_ns: CLOCK_MONOTONIC.
  */
 must_check bool crash_is_over(struct targets *ts, struct run *run, uint64_t now_ns);
 

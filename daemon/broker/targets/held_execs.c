@@ -59,7 +59,7 @@ void held_execs_ask(struct targets *ts, int32_t pid)
 		decide(ts, pid, EXEC_LEFT);
 }
 
-/* The process has LeakSanitizer. If it is no target yet, leaks.h finds that out, too. */
+/* The process has LeakSanitizer. If it is no target yet, leak_sanitizer.h finds that out, too. */
 static void refuse(struct targets *ts, int32_t pid, bool is_asan)
 {
 	struct instance *i = instance_of_pid(ts, pid);

@@ -3,14 +3,14 @@
  * whether the new program has LeakSanitizer (children/leak_check.h), which cannot work in a traced
  * process. The answer decides:
  *
- *     no                   the process goes on, and capture still traces it; capture no longer
- *                          holds processes of the same user that execute this file
- *     yes, but switched    the process goes on, and capture still traces it
- *     off by an option
- *     yes                  capture detaches, the run (run.h) ends, and capture does not attach to
- *                          the process again while it executes that program
- *     not known, or no     capture detaches, the run ends, and the next run asks again
- *     answer in time       (targets/leak_sanitizer.h)
+ *     no              the process goes on, and capture still traces it; capture no longer holds
+ *                     processes of the same user that execute this file
+ *     switched off    the program has LeakSanitizer, and an option switches it off: the process
+ *                     goes on, and capture still traces it
+ *     yes             capture detaches, the run (run.h) ends, and capture does not attach to the
+ *                     process again as long as the process runs that program
+ *     not known       or no answer within HELD_EXEC_ANSWER_NS: capture detaches, the run ends, and
+ *                     the next run asks again (leak_sanitizer.h)
  */
 #ifndef DAEMON_BROKER_TARGETS_HELD_EXECS_H
 #define DAEMON_BROKER_TARGETS_HELD_EXECS_H

@@ -33,7 +33,7 @@
 enum instance_origin {
 	INSTANCE_OF_SECTION,
 	INSTANCE_GIVEN,	       /* the command line names it: it exists until the broker ends */
-	INSTANCE_LEFT_SECTION, /* it was of a section, and is detached: no section matches it */
+	INSTANCE_LEFT_SECTION, /* detached by a user; later no section matches it any more */
 	INSTANCE_ATTACHED,     /* an operator or the process's user has attached it */
 	INSTANCE_CHILD,	       /* it is a child of a target: --children */
 	INSTANCE_RECORDED,     /* it is recorded only, and removed after its last recording */
@@ -55,7 +55,7 @@ enum instance_wish {
  */
 enum instance_life {
 	INSTANCE_LIVES,
-	INSTANCE_CHANGED, /* so has its configuration: its run stops, the next has the new one */
+	INSTANCE_CHANGED, /* its run stops, and its next run gets the new configuration */
 	INSTANCE_REMOVED, /* nothing wants it any more: no section, user or recording */
 	INSTANCE_ENDED,	  /* the process has ended */
 };
@@ -131,7 +131,7 @@ struct instance {
 	 * - the clock tick after that in which it became an instance, for every other process.
 	 */
 	uint64_t followed_since_ticks;
-	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
+	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leak_sanitizer.h) */
 	/*
 	 * INSTANCE_LEFT_OUT because of its program, which has LeakSanitizer or to which capture may
 	 * not or cannot attach: process_identity.program_hash. 0: for another reason.
@@ -168,8 +168,7 @@ struct instance {
 	uint64_t run_delay_ns; /* no run starts before failed_ns + run_delay_ns */
 	struct ship *ship;     /* for config.dsn; NULL: no run since config was set */
 	struct run *run;       /* the current run, also for recordings only; NULL: none */
-	/* The closed run of a process of --pid: kept for the exit status, or until it is retired.
-	 */
+	/* Of INSTANCE_GIVEN: a run that has ended, kept for the exit status; NULL: none. */
 	struct run *closed_run;
 	struct instance_crashes crashes;
 	struct run_totals earlier_runs; /* of retired runs (attach_retire()), without chunks */
@@ -259,11 +258,10 @@ static inline bool instance_is_gone(const struct instance *i)
 }
 
 /*
- * Call it when an exec of the process was reported, or may have been before i was left out. If i
- * was left out because of its former program, i gets a run again, after the delay of
- * instance_delay_run(). Does nothing if the process still runs i->refused_program: the report of
- * the exec that started this program can come after its refusal. Does nothing either if the process
- * has ended.
+ * Call it after each report of an exec of the process, and after i was left out, since the report
+ * of an exec may have come just before. If i was left out because of i->refused_program, and the
+ * process now runs another program, i gets a run again, after the delay of instance_delay_run().
+ * Does nothing if the process still runs i->refused_program, or has ended.
  */
 void instance_has_executed(struct instance *i);
 

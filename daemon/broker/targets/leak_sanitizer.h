@@ -1,12 +1,12 @@
 /*
  * Keeps capture away from processes with LeakSanitizer, which cannot work in a traced process.
  * Before capture attaches to a process, this module asks whether the process has LeakSanitizer
- * (children/leak_check.h). If so, the run (run.h) is refused, and the log and the status give the
- * reason. With leak_check = attach or sampler = perf in the configuration, nothing is asked, and
- * capture attaches in any case.
+ * (children/leak_check.h). If so, and if no option of the process switches LeakSanitizer off, the
+ * run (run.h) is refused, and the log and the status give the reason. With leak_check = attach or
+ * sampler = perf in the configuration, nothing is asked, and capture attaches in any case.
  *
- * Capture attaches without an answer if the files of the process cannot be opened, or if the answer
- * takes longer than LEAK_SANITIZER_ANSWER_NS.
+ * Capture attaches without an answer if the files of the process cannot be opened, if
+ * run_files_suspended() is true, or if the answer takes longer than LEAK_SANITIZER_ANSWER_NS.
  */
 #ifndef DAEMON_BROKER_TARGETS_LEAK_SANITIZER_H
 #define DAEMON_BROKER_TARGETS_LEAK_SANITIZER_H
@@ -32,8 +32,10 @@ enum leak_sanitizer_verdict {
  */
 enum leak_sanitizer_verdict leak_sanitizer_check(struct targets *ts, struct run *run);
 
-/* Call it after LEAK_SANITIZER_LEAVE: logs the reason, sets run->has_leak_check, and closes the
- * run. */
+/*
+ * Call it after LEAK_SANITIZER_LEAVE: logs the reason, sets run->has_leak_check, sets
+ * run->attach_error to ENOTSUP, and closes the run.
+ */
 void leak_sanitizer_refuse(struct targets *ts, struct run *run);
 
 /*

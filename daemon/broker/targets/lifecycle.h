@@ -1,9 +1,9 @@
 /*
- * Decides when an instance is profiled: the two lifecycle modes of the specification (Sentry's
- * SDK documentation, "Profiles" 2.5.0, sections "Profile Lifecycle Modes", "Start Profiler" and
- * "Stop Profiler"), as a state machine on struct instance. The functions change that struct
- * only: they start no process, read no clock and log nothing. The caller reports events, logs
- * why a call had no effect, and acts on lifecycle_wants().
+ * Decides when an instance is to be profiled: the two lifecycle modes of the specification
+ * (Sentry's SDK documentation, "Profiles" 2.5.0, sections "Profile Lifecycle Modes", "Start
+ * Profiler" and "Stop Profiler"), as a state machine on struct instance. The functions change that
+ * struct only: they start no process, read no clock and log nothing. The caller reports events and
+ * logs why a call had no effect. instances.h acts on lifecycle_wants().
  *
  * An instance with the origin INSTANCE_RECORDED serves recordings only and is never profiled,
  * because the user who records it need not have the right to send profiles
@@ -40,7 +40,11 @@ struct lifecycle_result {
 	const char *why_not;
 };
 
-/* Returns true if the instance is to be profiled now. */
+/*
+ * Returns true if the instance is to be profiled now by its mode. Does not consider what can
+ * prevent that: instance_is_let_go(), instance.obstacle, and a rate limit
+ * (children/server_limit.h).
+ */
 bool lifecycle_wants(const struct instance *instance);
 
 /*
@@ -89,9 +93,9 @@ void lifecycle_span_seen(struct instance *instance);
 /* Returns the state of i for clients; PROTOCOL_STATE_NONE if i is NULL or instance_is_gone(). */
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
- * Returns the profiler id of the open run of i. If i has no open run, or one for recordings only,
- * returns the id that the next run will have that is not for recordings only. Returns "" if i is
- * NULL. The text is valid until *i or its run changes.
+ * Returns the profiler id of the open run of i, or, if i has no open run, the id that the next run
+ * will have. Runs for recordings only do not count. Returns "" if i is NULL. The text is valid
+ * until *i or its run changes.
  */
 const char *lifecycle_profiler_id(const struct instance *i);
 

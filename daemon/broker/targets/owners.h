@@ -6,8 +6,8 @@
  * (struct profile_start). But if the key changes again and again, runs that follow a change begin
  * at least OWNER_RUN_NS apart.
  *
- * If a user who is no operator has attached or recorded the process, this request ends with the
- * key, since the user may not profile the process any more. An instance that exists only by the
+ * If a user who is no operator has attached or recorded the process, a change of the key ends this
+ * request, since the user may not profile the process any more. An instance that exists only by the
  * request is removed. Every other instance (of a section, --pid or --children) becomes
  * INSTANCE_CHANGED, and its configuration decides again.
  *

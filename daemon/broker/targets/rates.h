@@ -48,7 +48,7 @@ double rates_level(const double *costs, size_t n, double budget);
 
 /* The claim of one target on the budget. */
 struct rates_claim {
-	/* At the full rate, as a share of one processor; 0: not known yet. */
+	/* At the full rate, as a share of one processor; 0: not known, so the rate is full_hz. */
 	double cost;
 	uint32_t full_hz; /* the configured rate */
 	bool is_for_user; /* only users want the target */
@@ -57,7 +57,7 @@ struct rates_claim {
 
 /*
  * Returns the part of the budget that all users together may use: the part that the other targets
- * leave, and at least RATES_USERS_SHARE of the budget.
+ * leave at their full rates, and at least RATES_USERS_SHARE of the budget.
  */
 double rates_left_for_users(const struct rates_claim *claims, size_t n, double budget);
 

@@ -43,10 +43,10 @@ struct run_totals {
 
 enum run_phase {
 	RUN_WAITING,  /* capture has not attached yet, or not again after a crash or a debugger */
-	RUN_PROFILED, /* capture has attached */
+	RUN_PROFILED, /* capture has attached; also while a dead capture is replaced */
 	RUN_STOPPING, /* the broker has asked capture to detach */
 	RUN_CLOSING,  /* capture writes no more records; unwind still reads those in the ring */
-	RUN_CLOSED,   /* the last chunk is made */
+	RUN_CLOSED,   /* the last chunk is made, or no unwind process is there to make it */
 };
 
 /* The state of a run's session in its unwind process. */
@@ -107,7 +107,7 @@ struct run_crash {
 	uint64_t wait_ns;   /* the present delay between two checks of the process */
 	bool blocks_signal; /* the thread blocks the signal while the handler runs */
 	bool is_over;	    /* capture may attach again */
-	bool awaits_exec;   /* the crash came while capture waited for an exec, without samples */
+	bool awaits_exec;   /* at the crash capture took no samples yet: it waited for an exec */
 };
 
 /*
@@ -155,7 +155,7 @@ struct run {
 	bool warned_file_refused; /* logged: a request for a file was refused */
 	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
 	int attach_error; /* errno: why the run ended before capture attached; 0: no such error */
-	/* State of leaks.h: */
+	/* State of leak_sanitizer.h: */
 	struct leak_question *leak_question; /* NULL: none is open */
 	uint32_t leak_questions;	     /* number of questions so far */
 	uint64_t leak_program; /* process_identity.program_hash of the program asked about */

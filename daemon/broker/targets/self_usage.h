@@ -3,14 +3,16 @@
  *
  * Processor time is shared out among the instances:
  *
- *     capture, unwind    by the time that each spent on the instance
- *     ship               by the bytes of the instance's chunks
- *     broker             in equal parts, one for each instance of targets.instances
+ *     capture    by the time that capture spent on the instance
+ *     unwind     of each owner's key: by the time that unwind processes spent on the instance
+ *     ship       all ships together: by the bytes of the instance's chunks
+ *     broker     in equal parts, one for each instance of targets.instances
  *
  * If that time, or those bytes, are 0 for all instances, the parts are equal. The shares of all
  * instances add up to the times of self_usage_of_all(), except for the time of unwind processes
  * that were freed (children.unwinds_gone) or serve no instance. Memory is not shared out: each
- * instance is charged the whole memory of the processes that serve the instance.
+ * instance is charged the whole memory of the broker, of capture, of the unwind process of its
+ * owner's key, and of the largest ship, whether that ship serves the instance or not.
  */
 #ifndef DAEMON_BROKER_TARGETS_SELF_USAGE_H
 #define DAEMON_BROKER_TARGETS_SELF_USAGE_H
@@ -34,8 +36,8 @@ enum self_usage_of {
 void self_usage_of_all(const struct targets *ts, struct usage own, struct usage ret[SELF_USAGE_N]);
 
 /*
- * Writes to ret the shares of instance i. SELF_USAGE_UNWIND is its share of the unwind process that
- * serves the owner of i, or zeros if there is no such process.
+ * Writes to ret the shares of instance i, which must be in targets.instances. SELF_USAGE_UNWIND is
+ * zeros if the owner's key of i has no unwind process.
  */
 void self_usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
 			    struct usage ret[SELF_USAGE_N]);

@@ -49,8 +49,8 @@ struct held_execs {
 };
 
 /*
- * All instances and runs. All zeros at first, except for the pointers that wiring.h sets and the
- * members that main.c sets.
+ * All instances and runs. All zeros at first, except for the pointers that wiring.h sets, and
+ * leak_check, session_sampling_key, held_pid, held_file and held_options, which main.c sets.
  */
 struct targets {
 	struct state *state;

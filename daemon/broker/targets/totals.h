@@ -16,10 +16,11 @@
 #include "daemon/broker/targets/targets.h"
 
 /*
- * Call it with 0 when capture has ended. If capture hangs in the memory of a target
- * (watch_capture_hangs), call it before that, too, with the id of that target's run: this closes
- * the run and sets run.left_out. The first call adds the counters of capture to those of the runs,
- * and sets run.no_capture_since_ns; a second one for the same capture adds nothing.
+ * Call it with hung_target 0 when capture has ended: it sets run.in_capture to false in all runs.
+ * If capture hangs in the memory of a target (watch_capture_hangs), call it before that, too, with
+ * the id of that target's run: this closes the run and sets run.left_out. The first of these calls
+ * adds the counters of capture to those of the runs, and sets run.no_capture_since_ns; the second
+ * one for the same capture adds nothing.
  */
 void totals_capture_died(struct targets *ts, uint32_t hung_target);
 /*
