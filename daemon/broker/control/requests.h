@@ -37,7 +37,10 @@ must_check int requests_open(struct requests *requests);
  * 0 or an error of loop_add().
  */
 must_check int requests_start(struct requests *requests);
-/* To be called at every turn: goes on with requests and connections that wait (control_check()). */
+/*
+ * To be called at every turn: goes on with requests and connections that wait (control_check()).
+ * daemon/broker/turn.c itself calls the check functions of clients, recordings and inspector.
+ */
 void requests_check(struct requests *requests);
 /*
  * Removes the socket, and ends all connections with their clients and recordings. Does nothing if

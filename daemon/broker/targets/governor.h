@@ -14,11 +14,12 @@
  * on which capture spent it, and the time of the other processes to all targets equally.
  *
  * rates.h gives each user a part of the budget. A user's target that does not fit into the user's
- * part has the rate 0: capture stays attached, takes no samples and counts them as missed
- * (capture_withhold). Each second the governor checks whether the target fits again. A target
- * without samples has no cost to measure, so the governor estimates the cost from the processor
- * time that the profiled process uses. If the rate stays 0 for GOVERNOR_WITHHELD_NS, the run of the
- * target ends, and the next run starts INSTANCE_BUDGET_WAIT_NS later at the earliest (instance.h).
+ * part has the rate 0: capture stays attached, takes no samples, and counts as missed those of the
+ * lowest rate (rates_least_hz). Each second the governor checks whether the target fits again. A
+ * target without samples has no cost to measure, so the governor estimates the cost from the
+ * processor time that the profiled process uses. If the rate stays 0 for GOVERNOR_WITHHELD_NS, the
+ * run of the target ends, and the next run starts INSTANCE_BUDGET_WAIT_NS later at the earliest
+ * (instance.h).
  *
  * Capture lowers a rate by leaving out ticks, evenly. The samples that remain keep their true
  * times, so that durations in the profile stay right. A lowered rate is a prime number of samples a
@@ -38,7 +39,7 @@
 #define GOVERNOR_WITHHELD_NS (60 * NS_PER_SEC)
 
 /*
- * Adds the cost of one more second, as a share of one processor, to c->average:
+ * Adds the cost of one more second, as a share of one processor, to c->average (run.h):
  *
  *     second 1    ignored: capture attaches, and unwind reads most of the program's files
  *     second 2    remembered; the average stays 0 (not known)

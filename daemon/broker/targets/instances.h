@@ -21,11 +21,12 @@
 must_check int instance_add_given(struct targets *ts, int32_t pid);
 
 /*
- * Adds a process that is no instance yet. origin: INSTANCE_ATTACHED or INSTANCE_CHILD: the process
- * is profiled as those of --pid are. INSTANCE_RECORDED: the process serves recordings only, and the
- * caller then adds 1 to the instance's n_recordings. On success the instance has taken the pidfd of
- * p: p->pidfd is -1. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM, or an error of owner_read() or
- * loop_add(); after an error the pidfd stays in p.
+ * Adds a process that is no instance yet. p: as process_look() has set it. origin:
+ * INSTANCE_ATTACHED or INSTANCE_CHILD: the process is profiled as those of --pid are.
+ * INSTANCE_RECORDED: the process serves recordings only, and the caller then adds 1 to the
+ * instance's n_recordings. On success the instance has taken the pidfd of p: p->pidfd is -1.
+ * Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM, or an error of owner_read() or loop_add(); after an
+ * error the pidfd stays in p.
  */
 must_check int instance_add_attached(struct targets *ts, struct process *p,
 				     enum instance_origin origin, struct instance **ret);
@@ -52,8 +53,8 @@ void instance_add_missed_children(struct targets *ts, struct run *run);
 void instances_add_missed_children(struct targets *ts);
 
 /*
- * Adds a process that a section matches. section: its index in config.sections. The pidfd of p and
- * the returned values are as for instance_add_attached(); -ENOSPC is logged once.
+ * Adds a process that a section matches. section: its index in config.sections. p and the returned
+ * values are as for instance_add_attached(); -ENOSPC is logged once.
  */
 must_check int instance_add(struct targets *ts, struct process *p, size_t section);
 

@@ -1,7 +1,7 @@
 /*
  * Statistics of the [target] sections of the configuration, for the status and the metrics. For
  * each section the list has the number of processes that the section matches, the time since when
- * it matches none, and the totals of its processes that have ended.
+ * it matches none, and the totals of its instances (instance.h) that were freed.
  *
  * If a section has matched no process until some time after the configuration was read
  * (SECTIONS_WARN_NS), sections_check() logs one line. The line gives the reason if the section's
@@ -30,10 +30,10 @@ struct section {
 	char defect[CONFIG_DEFECT_MAX]; /* as in struct section_config; "": none */
 	bool is_off;			/* as in struct section_config */
 	uint32_t instances;		/* processes that the section matches */
-	uint32_t profiled;		/* processes of the section with a run of the profiler */
+	uint32_t profiled;		/* those with a run, also with one for recordings only */
 	uint64_t empty_since_ns;	/* by clock_mono_ns(); 0: a process matches now */
 	uint64_t warn_ns; /* when the log line is due; 0: it was logged, or a process has matched */
-	struct run_totals gone; /* totals of processes that have ended */
+	struct run_totals gone; /* totals of instances that were freed */
 };
 
 struct sections {
@@ -66,10 +66,13 @@ must_check int sections_configure(struct sections *s, const struct config *confi
  */
 void sections_check(struct sections *s, const struct targets *ts, uint64_t now_ns);
 
-/* Call it before an instance is freed: adds its totals to its section, if it has one. */
+/*
+ * Call it before an instance is freed, because its process has ended or its section does not match
+ * it any more: adds its totals to its section, if it has one.
+ */
 void sections_instance_gone(struct sections *s, const struct instance *i);
 
-/* Sums the totals of all processes of a section, those that have ended included. */
+/* Sums the totals of all instances of a section, those included that were freed. */
 void sections_totals(const struct section *section, const struct targets *ts,
 		     struct run_totals *ret);
 
