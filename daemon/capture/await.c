@@ -58,13 +58,13 @@ void await_clear_timer(struct await *a)
 }
 
 /* A signal between the reading of the clock and the wait is lost, so the timer repeats it. */
-bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid, int *ret_status)
+bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_tid, int *ret_status)
 {
 	assert(a->is_set);
 	do {
 		if (clock_mono_ns() >= until_ns)
 			return false;
-		*ret_pid = tracee_wait(-1, true, ret_status);
-	} while (*ret_pid < 0 && errno == EINTR);
-	return *ret_pid > 0;
+		*ret_tid = tracee_wait(-1, true, ret_status);
+	} while (*ret_tid < 0 && errno == EINTR);
+	return *ret_tid > 0;
 }

@@ -52,11 +52,11 @@ void await_clear_timer(struct await *a);
 
 /*
  * Waits for the next wait status of a tracee (tracee_wait() in lib/capture/ptrace/tracee.h).
- * Returns true and sets the tid and the status, which the caller handles before the next call.
+ * Returns true and sets *ret_tid and *ret_status; the caller handles both before the next call.
  * Returns false if until_ns has come, or if there are no tracees. until_ns: the first_ns of
  * await_set_timer(). The function may notice this time up to again_ns late. a->is_set must be true.
  */
-must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
+must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_tid,
 			   int *ret_status);
 
 #endif

@@ -64,13 +64,16 @@ void readers_tick(struct readers *r, uint64_t now_ns);
  * - from then on until 100 ms after the first of these ticks, if the last head of this function is
  *   5 ms old;
  * - if watched memory of a target has changed (lib/capture/watched_parts.h), and the last head of
- * this function is 50 ms old.
+ *   this function is 50 ms old.
  *
  * Reason: unwind can open the files of a program only as long as the program runs.
  */
 void readers_send_first_heads(struct readers *r, uint64_t now_ns);
 
-/* Sends the heads of all rings that have new records. */
+/*
+ * Sends the heads of all rings that have new records. Call it before the broker is told that a
+ * target has ended or executed a program, so that unwind gets the records of that event first.
+ */
 void readers_send_heads(struct readers *r);
 
 #endif

@@ -103,31 +103,32 @@ static void sleep_for_limit(struct realtime *r, uint64_t used)
 }
 
 /* Returns false while no limit can have been reached, so that the CPU clock is not read. */
-static bool is_due(const struct realtime *r, uint64_t now)
+static bool is_due(const struct realtime *r, uint64_t now_ns)
 {
 	/* The tracer is the only thread that runs. */
-	const uint64_t most = r->seen_cpu_ns + (now - r->read_ns);
+	const uint64_t most = r->seen_cpu_ns + (now_ns - r->read_ns);
 
-	if (now - r->read_ns < SHARE_READ_NS)
+	if (now_ns - r->read_ns < SHARE_READ_NS)
 		return false;
-	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->slept_cpu_ns >= SLEEP_EVERY_NS ||
+	return now_ns - r->window_ns >= SHARE_WINDOW_NS ||
+	       most - r->slept_cpu_ns >= SLEEP_EVERY_NS ||
 	       (!r->exceeded && most - r->window_cpu_ns > SHARE_NS);
 }
 
-void realtime_keep(struct realtime *r, int priority, uint64_t now)
+void realtime_keep(struct realtime *r, int priority, uint64_t now_ns)
 {
 	uint64_t used;
 
 	stay_above(r, priority);
-	if (!is_due(r, now))
+	if (!is_due(r, now_ns))
 		return;
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	r->read_ns = now;
+	r->read_ns = now_ns;
 	r->seen_cpu_ns = used;
 	if (used - r->slept_cpu_ns >= SLEEP_EVERY_NS)
 		sleep_for_limit(r, used);
-	if (now - r->window_ns >= SHARE_WINDOW_NS) {
-		r->window_ns = now;
+	if (now_ns - r->window_ns >= SHARE_WINDOW_NS) {
+		r->window_ns = now_ns;
 		r->window_cpu_ns = used;
 		if (r->exceeded)
 			exceed(r, false);
@@ -135,6 +136,6 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 		exceed(r, true);
 		log_debug("sampling has used more than half a processor in 100 ms: no thread is "
 			  "sampled for %u ms",
-			  (unsigned int)((SHARE_WINDOW_NS - (now - r->window_ns)) / NS_PER_MS));
+			  (unsigned int)((SHARE_WINDOW_NS - (now_ns - r->window_ns)) / NS_PER_MS));
 	}
 }

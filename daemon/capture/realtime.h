@@ -47,8 +47,8 @@ void realtime_start(struct realtime *r);
  * + 1, but 99 at most.
  *
  * priority: the highest real-time priority of the sampled threads (capture_realtime_priority()); 0:
- * none has one. now: CLOCK_MONOTONIC, in ns. Call this function in each round of events.
+ * none has one. now_ns: CLOCK_MONOTONIC. Call this function in each round of the event loop.
  */
-void realtime_keep(struct realtime *r, int priority, uint64_t now);
+void realtime_keep(struct realtime *r, int priority, uint64_t now_ns);
 
 #endif

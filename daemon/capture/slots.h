@@ -49,7 +49,10 @@ bool slots_are_free(const struct slots *s);
  */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
-/* Notes a crash, as slots_note_event() an event. A callback for capture_options.crashed. */
+/*
+ * Notes a crash for slots_report(). A callback for capture_options.crashed; ctx is the struct
+ * slots. The crash of a target without a slot is ignored.
+ */
 void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
 
 /*

@@ -59,12 +59,12 @@ int stops_init(struct stops *s, struct loop *loop, struct capture *capture,
 
 void stops_tick(struct stops *s, const struct ticker *t)
 {
-	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
-	s->polls = s->ticks > 0 && polling_is_due(&s->polling);
+	s->ticks_with_stops = capture_pending(s->capture) > 0 ? s->ticks_with_stops + 1 : 0;
+	s->polls_next = s->ticks_with_stops > 0 && polling_is_due(&s->polling);
 	s->period_ns = t->period_ns;
-	if (s->await.is_set ||
-	    (s->ticks >= AWAIT_TICKS && capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
-	     t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
+	if (s->await.is_set || (s->ticks_with_stops >= AWAIT_TICKS &&
+				capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
+				t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
 		await_set_timer(&s->await, ticker_time(t, t->tick + 1), t->period_ns / 2);
 }
 
@@ -72,7 +72,7 @@ void stops_by_signal(struct stops *s)
 {
 	if (!s->await.is_set)
 		return;
-	s->ticks = 0;
+	s->ticks_with_stops = 0;
 	await_clear_timer(&s->await);
 	s->behind = capture_reap(s->capture);
 }
@@ -83,7 +83,7 @@ void stops_by_signal(struct stops *s)
  */
 static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
-	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
+	return s->ticks_with_stops == 0 || capture_threads(s->capture) == 0 ||
 	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
 }
 
@@ -101,7 +101,7 @@ static void poll_for_stops(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 	int status;
 	pid_t tid;
 
-	s->polls = false;
+	s->polls_next = false;
 	do {
 		tid = tracee_wait(-1, false, &status);
 		if (tid > 0)
@@ -120,7 +120,7 @@ static bool take_awaited(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 	pid_t tid;
 	int status;
 
-	if (s->polls && has_due(s)) {
+	if (s->polls_next && has_due(s)) {
 		poll_for_stops(s, now_ns, next_ns);
 		if (!has_due(s))
 			return true;

@@ -8,10 +8,16 @@
  *    2. Before the tracer sleeps, it polls for a moment if polls have been useful (polling.h). Way
  *    3 does not begin with more than 128 threads or a period above HEARTBEAT_EVERY_MS.
  *
- * At its start a tracer calls await_enter(). In each round it calls stops_take(). If the result is
- * false, it calls stops_spare_loop(). If that result is true, it takes the tick; if not, it runs
- * the event loop once, without waiting if `behind` is true, and calls stops_take_more(). After each
- * tick it calls stops_tick().
+ * At its start a tracer calls await_enter(). Then it runs in rounds:
+ *
+ *     if stops_take()                 the round is done: stops were handled
+ *     else if stops_spare_loop()      takes the tick
+ *     else                            runs the event loop once, without waiting if `behind` is
+ *                                     true, and calls stops_take_more()
+ *
+ * The event loop takes ticks, too (ticker.h). The tracer takes a tick by ticker_pass() in way 3,
+ * while await.is_set is true, and by ticker_take() otherwise. After each tick it calls
+ * stops_tick().
  */
 #ifndef DAEMON_CAPTURE_STOPS_H
 #define DAEMON_CAPTURE_STOPS_H
@@ -30,14 +36,14 @@ struct stops {
 	sigset_t child_signal; /* SIGCHLD */
 	int signal_fd;	       /* signalfd(2) of SIGCHLD, for the event loop */
 	struct loop_source *source;
-	bool behind;	    /* more wait statuses have come than one call handles */
-	uint64_t period_ns; /* of the ticks */
-	unsigned int ticks; /* number of ticks in a row, up to the last one, with due stops */
-	uint64_t events_ns; /* from this time on stops_spare_loop() returns false */
+	bool behind;		       /* more wait statuses have come than one call handles */
+	uint64_t period_ns;	       /* of the ticks */
+	unsigned int ticks_with_stops; /* in a row, up to the last tick: ticks with due stops */
+	uint64_t events_ns;	       /* from this time on stops_spare_loop() returns false */
 	struct await await;
 	struct polling polling;
-	struct heartbeat_polls *counts; /* in the heartbeat page */
-	bool polls;			/* the next stops_take() begins with a poll */
+	struct heartbeat_polls *counts; /* the numbers of polls, in the heartbeat page */
+	bool polls_next;		/* the next stops_take() begins with a poll, if in way 3 */
 };
 
 /*

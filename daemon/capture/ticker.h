@@ -30,8 +30,8 @@
 
 /* All 0: stopped. */
 struct ticker {
-	struct loop_source *source; /* NULL: stopped */
-	int fd;
+	struct loop_source *source;   /* NULL: stopped */
+	int fd;			      /* the timer, timerfd_create(2) */
 	uint64_t epoch_ns, period_ns; /* as given to ticker_start() */
 	uint64_t tick;		      /* the last tick that was taken */
 	uint64_t timer_tick;	      /* the tick to which the timer was last set */

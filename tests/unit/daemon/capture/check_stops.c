@@ -119,15 +119,15 @@ TEST(after_a_poll_without_a_stop_the_next_tick_is_not_polled_for)
 {
 	interrupt();
 	ticks();
-	ck_assert(s.polls);
+	ck_assert(s.polls_next);
 	(void)take();
 	ck_assert_uint_eq(s.polling.pause, 1);
 	ck_assert_uint_eq(polls.useful, 0);
 	ck_assert_uint_eq(polls.useless, 1);
 	tick();
-	ck_assert(!s.polls);
+	ck_assert(!s.polls_next);
 	tick();
-	ck_assert(s.polls);
+	ck_assert(s.polls_next);
 	take_it();
 	live_check_sum(&l);
 }
@@ -141,9 +141,9 @@ TEST(a_poll_takes_the_stops_that_come)
 	tick();
 	end_vfork();
 	live_until_state(NULL, l.pid, 't');
-	ck_assert(s.polls);
+	ck_assert(s.polls_next);
 	take_ended();
-	ck_assert(!s.polls);
+	ck_assert(!s.polls_next);
 	ck_assert_uint_eq(s.polling.pause, 0);
 	ck_assert_uint_eq(polls.useful, 1);
 	ck_assert_uint_eq(polls.useless, 1);
