@@ -20,16 +20,17 @@
 #include "daemon/broker/report/times.h"
 
 struct broker {
-	struct modules modules;	  /* all modules below report/ */
-	struct requests requests; /* of the daemon's socket */
-	struct command command;
-	struct output_conversion conversion; /* of --output FILE */
+	struct modules modules;		     /* state, files, children, ... (report/modules.h) */
+	struct requests requests;	     /* those on the daemon's socket */
+	struct command command;		     /* the command of `-- COMMAND`; pid 0: none */
+	struct output_conversion conversion; /* for --output FILE */
 	struct progress progress;	     /* the line on the terminal */
-	struct times times;		     /* what the broker logs at its end */
+	struct times times;		     /* for the log lines of times_log() at the end */
 	struct notify notify;		     /* messages to the service manager */
 	int stats_fd;			     /* the file of --stats; -1: none */
 	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
-	bool table_awaited;	 /* an unwind process owes the answer to MSG_TABLE (shutdown.h) */
+	/* An unwind process has not answered MSG_TABLE yet (shutdown_print_tables). */
+	bool table_awaited;
 };
 
 #endif

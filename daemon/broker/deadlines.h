@@ -74,12 +74,13 @@ struct broker;
 void deadlines_check_answers(struct broker *b);
 
 /*
- * Orders unused unwind processes to end. To be called about once a second. now_ns: CLOCK_MONOTONIC.
+ * Orders unused unwind processes to end. To be called about once a second in PHASE_PROFILING.
+ * now_ns, here and below: CLOCK_MONOTONIC.
  */
 void deadlines_end_unused_unwinds(struct broker *b, uint64_t now_ns);
 /*
- * Orders unused ships to end. To be called about once a second, but only in a service: if the
- * command line says what is profiled, all ships are to stay.
+ * Orders unused ships to end. To be called about once a second in PHASE_PROFILING, but only in a
+ * service: if the command line says what is profiled, all ships are to stay.
  */
 void deadlines_end_unused_ships(struct broker *b, uint64_t now_ns);
 

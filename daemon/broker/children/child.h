@@ -40,7 +40,7 @@ struct child_log;
 struct children;
 struct rusage;
 
-/* Resource usage. In struct child: that of the child's processes that have ended. */
+/* Resource usage. The member of struct child has that of the child's processes that have ended. */
 struct usage {
 	double cpu_s;	    /* processor time, the sum of all processes */
 	uint64_t rss_bytes; /* the largest resident size of any of them */
@@ -125,11 +125,12 @@ struct unwind {
 	uint32_t id;
 	struct owner_key key;
 	uint32_t newest_run; /* the largest id of a run that was given to this unwind */
-	bool has_died;	     /* an earlier process of this key has died */
+	bool has_died;	     /* an earlier process of this struct unwind has ended */
 	/*
 	 * unwind's end of the link to capture: a socket pair for messages about the ring, whose
 	 * other end capture has (children_make_ring). When capture has made the ring, the broker
-	 * sends the ring and link_fd to the unwind process. -1: no ring is awaited.
+	 * sends the ring and link_fd to the unwind process, and closes link_fd. -1: the present
+	 * process awaits no ring.
 	 */
 	int link_fd;
 	/*
@@ -176,7 +177,11 @@ struct ship {
 	bool is_spotlight;	    /* this is children.spotlight: dsn is the URL of Spotlight */
 	struct server_limit limit;
 	struct msg_denied denial; /* the last MSG_DENIED; status 0: the DSN is not refused */
-	int64_t clock_ahead_s; /* how far the server's clock is ahead of this host's: MSG_CLOCK */
+	/*
+	 * How far the server's clock is ahead of this host's, from MSG_CLOCK; negative: behind. 0
+	 * before the first MSG_CLOCK of a process.
+	 */
+	int64_t clock_ahead_s;
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
 	/*
@@ -186,13 +191,14 @@ struct ship {
 	uint64_t only_probed_ns;
 	bool probe_awaited;		/* its process owes MSG_PROBED */
 	struct msg_probed probed;	/* the last MSG_PROBED; h.type is 0 before the first */
-	struct spool_counts spool_past; /* of earlier processes */
-	struct spool_counts spool_now;	/* of the present process */
+	struct spool_counts spool_past; /* of earlier processes; count and bytes are 0 */
+	/* Of the present process. If it has ended: only what the spool holds (count, bytes). */
+	struct spool_counts spool_now;
 	int spool_error; /* the errno with which writing to the spool fails; 0: none */
 	struct client_report unreported; /* losses not reported to its process yet */
-	uint32_t ping_checks;		 /* checks of deadlines.c since the last MSG_PONG */
-	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
-	size_t n_handed;		 /* envelopes in flight that the process of the ship has */
+	uint32_t ping_checks; /* checks of deadlines.c since MSG_READY or the last MSG_PONG */
+	size_t n_in_flight;   /* envelopes in flight for this ship (delivery/) */
+	size_t n_handed;      /* envelopes in flight that the process of the ship has */
 };
 
 enum restart_reason {
@@ -264,8 +270,8 @@ struct children {
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	/*
-	 * The ship of Spotlight, Sentry's viewer on a developer's machine, which gets a copy of
-	 * each chunk and has no spool. NULL: Spotlight is off.
+	 * One of ships: the ship of Spotlight, Sentry's viewer on a developer's machine, which gets
+	 * a copy of each chunk and has no spool. NULL: Spotlight is off.
 	 */
 	struct ship *spotlight;
 	/* Sums of the ships that were freed. limits_gone: only holds and held_ns are set. */

@@ -83,7 +83,7 @@ enum leak_answer {
 };
 
 /*
- * Draws the random key of the cache. The caller has set *lc to zeros. files and quarantine must
+ * Sets the random key of the cache. The caller has set *lc to zeros. files and quarantine must
  * outlive *lc. Aborts if the kernel has no random numbers.
  */
 void leak_check_init(struct leak_check *lc, struct files *files, struct quarantine *quarantine);
@@ -118,9 +118,9 @@ enum leak_answer leak_question_answer(const struct leak_question *q);
 void leak_question_free(struct leak_question **q);
 
 /*
- * To be called at every turn, before files_check(): goes on with the LEAK_CHECK_ACTIVE_MAX oldest
- * questions. If an unwind process has ended before it answered, the next unwind process of the key
- * gets the file.
+ * To be called at every turn: goes on with the LEAK_CHECK_ACTIVE_MAX oldest questions. Call it
+ * before files_check(), which passes the requests of the questions to the helper. If an unwind
+ * process has ended before it answered, the next unwind process of the key gets the file.
  */
 void leak_check_turn(struct leak_check *lc);
 

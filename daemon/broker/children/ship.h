@@ -17,9 +17,9 @@
 #include "daemon/msg/msg_ship.h"
 
 /*
- * Opens the files that the options name into c->ship_fds, which the caller has set to -1. Returns
- * 0; or -errno, with one log line. After these faults it returns 0, the descriptor stays -1, and
- * the ships work without the file:
+ * Opens the files that the options name into c->ship_fds, which the caller has set to -1. Opens no
+ * spool unless c->has_dsn is set. Returns 0; or -errno, with one log line. After these faults it
+ * returns 0, the descriptor stays -1, and the ships work without the file:
  * - Another sentry-profd uses the spool, or the default spool cannot be opened (DEGRADED_SPOOL).
  * - An environment variable names the file of CA certificates, and this file cannot be opened.
  */
@@ -36,8 +36,10 @@ void ship_renew_files(struct children *c);
 bool ship_has_file(const struct ship *s, size_t file);
 
 /*
- * Tells the ship to end its work within timeout_ns from now. At the end of that time the ship puts
- * the chunks that the server has not taken into the spool, or drops them if it has no spool.
+ * Tells the ship to send its chunks within timeout_ns from now. At the end of that time the ship
+ * puts the chunks that the server has not taken into the spool, or drops them if it has no spool.
+ * The process goes on until its socket is closed or shut down. A second call can only shorten the
+ * time.
  */
 void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
 /*
@@ -52,8 +54,9 @@ void ship_report_lost(struct ship *s);
  */
 void ship_sum_spool(const struct children *c, struct spool_counts *ret);
 /*
- * Call it when the ship's process has ended: adds the spool statistics of this process to
- * s->spool_past, and resets probe_awaited and spool_error.
+ * Call it when the ship's process has ended: moves the outcomes of spooled chunks from s->spool_now
+ * to s->spool_past. What the spool holds (count, bytes) stays in spool_now. Also resets
+ * probe_awaited and spool_error.
  */
 void ship_died(struct ship *s);
 /* Call it before s is freed: adds what became of its spooled chunks to c->spool_gone. */

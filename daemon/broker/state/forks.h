@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* To be called after fork(2). If memory is short, the process counts as one of the others. */
+/* To be called after fork(2). Without memory the process counts as not forked by the broker. */
 void forks_add(int32_t pid);
-/* Returns true if the broker has forked the process. */
+/* Returns true if the broker has forked the process and not reaped it yet. */
 bool forks_have(int32_t pid);
 /* To be called after wait(2). Returns true if the broker had forked the process. */
 bool forks_remove(int32_t pid);

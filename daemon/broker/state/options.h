@@ -41,13 +41,14 @@ struct options {
 	/* The format if output is a file; NULL: output is a directory. */
 	const struct output_format *output_format;
 	const char *stats;	/* path of --stats; NULL: not given */
-	const char *names;	/* --names, NULL: not given */
-	bool full_names;	/* --names full: in the table at the end */
+	const char *names;	/* the value of --names; NULL: not given */
+	bool full_names;	/* --names full: the table at the end has full names of functions */
 	bool quiet, check_only; /* --quiet, --check-config */
 	/* --servers, with check_only (daemon/broker/control/inspect.h). */
 	bool check_servers;
-	const char *config_path; /* NULL: no file is read (--pid without --config) */
-	const char *program;	 /* argv[0] */
+	/* NULL: no file is read, for example with --pid and without --config. */
+	const char *config_path;
+	const char *program; /* argv[0] */
 	/* The last value of each option, by its index in options_known; NULL: not given. */
 	const char *given[OPTIONS_MAX];
 	struct config config;
@@ -109,16 +110,20 @@ void options_load(struct options *o, int32_t command_pid, struct config_faults *
 must_check int options_reload(const struct options *o, struct config *ret,
 			      struct config_faults *faults);
 /*
- * As options_reload(), but if no file of the configuration is in use, *ret has the defaults, and
- * certificates, keys and the spool are checked as at a start of the daemon. Returns -EAGAIN if only
- * these have errors.
+ * Reads the configuration as the next start of the daemon would, for an inspection
+ * (control/inspect.h). Differs from options_reload() in two ways: if no file of the configuration
+ * is in use, *ret has the defaults; and certificates, keys and the spool are checked as at a start.
+ * Returns -EAGAIN if only these have errors.
  */
 must_check int options_read_as_start(const struct options *o, struct config *ret,
 				     struct config_faults *faults);
 /* Writes the absolute path of the configuration's file; "": no file is in use. */
 #define OPTIONS_PATH_SIZE (2 * PATH_MAX)
 void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE]);
-/* Replaces o->config by *config, frees the old one, and sets *config to zeros. */
+/*
+ * Replaces o->config by *config, frees the old one, and sets *config to zeros. Also sets the
+ * environment variables of proxies (http_proxy, for example), which ships inherit.
+ */
 void options_replace(struct options *o, struct config *config);
 
 /*
