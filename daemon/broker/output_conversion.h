@@ -38,8 +38,8 @@ struct output_conversion {
 
 /*
  * Finds sentry-profctl, opens the file under its temporary name, and makes the directory of
- * envelopes, *ret_output. Call it before the broker drops its privileges. path must stay valid as
- * long as *c. Returns 0; or -errno, with one log line.
+ * envelopes, *ret_output, which the caller closes (output_close). Call it before the broker drops
+ * its privileges. path must stay valid as long as *c. Returns 0; or -errno, with one log line.
  */
 must_check int output_conversion_open(struct output_conversion *c, const char *path,
 				      struct output *ret_output);

@@ -59,12 +59,12 @@ void shutdown_print_outcome(const struct broker *b);
 /*
  * Returns true, after one log line, if chunks were lost and none was sent, written to a file or put
  * into the spool. Returns false if there is neither a DSN nor --output. A process that ended before
- * it had two samples made no chunk, and counts as no loss. Call it after shutdown_children().
+ * it had two samples made no chunk, and counts as no loss. Call it after delivery_give_up().
  */
 bool shutdown_lost_all(const struct broker *b);
 /*
  * Logs how many chunks were lost, if any were. For `-- COMMAND`: there the exit status is that of
- * the command, and cannot report the loss.
+ * the command, and cannot report the loss. Call it after delivery_give_up().
  */
 void shutdown_log_lost(const struct broker *b);
 

@@ -11,8 +11,9 @@
  *
  * The process of a ship has at most MSG_ENVELOPES_MAX envelopes; more wait in the broker. If there
  * are too many envelopes, or those that wait have too many bytes (delivery.c), the broker drops the
- * oldest waiting envelope of the profiled process with the most waiting bytes. Chunks that do not
- * arrive are counted, with the reason (enum discard).
+ * oldest waiting envelope of the profiled process with the most waiting bytes. A copy for Spotlight
+ * is dropped at once if Spotlight's ship has too many. Chunks that do not arrive are counted, with
+ * the reason (enum discard).
  *
  * Each profiled process has a chunk budget, because an unwind process that was taken over could
  * send chunks without end, and use up the quota of the DSN or fill the disk. The budget is a token
@@ -27,8 +28,8 @@
  * because a hole can get memory later. An honest unwind process makes no holes, and stays below its
  * budget. Besides a chunk at the end of each chunk_seconds, it makes chunks at execs
  * (daemon/unwind/exec_budget.h), at the end of a run, when a library was replaced (seldom more
- * often than every 5 s), and near 20 MB. If it was late for a minute or two, it makes the chunks of
- * that time at once.
+ * often than every 5 s), and when the open chunk has nearly 20 MB. If it was late for a minute or
+ * two, it makes the chunks of that time at once.
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -46,10 +47,15 @@
 
 #define DISCARD_REASONS_MAX 32
 
-#define CHUNK_BUDGET_RATE   30u
+/* The small chunks that are permitted in each chunk_seconds, in the long run. */
+#define CHUNK_BUDGET_RATE 30u
+/* A full bucket holds so many chunk_seconds, and besides the time by which unwind may be late. */
 #define CHUNK_BUDGET_HELD   2u
 #define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
-/* Bytes a second: about as many as a capture can cause that uses its limit of half a processor. */
+/*
+ * Bytes of memory that the chunks of a process may have a second, in the long run: about as many as
+ * result from a capture that uses its limit of half a processor (daemon/capture/realtime.h).
+ */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
@@ -63,7 +69,7 @@ struct chunk_counts {
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
-/* The statistics of a process whose chunks are delivered. All zeros before the first chunk. */
+/* The statistics of one profiled process. All zeros before its first chunk. */
 struct chunk_source {
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that were taken for delivery */
@@ -107,9 +113,9 @@ must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, s
 			      const char *platform, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /*
- * Counts a chunk of source that was lost before a ship had it. reason: enum discard
- * (daemon/msg/discard.h). s: the ship for which the chunk was made, even if source has another ship
- * by now. s reports the loss to its server.
+ * Counts a chunk of source that was lost before a ship had it. The caller has counted the chunk in
+ * source->chunks.made. reason: enum discard (daemon/msg/discard.h). s: the ship for which the chunk
+ * was made, even if the process has another ship by now. s reports the loss to its server.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
 /*
@@ -146,8 +152,9 @@ void delivery_give_up(struct delivery *d);
 /* Call it when a ship has ended and is not restarted: counts its envelopes in flight as lost. */
 void delivery_ship_gone(struct delivery *d, const struct ship *s);
 /*
- * To be called at the end of a turn, before instances_sweep(): frees the envelopes that are no
- * longer in flight. Besides delivery_give_up(), no function removes an envelope from the list.
+ * To be called at the end of a turn: frees the envelopes that are no longer in flight. Call it
+ * before instances_sweep(), which frees a source only when it has no envelopes. Besides
+ * delivery_give_up(), no function removes an envelope from the list.
  */
 void delivery_sweep(struct delivery *d);
 

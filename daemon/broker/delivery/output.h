@@ -46,9 +46,10 @@ void output_clear(const struct output *o);
 void output_close(struct output *o);
 
 /*
- * Makes the file of envelope seq under its temporary name, as the owner, and opens it for
- * writing. Replaces a file of this name. *ret_fd is the caller's. The caller then calls
- * output_finish() or, if writing has failed, output_remove(). Returns 0 or -errno.
+ * Makes the file of envelope seq under its temporary name, as the owner, and opens it for writing.
+ * Replaces a file of this name. chunk_id: 32 hexadecimal digits. *ret_fd is the caller's. The
+ * caller then calls output_finish() or, if writing has failed, output_remove(). Returns 0 or
+ * -errno.
  */
 must_check int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
 			     int *ret_fd);

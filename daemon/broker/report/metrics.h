@@ -13,11 +13,11 @@ struct modules;
 
 /*
  * Writes the metrics for peer, a peer of the daemon's socket, as OpenMetrics 1.0 (is_openmetrics)
- * or as Prometheus' text format 0.0.4. Both have the same metrics. A peer without sees_all
- * (daemon/process/peer.h) gets only the sums over the processes of the peer's own user
- * (instance_is_seen_by()), the numbers of instances of all users (targets/instance.h), and the size
- * of the spool. *ret_fd: a sealed memfd of *ret_size bytes, with its offset at 0; the caller closes
- * it. Returns 0 or -errno.
+ * or as Prometheus' text format 0.0.4. Both have the same metrics. modules: all parts of the broker
+ * (report/modules.h). A peer without sees_all (daemon/process/peer.h) gets only the sums over the
+ * processes of the peer's own user (instance_is_seen_by()), the numbers of instances of all users
+ * (targets/instance.h), and the size of the spool. *ret_fd: a sealed memfd of *ret_size bytes, with
+ * its offset at 0; the caller closes it. Returns 0 or -errno.
  */
 must_check int metrics_make(struct modules *modules, const struct peer *peer, bool is_openmetrics,
 			    int *ret_fd, uint32_t *ret_size);

@@ -126,7 +126,7 @@ static void append_state(const struct notify *n, char message[MESSAGE_MAX], size
 }
 
 /* Sends all that is due in one datagram, so that it arrives completely or not at all. */
-static void send_due(struct notify *n, uint64_t now_ns, bool feeds, uint64_t beat)
+static void send_due(struct notify *n, uint64_t now_ns, bool feeds, uint64_t beat_ns)
 {
 	char message[MESSAGE_MAX];
 	size_t size = 0;
@@ -151,7 +151,7 @@ static void send_due(struct notify *n, uint64_t now_ns, bool feeds, uint64_t bea
 	if (!feeds)
 		return;
 	n->fed_ns = now_ns;
-	n->fed_beat = beat;
+	n->fed_beat_ns = beat_ns;
 }
 
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns)
@@ -183,11 +183,11 @@ void notify_status(struct notify *n, const char *format, ...)
 	n->status_due = true;
 }
 
-void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle)
+void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat_ns, bool is_idle)
 {
 	bool due = n->watchdog_ns != 0 &&
 		   (n->fed_ns == 0 || now_ns - n->fed_ns >= n->watchdog_ns / FEEDS_PER_WATCHDOG);
 
 	if (n->fd >= 0)
-		send_due(n, now_ns, due && (is_idle || beat != n->fed_beat), beat);
+		send_due(n, now_ns, due && (is_idle || beat_ns != n->fed_beat_ns), beat_ns);
 }

@@ -38,19 +38,19 @@ struct notify {
 	bool status_due;      /* status is still to be sent */
 	uint64_t watchdog_ns; /* the watchdog interval; 0: no watchdog */
 	uint64_t fed_ns;      /* when WATCHDOG=1 was last sent; 0: not yet */
-	uint64_t fed_beat;    /* the argument beat of notify_check() at fed_ns */
+	uint64_t fed_beat_ns; /* the argument beat_ns of notify_check() at fed_ns */
 };
 
 /*
  * Reads NOTIFY_SOCKET (a path or an abstract name), WATCHDOG_USEC and WATCHDOG_PID, and removes
  * them from the environment. Returns 0, also without a service manager; -EINVAL if a variable is
- * malformed; or an error of socket(2). After an error *ret is valid, too, but nothing is sent.
+ * malformed; or the negative errno of socket(2). After an error *ret is valid, and nothing is sent.
  */
 must_check int notify_init(struct notify *ret);
 /* Closes the socket. */
 void notify_fini(struct notify *n);
 
-/* Sets the state and sends it at once if there is room. */
+/* Sets the state, if it is another one, and sends it at once if the manager's socket has room. */
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns);
 
 /* Sets the line of `systemctl status`. The next notify_check() sends the line if it has changed. */
@@ -59,9 +59,9 @@ void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
 /*
  * To be called at every turn: sends the state and the line of `systemctl status` if they are due.
  * Also sends WATCHDOG=1, which restarts the manager's watchdog, four times in watchdog_ns, but only
- * if the daemon makes progress: beat has changed since the last WATCHDOG=1. beat is the time of
- * capture's newest heartbeat. is_idle: no progress is expected now, so WATCHDOG=1 is sent anyway.
+ * if beat_ns has changed since the last WATCHDOG=1. beat_ns: the time of capture's newest
+ * heartbeat; 0: none yet. is_idle: no progress is expected now, so WATCHDOG=1 is sent anyway.
  */
-void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle);
+void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat_ns, bool is_idle);
 
 #endif

@@ -21,13 +21,14 @@ void progress_init(struct progress *p, bool is_quiet)
 	};
 }
 
-void progress_format(const struct progress_numbers *f, char ret[PROGRESS_SIZE])
+void progress_format(const struct progress_numbers *numbers, char ret[PROGRESS_SIZE])
 {
 	(void)snprintf(ret, PROGRESS_SIZE,
 		       "%" PRIu64 " s, %" PRIu64 " thread%s, %" PRIu64 " samples, %" PRIu64
 		       " missed, %" PRIu64 " chunk%s",
-		       f->seconds, f->threads, f->threads == 1 ? "" : "s", f->samples, f->missed,
-		       f->chunks, f->chunks == 1 ? "" : "s");
+		       numbers->seconds, numbers->threads, numbers->threads == 1 ? "" : "s",
+		       numbers->samples, numbers->missed, numbers->chunks,
+		       numbers->chunks == 1 ? "" : "s");
 }
 
 static void sum_numbers(struct targets *ts, struct progress_numbers *ret)

@@ -41,6 +41,6 @@ struct progress_numbers {
  * Writes the text of the line, with a NUL. progress_check() adds the control characters that erase
  * the old line and return the cursor.
  */
-void progress_format(const struct progress_numbers *f, char ret[PROGRESS_SIZE]);
+void progress_format(const struct progress_numbers *numbers, char ret[PROGRESS_SIZE]);
 
 #endif

@@ -71,7 +71,7 @@ void times_begin(struct times *t, int32_t pid)
 
 	*t = (struct times){.is_begun = true};
 	(void)read_processors(&t->processors);
-	t->bound = bound_to(pid);
+	t->allowed_processors = bound_to(pid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	/* Without groups no time is known. */
 	(void)!small_file_read(AT_FDCWD, path, t->groups, sizeof(t->groups));
@@ -107,11 +107,11 @@ void times_cause(const struct times *t, uint64_t ready_ns, char *ret, size_t siz
 			       "the host of this virtual machine kept the processors for %u %% of "
 			       "the time (steal)",
 			       stolen);
-	else if (t->bound > 0)
+	else if (t->allowed_processors > 0)
 		(void)snprintf(ret, size,
 			       "it is bound to %u of the processors, which together were busy for "
 			       "%u %% of the time",
-			       t->bound, busy);
+			       t->allowed_processors, busy);
 	else
 		(void)snprintf(ret, size, "the processors were busy for %u %% of the time", busy);
 }

@@ -14,7 +14,7 @@
 #include "daemon/process/cpu_group.h"
 #include "lib/capture/counters.h"
 
-/* Sums of all processors since the start of the system, in clock ticks (/proc/stat). */
+/* Sums of all processors since the start of the system, in units of USER_HZ (/proc/stat). */
 struct processor_times {
 	uint64_t all, idle, stolen; /* stolen: the hypervisor ran something else */
 };
@@ -23,9 +23,9 @@ struct processor_times {
 struct times {
 	bool is_begun;
 	struct processor_times processors;
-	char groups[CPU_GROUP_TEXT]; /* /proc/PID/cgroup of that process */
-	uint64_t throttled_ns;	     /* how long these groups had been throttled by then */
-	unsigned int bound; /* how many processors that process may use; 0: all, or unknown */
+	char groups[CPU_GROUP_TEXT];	 /* /proc/PID/cgroup of that process */
+	uint64_t throttled_ns;		 /* how long these groups had been throttled by then */
+	unsigned int allowed_processors; /* how many that process may use; 0: all, or unknown */
 };
 
 /*

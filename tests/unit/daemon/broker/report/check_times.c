@@ -55,10 +55,10 @@ TEST(the_cause_that_can_be_seen_is_named)
 		 "its control group was throttled for 2.0 s (cpu.stat)"},
 		{{.processors = {1000, 10, 0}, .throttled_ns = 1 * NS_PER_SEC},
 		 "the processors were busy for 99 % of the time"},
-		{{.processors = {1000, 10, 150}, .bound = 1},
+		{{.processors = {1000, 10, 150}, .allowed_processors = 1},
 		 "the host of this virtual machine kept the processors for 15 % of the time "
 		 "(steal)"},
-		{{.processors = {1000, 500, 0}, .bound = 1},
+		{{.processors = {1000, 500, 0}, .allowed_processors = 1},
 		 "it is bound to 1 of the processors, which together were busy for 50 % of the "
 		 "time"},
 		{{.processors = {0, 0, 0}}, "the processors were busy for 0 % of the time"},
