@@ -1,7 +1,8 @@
 /*
- * The start of capture, unwind and ship: main() calls child_start() first, sets the process up, and
- * calls child_send_ready(). Each of them is a child process. It gets its tasks over the socket at
- * descriptor MSG_FD from its parent: the broker, or sentry-profctl for a helper of its own.
+ * The start of capture, unwind and ship, which are child processes: main() calls child_start(),
+ * then drops privileges and opens what the process needs, then calls child_send_ready(). A child
+ * gets its tasks over the socket at descriptor MSG_FD from its parent: the broker, or
+ * sentry-profctl for a helper of its own.
  */
 #ifndef DAEMON_COMMON_CHILD_H
 #define DAEMON_COMMON_CHILD_H
@@ -21,17 +22,19 @@
  *     0                    --version is the argument: prints the version to stdout
  *     1                    the parent has closed the socket
  *     1                    receiving failed
- *     2                    there are other arguments, or MSG_FD is no socket of a parent
- *     CHILD_OTHER_VERSION  the parent was built with other messages (msg_number() in
- *                          daemon/msg/msg_io.h), or does not send MSG_INIT first
+ *     2                    there are other arguments, or MSG_FD is no SOCK_SEQPACKET socket
+ *     CHILD_OTHER_VERSION  the parent has another version of the messages (msg_number() in
+ *                          daemon/msg/msg_io.h), or does not send MSG_INIT first. The broker does
+ *                          not start this executable again
  */
 #define CHILD_OTHER_VERSION 78
 const struct msg_init *child_start(int argc, char **argv, const char *name, const char *library,
 				   struct ipc_message *ret_init);
 
 /*
- * Sends MSG_READY. Call it when the process is set up. If the message cannot be sent, exits with 1,
- * after a line on stderr unless the parent has closed the socket.
+ * Sends MSG_READY. Call it when the process has dropped its privileges and can take tasks. If the
+ * message cannot be sent, exits with 1, after a line on stderr unless the parent has closed the
+ * socket.
  */
 void child_send_ready(void);
 

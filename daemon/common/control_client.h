@@ -51,8 +51,9 @@ void control_client_close(struct control_client *c);
 int32_t control_client_pid(const struct control_client *c);
 
 /*
- * Sends one request and waits for the answer. The request is about process pid (0: none) or the
- * section of this name (NULL: none). Returns 0 with the answer, which can be a refusal. *ret_fd is
+ * Sends one request and waits for the answer. The request is about process pid, as the daemon's pid
+ * namespace numbers it (0: none), or the section of this name (NULL: none); lib/client/protocol.h
+ * says what each type needs. Returns 0 with the answer, which can be a refusal. *ret_fd is
  * then the descriptor that came with the answer, which the caller owns; -1: none came. Returns
  * -EINVAL, without a log line, if name has PROTOCOL_NAME_SIZE bytes or more. After any other -errno
  * the caller must close the connection.
@@ -63,8 +64,9 @@ must_check int control_client_request(struct control_client *c, enum protocol_ty
 
 /*
  * As control_client_request(), with the same errors, for PROTOCOL_RELEASE: the daemon does not
- * trace process pid for this number of seconds. The answer comes when the daemon traces no thread
- * of the process any more, or when the daemon refuses.
+ * trace process pid for this number of seconds after its answer; 0: for PROTOCOL_RELEASE_S. The
+ * answer comes when the daemon traces no thread of the process any more, or when the daemon
+ * refuses, or after 25 s (PROTOCOL_TIMED_OUT).
  */
 must_check int control_client_release(struct control_client *c, int32_t pid, uint32_t seconds,
 				      struct protocol_answer *ret, int *ret_fd);

@@ -1,8 +1,9 @@
 /*
- * Reads and closes the broker's sockets to its peers, which are clients and child processes,
- * without receiving descriptors that a peer sends. The broker must not drop the last reference to a
- * descriptor of a peer: that may block for as long as the peer wants (a TCP socket with SO_LINGER,
- * socket(7)).
+ * Reads and closes sockets of the broker without receiving descriptors that the peer sends. The
+ * broker must not close the last reference to a descriptor of a peer: that may block for as long as
+ * the peer wants (a TCP socket with SO_LINGER, socket(7)). The broker calls drain_recv() for
+ * clients and ships, and drain_close() for clients and all children. Messages of capture and unwind
+ * carry descriptors that the broker needs, so it reads them by ipc_recv().
  *
  * refuses_fds is true if the kernel refuses descriptors on this socket, because the caller has set
  * the socket's option SO_PASSRIGHTS to 0 (Linux 6.16). Then the functions only call recv(2) and
@@ -13,7 +14,7 @@
  * - drain_close() forks a child if the queue of the socket has descriptors. The child still has the
  *   socket when this process closes it. Then drain_close() kills the child, whose end drops the
  *   last reference without blocking (PF_EXITING in inet_release() of net/ipv4/af_inet.c). The
- *   caller reaps the child (SIGCHLD). If fork(2) fails, closing the socket may block.
+ *   caller reaps the child, as any child (SIGCHLD). If fork(2) fails, closing the socket may block.
  */
 #ifndef DAEMON_COMMON_DRAIN_H
 #define DAEMON_COMMON_DRAIN_H
@@ -26,8 +27,8 @@
 /*
  * Reads one message of fd, a SOCK_SEQPACKET socket, without waiting. Returns its length, at most
  * size: the rest of a longer message is lost. Returns 0 if the peer has closed the socket; -EBADMSG
- * if the message has descriptors (it stays in the queue); -EAGAIN if there is no message; or
- * another -errno.
+ * if the message has descriptors: it stays in the queue, and the caller calls drain_close();
+ * -EAGAIN if there is no message; or another -errno.
  */
 must_check ssize_t drain_recv(int fd, bool refuses_fds, void *bytes, size_t size);
 

@@ -25,8 +25,8 @@ enum finding_grade {
  * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", with control characters escaped. GRADE
  * is the word of the grade, filled up with blanks to 8 characters. subject: a word or two. format
  * and its arguments give the text; a text of FINDING_TEXT_SIZE bytes or more is cut off. *worst is
- * the gravest grade so far: set to grade if that is graver. An error of out is ignored; the caller
- * can check ferror(out).
+ * the gravest grade so far, at first FINDING_OK; it becomes grade if that is graver. An error of
+ * out is ignored; the caller can check ferror(out).
  */
 void finding_write(FILE *out, enum finding_grade *worst, enum finding_grade grade,
 		   const char *subject, const char *format, ...) printf_like(5, 6);

@@ -12,10 +12,12 @@
 /*
  * From this call on the process can make, open for writing, rename and remove only regular files,
  * and these only in the directory dir and below it. A file can be renamed only within its
- * directory. If dir is -1, all of this is forbidden everywhere. Reading is not restricted, and open
- * descriptors keep their rights. The caller keeps dir, and must have set no_new_privs. Returns 0 or
- * -errno. Returns 0 without effect if the kernel has no landlock (before 5.13, or not among its
- * security modules), or if a container forbids it.
+ * directory. If dir is -1, all of this is forbidden everywhere. Not restricted are reading,
+ * truncate(2), and changes of mode, owner and times. Open descriptors keep their rights.
+ *
+ * The caller keeps dir, and must have set no_new_privs. Returns 0 or -errno. Returns 0 without
+ * effect if the kernel has no landlock (before 5.13, or not among its security modules), or if a
+ * container forbids it.
  */
 must_check int landlock_restrict_writing(int dir);
 

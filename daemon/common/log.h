@@ -1,11 +1,12 @@
 /*
- * Logs to stderr, a line per event: "sentry-profd: warning: text", or "sentry-profd: text" for an
- * error. Control characters are escaped, so that text of a target cannot forge a line. If stderr is
- * the systemd journal, a priority precedes the line: "<4>" (sd-daemon(3)).
+ * Logs to stderr, a line per event: "sentry-profd: TEXT" for an error, "sentry-profd: warning:
+ * TEXT", "sentry-profd: info: TEXT", "sentry-profd: debug: TEXT". Control characters are escaped,
+ * so that text of a target cannot forge a line. If stderr is the systemd journal, a priority
+ * precedes the line: "<4>" (sd-daemon(3)).
  *
- * Lines that repeat, except those at debug level, are suppressed and counted
- * (daemon/common/log_limit.h). Lines for which stderr has no room are lost (log_output.h); the next
- * line that is written gives their number.
+ * If lines of one format repeat too often, they are suppressed and counted
+ * (daemon/common/log_limit.h), except at debug level. Lines for which stderr has no room are lost
+ * (log_output.h); a line with their number precedes the next line that is written.
  */
 #ifndef DAEMON_COMMON_LOG_H
 #define DAEMON_COMMON_LOG_H
@@ -27,8 +28,9 @@ void log_init(const char *name, bool debug);
 bool log_goes_to_journal(void);
 
 /*
- * Sets the subject of all following lines: "subject: " precedes their text. "": no subject. The
- * subject is copied, and cut off if it has more than LOG_SUBJECT_SIZE - 3 bytes.
+ * Sets the subject of the following lines: "subject: " precedes their text. Lines of log_relay()
+ * get none. "": no subject. The subject is copied, and cut off if it has more than
+ * LOG_SUBJECT_SIZE - 3 bytes.
  */
 #define LOG_SUBJECT_SIZE 512
 void log_set_subject(const char *subject);

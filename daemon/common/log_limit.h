@@ -56,7 +56,7 @@ struct log_limit {
  * digit is graver.
  *
  * Call log_limit_next_suppressed() first, until it returns false. Otherwise a kind with suppressed
- * lines gets no new window.
+ * lines gets no new window, and its lines stay suppressed.
  */
 bool log_limit_take(struct log_limit *l, const char *level, const char *format, uint64_t lines_max,
 		    const char *text, uint64_t now_ns);

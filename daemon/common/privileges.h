@@ -1,9 +1,10 @@
 /*
  * Drops privileges permanently: user and group, capabilities, and the privileges that execve(2)
- * could give back. Uses libc only, so that every process can link it.
+ * could give back. Also reads capabilities, and changes which of them are effective. Uses libc
+ * only, so that every process can link it.
  *
- * The broker starts a child as root. The child calls privileges_drop() before it reads the
- * first byte that does not come from the broker.
+ * The broker starts a child with the broker's own user, which is root in a service. The child calls
+ * privileges_drop() before it reads the first byte that does not come from the broker.
  */
 #ifndef DAEMON_COMMON_PRIVILEGES_H
 #define DAEMON_COMMON_PRIVILEGES_H
@@ -59,8 +60,8 @@ must_check int privileges_permitted(capability_set *ret);
 must_check int privileges_permitted_of(int32_t pid, capability_set *ret);
 
 /*
- * Makes the capabilities effective that are permitted and in this set, and no others. Returns 0 or
- * -errno.
+ * Makes the capabilities effective that are permitted and in this set, and no others. The permitted
+ * ones stay permitted, so another call can make them effective again. Returns 0 or -errno.
  */
 must_check int privileges_make_effective(capability_set effective);
 

@@ -12,7 +12,8 @@
 
 /*
  * Returns true if error, a positive errno, says that a resource was short: EMFILE, ENFILE, ENOMEM,
- * EAGAIN, ENOBUFS or ETOOMANYREFS.
+ * EAGAIN, ENOBUFS or ETOOMANYREFS. EAGAIN counts because fork(2) returns it. If the EAGAIN of a
+ * non-blocking descriptor is no shortage for the caller, the caller checks for it first.
  */
 bool resource_shortage_is(int error);
 

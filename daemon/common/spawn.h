@@ -1,6 +1,7 @@
 /*
- * Starts the executables of the project as child processes. A child gets:
- * - a socket to its parent at descriptor MSG_FD, a stderr, and /dev/null as stdin and stdout,
+ * Starts the executables of the project as child processes. A child gets no arguments, and:
+ * - a socket to its parent at descriptor MSG_FD (ipc_pair() in lib/base/ipc.h), a stderr, /dev/null
+ *   as stdin and stdout, and no other descriptor,
  * - a process group of its own, so that ^C reaches the parent only,
  * - an environment with the variables that the caller lists. LOG_JOURNAL_VARIABLE is added if the
  *   child gets a log_fd, or if this process has the variable; with it the child writes a priority
@@ -23,9 +24,9 @@
 must_check int spawn_find(const char *name, char ret[PATH_MAX]);
 
 /*
- * Call it in a child between fork(2) and execve(2); spawn_child() does so itself. Leaves the
- * parent's process group, discards the pending signals that the terminal has sent to that group,
- * and unblocks all signals.
+ * For code that forks by itself: call it in the child before execve(2). spawn_child() does so. The
+ * child leaves the parent's process group. Pending SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGTSTP
+ * are discarded, because they were sent to the whole group. All signals are unblocked.
  */
 void spawn_leave_job(void);
 

@@ -32,7 +32,7 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
  * If the directory belongs neither to uid nor to the effective user of this process, its owner
  * counts as a former account of ship: *ret_former is this owner, and spool_owner_change() gives the
  * directory and its files to uid and gid. Otherwise *ret_former is uid (for PRIVILEGES_KEEP_ID the
- * effective user).
+ * effective user). By *ret_former the caller sees a change, which it logs.
  *
  * The caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
  * use a spool. Returns 0; -EPERM if spool_owner_change() refuses the change (conditions in
