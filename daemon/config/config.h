@@ -2,14 +2,15 @@
  * The configuration of the daemon, as sentry-profd.conf(5) describes it. struct section_config owns
  * no memory, so an assignment copies it. A configuration is made in these steps:
  *
- *     config_load       calls config_init(), which sets the defaults, and reads the files
- *                       (config_read.h); without files the caller calls config_init() itself
- *     config_set        sets an option of the command line, which replaces the value of [sentry]
- *                       or [profiler] (config_value.h)
- *     config_resolve    sets the values that neither a file nor an option gives: from environment
- *                       variables, or to defaults that depend on other values; copies to each
- *                       section the values of [sentry] and [profiler] that the section does not
- *                       set itself (config_resolve.h)
+ *     config_load           calls config_init(), which sets the defaults, and reads the files
+ *                           (config_read.h); without files the caller calls config_init() itself
+ *     config_set            sets an option of the command line: replaces the value of [sentry] or
+ *                           [profiler], or sets a value of the member implicit (config_value.h)
+ *     config_keep_sections  only at a reload: gives faulty sections their former settings
+ *     config_resolve        sets the values that neither a file nor an option gives: from
+ *                           environment variables, or to defaults that depend on other values;
+ *                           copies to each section the values of [sentry] and [profiler] that the
+ *                           section does not set itself (config_resolve.h)
  *
  * config_load() and config_resolve() add the faults that they find (config_fault.h) and go on.
  *
@@ -147,7 +148,8 @@ struct section_config {
 	uint64_t given;
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	struct config_origin origin;
-	bool has_unread_line; /* a line that could not be read may have been a rule */
+	/* A line could not be read. It may have been a rule, so a lack of rules is no fault. */
+	bool has_unread_line;
 
 	/*
 	 * The fault that turns the section off; "": no fault. Either the section has an unknown
@@ -234,10 +236,10 @@ void config_init(struct config *c);
 void config_fini(struct config *c);
 
 /*
- * Replaces faulty sections at a reload from old to c. If a section of c is off, and the section of
- * the same name in old is on, the section of c gets the settings of the one in old. It is on then,
- * and its defect stays. Call this before config_resolve(c), so that the section takes over the new
- * values of [sentry] and [profiler].
+ * For a reload, in which c replaces old: if a section of c is off, and the section of the same name
+ * in old is on, the section of c gets the settings of the one in old. It is on then, and its defect
+ * stays. Call this before config_resolve(c), so that the section takes over the new values of
+ * [sentry] and [profiler].
  */
 void config_keep_sections(struct config *c, const struct config *old);
 

@@ -34,7 +34,7 @@ enum key_type {
 	KEY_DSN,      /* a DSN, for the field dsn */
 	KEY_DSN_FILE, /* an absolute path of a file whose content becomes the field dsn */
 	KEY_ENV,      /* NAME=PATTERN, added to the field, which has up to max bytes in all */
-	KEY_BOOL,     /* yes, no */
+	KEY_BOOL,     /* yes or true, no or false */
 	KEY_NUMBER,   /* min to max */
 	KEY_FRACTION, /* 0.0 to 1.0 */
 	KEY_SECONDS,  /* a decimal number above 0, at most max */

@@ -21,9 +21,10 @@
 
 /*
  * Calls config_init(ret), and reads the main file at path and, if it exists, the directory
- * targets.d beside it. Returns 0, or -EINVAL if it has added faults that are errors. After -EINVAL
- * *ret must not become the daemon's configuration; the caller may still pass it to functions that
- * find further faults, such as config_resolve(). The caller calls config_fini(ret) in any case.
+ * targets.d beside it. Returns 0, or -EINVAL if it has added faults that are errors, such as a
+ * missing main file. After -EINVAL *ret must not become the daemon's configuration; the caller may
+ * still pass it to functions that find further faults, such as config_resolve(). The caller calls
+ * config_fini(ret) in any case.
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
@@ -39,7 +40,7 @@ struct config_text {
 	uint32_t mode, uid; /* of the file, for config_check_mode() */
 };
 
-/* Reads the text of one file into c. config_load() calls it for each file. */
+/* Reads the text of one file into c, and adds its faults. config_load() calls it for each file. */
 void config_read_text(struct config *c, const struct config_text *text,
 		      struct config_faults *faults);
 

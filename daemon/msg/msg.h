@@ -190,7 +190,10 @@ struct msg_init {
 	/* Ship: the limits of the spool: number and age of its chunks; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
-	/* Ship: the spool is the directory of INIT_SPOOL; 0: a subdirectory (spool_dirs.h). */
+	/*
+	 * Ship: its DSN is the first one, whose spool is the directory of INIT_SPOOL itself; 0: the
+	 * spool is a subdirectory (daemon/ship/spool_dirs.h).
+	 */
 	uint32_t spool_is_first;
 	uint32_t reserved;
 	uint64_t spool_bytes; /* ship: the limit of the spool's size; 0: the default */

@@ -73,7 +73,11 @@ struct msg_target_add {
 	uint32_t target; /* the id of the target in all messages */
 	uint32_t ring;	 /* the id of the ring for its records */
 	int32_t pid;
-	uint32_t slot;			/* of its counters in the heartbeat page */
+	/*
+	 * The index of its counters in the heartbeat page; capture sets the counters to zero. If a
+	 * target that capture has not forgotten has this slot, the message breaks a rule.
+	 */
+	uint32_t slot;
 	uint32_t wants_thread_pointers; /* record each thread's pthread_self() */
 	uint32_t awaits_exec; /* take samples only after the process has executed a program */
 	/*

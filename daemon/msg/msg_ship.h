@@ -21,7 +21,7 @@ struct msg_dsn {
 	uint32_t retry_5xx;   /* send an envelope again after the HTTP status 502, 503 or 504 */
 	uint32_t no_reports;  /* send the server no reports of losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
-	/* Of the envelopes that the daemon makes now: enum envelope_kind (proto/envelope.h). */
+	/* The kind that the daemon makes now: enum envelope_kind (proto/envelope.h). */
 	uint32_t kind;
 	/*
 	 * dsn is the URL of Spotlight (dsn_parse_url()), Sentry's viewer on a developer's own

@@ -23,7 +23,10 @@ must_check int page_share(const char *name, size_t size, int protection, void **
 /* Unmaps the page. page may be NULL. */
 void page_free(const void *page, size_t size);
 
-/* Maps the page of fd for reading and writing, in the other process. Returns 0 or -errno. */
+/*
+ * Maps the page of fd, which page_new() or page_share() has made, for reading and writing in the
+ * other process. The caller keeps fd, and unmaps the page by page_free(). Returns 0 or -errno.
+ */
 must_check int page_map(int fd, size_t size, void **ret_page);
 
 #endif

@@ -52,8 +52,8 @@ struct threads_tracers {
 
 /*
  * Finds the tracers of the threads of pid. Stops at the first thread that process ours traces; a
- * tracer of the threads after it is not found. Returns the number of threads that it has read, at
- * some 20 us each; 0: pid does not exist.
+ * tracer of the threads after it is not found. Returns the number of threads that it has read, by
+ * which the caller limits its work (some 20 us each); 0: pid does not exist.
  */
 size_t threads_find_tracers(int32_t pid, int32_t ours, struct threads_tracers *ret);
 
