@@ -80,7 +80,7 @@ static void spool_queue(struct outbox *o)
 	}
 }
 
-/* Ends the oldest item, which has no room in the queue. */
+/* Ends an item that has no room in the queue. */
 static void drop(struct outbox *o, struct queue_item *item)
 {
 	if (spool_item(o, item))

@@ -4,13 +4,14 @@
  * its loop, and gets the result of each envelope through a callback.
  *
  * Envelopes wait in the queue (queue.h, in memory) or in the spool (spooler.h, on disk). One
- * request is in flight at a time. It carries the oldest item of the queue, an envelope of the
+ * request is in flight at a time. It carries the first item of the queue, an envelope of the
  * spool, or no envelope (a client report or a probe). The queue goes first; envelopes of the spool
  * follow one by one, with a pause after each.
  *
  * During a backoff or a denial (destination.h) envelopes go to the spool. Without a spool they stay
- * in the queue, each behind the others after a request without an answer; when the queue is full,
- * the first one is dropped. An envelope is also dropped if
+ * in the queue. After a request without an answer, or with a denial, its envelope goes behind the
+ * others; if the queue has no room for it by then, it is dropped. If there is no room for a new
+ * envelope, the first ones of the queue are dropped. An envelope is also dropped if
  * - it is in the queue, and a rate limit forbids it or the request cannot be made (an envelope of
  *   the spool waits in these two cases);
  * - the server refuses it, or answers 429;
@@ -81,8 +82,8 @@ struct outbox {
  */
 void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn done);
 /*
- * Aborts the request in flight, and frees the items that are left, without a call of done. Logs how
- * many envelopes were lost at the deadline.
+ * Aborts the request in flight, and frees the items that are left, without a call of done or
+ * probed. Logs how many envelopes were lost at the deadline.
  */
 void outbox_fini(struct outbox *o);
 
@@ -97,7 +98,7 @@ void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_re
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns, int denial);
 
 /*
- * Adds an item, which the outbox owns from now on. If the queue is full, its oldest items go to the
+ * Adds an item, which the outbox owns from now on. If the queue is full, its first items go to the
  * spool, or are dropped. If the spool has the item's chunk already, the item ends with
  * SHIP_SPOOLED: an earlier ship has stored the chunk.
  */

@@ -74,9 +74,8 @@ bool queue_has_room(const struct queue *q, const struct queue_item *item)
 static void insert(struct queue *q, size_t at, struct queue_item *item)
 {
 	assert(q->n < QUEUE_MAX);
-	memmove(q->oldest_first + at + 1, q->oldest_first + at,
-		(q->n - at) * sizeof(q->oldest_first[0]));
-	q->oldest_first[at] = item;
+	memmove(q->items + at + 1, q->items + at, (q->n - at) * sizeof(q->items[0]));
+	q->items[at] = item;
 	q->n++;
 	q->bytes += item->package.payload_size;
 }
@@ -93,11 +92,11 @@ void queue_push_front(struct queue *q, struct queue_item *item)
 
 struct queue_item *queue_pop(struct queue *q)
 {
-	struct queue_item *item = q->oldest_first[0];
+	struct queue_item *item = q->items[0];
 
 	assert(q->n > 0);
 	q->n--;
 	q->bytes -= item->package.payload_size;
-	memmove(q->oldest_first, q->oldest_first + 1, q->n * sizeof(q->oldest_first[0]));
+	memmove(q->items, q->items + 1, q->n * sizeof(q->items[0]));
 	return item;
 }

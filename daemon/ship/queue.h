@@ -1,6 +1,7 @@
 /*
  * The queue of envelopes that ship has received from the broker and has not sent yet. outbox.c
- * takes the oldest one for each request; a new envelope goes to the end.
+ * takes the first one for each request. New envelopes go to the end, and so do those that have been
+ * tried without success: so the first one is not always the oldest.
  *
  * The queue owns an item from the push to the pop. The payload of an item is a sealed memfd and so
  * takes memory: the queue has a maximum of items and of bytes.
@@ -28,7 +29,7 @@ _Static_assert(PACKAGE_UNPACKED_MAX >= CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_S
 struct queue_item {
 	struct package package; /* package.platform points to the member platform below */
 	uint64_t seq;		/* the broker's number of the envelope */
-	bool was_tried;		/* a request with this envelope has got no answer */
+	bool was_tried;		/* a request with it got no answer or a denial */
 	bool is_too_large;	/* for the spool; set by spooler_put() */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
@@ -37,9 +38,9 @@ struct queue_item {
 /*
  * Makes an item of message, a MSG_ENVELOPE whose type and size the caller has checked. The caller
  * frees the item with queue_item_free(). The item takes the descriptors of the payload and, if
- * msg_envelope.anchor_size is above 0, of the transaction out of the message. The descriptors for
- * the output file stay in the message. After an error all descriptors stay there. Returns 0;
- * -EPROTO if the message or a descriptor is invalid; or -ENOMEM.
+ * msg_envelope.anchor_size is above 0, of the anchor out of the message. The descriptors for the
+ * output file stay in the message. After an error all descriptors stay there. Returns 0; -EPROTO if
+ * the message or a descriptor is invalid; or -ENOMEM.
  */
 must_check int queue_item_new(struct ipc_message *message, struct queue_item **ret);
 /* Closes the item's descriptors and frees it. */
@@ -53,7 +54,7 @@ _Static_assert(QUEUE_MAX >= MSG_ENVELOPES_MAX, "the queue takes what the broker 
 
 /* Initialise to zeros: an empty queue. */
 struct queue {
-	struct queue_item *oldest_first[QUEUE_MAX];
+	struct queue_item *items[QUEUE_MAX]; /* the first one is popped next */
 	size_t n;
 	uint64_t bytes; /* of payloads */
 };
@@ -62,13 +63,13 @@ struct queue {
 bool queue_has_room(const struct queue *q, const struct queue_item *item);
 
 /*
- * Add an item as the newest (back) or as the oldest (front). The queue must have fewer than
+ * Add an item as the last one (back) or as the first one (front). The queue must have fewer than
  * QUEUE_MAX items. QUEUE_BYTES_MAX is not checked.
  */
 void queue_push_back(struct queue *q, struct queue_item *item);
 void queue_push_front(struct queue *q, struct queue_item *item);
 
-/* Removes and returns the oldest item. The queue must not be empty. */
+/* Removes and returns the first item. The queue must not be empty. */
 struct queue_item *queue_pop(struct queue *q);
 
 #endif

@@ -572,7 +572,7 @@ TEST(items_that_are_left_at_the_end_are_freed_without_a_result)
 	ck_assert_ptr_nonnull(outbox.current);
 	ck_assert_uint_eq(outbox.queue.n, 1);
 	sending_fd = outbox.current->package.payload_fd;
-	waiting_fd = outbox.queue.oldest_first[0]->package.payload_fd;
+	waiting_fd = outbox.queue.items[0]->package.payload_fd;
 	ck_assert(is_open(sending_fd) && is_open(waiting_fd));
 	outbox_fini(&outbox);
 	ck_assert(!is_open(sending_fd) && !is_open(waiting_fd));
