@@ -242,15 +242,15 @@ static const struct spool_entry *choose(struct spooler *s, enum envelope_kind ki
 	const struct spool_entry *oldest = spool_oldest(s->spool, s->dsn, kind);
 	const struct spool_entry *other;
 
-	s->passes = false;
+	s->overtakes = false;
 	if (oldest == NULL || s->failures < TRIES || (s->failures - TRIES) % 2 != 0)
 		return oldest;
 	/* A random one: the next ones may be as large as the oldest. */
 	other = spool_other(s->spool, oldest, random_number());
 	if (other == NULL)
 		return oldest;
-	s->passes = true;
-	memcpy(s->passed_id, oldest->id, sizeof(s->passed_id));
+	s->overtakes = true;
+	memcpy(s->overtaken_id, oldest->id, sizeof(s->overtaken_id));
 	return other;
 }
 
@@ -319,8 +319,8 @@ void spooler_handle_outcome(struct spooler *s, enum outcome outcome)
 		break;
 	}
 	s->failures = 0;
-	if (s->passes)
-		spool_hold_back(s->spool, s->passed_id);
+	if (s->overtakes)
+		spool_hold_back(s->spool, s->overtaken_id);
 	/* A newer envelope may have taken its place during the request. */
 	if (e != NULL)
 		spool_remove(s->spool, e);

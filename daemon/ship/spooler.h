@@ -48,9 +48,12 @@ struct spooler {
 	enum envelope_kind sending_kind;
 	uint64_t held_ns;  /* when an envelope that was held back twice may be sent */
 	uint64_t failures; /* requests in a row with an envelope of the spool, and no answer */
-	/* The envelope is sent before passed_id, which is older; valid if passes. */
-	bool passes;
-	uint8_t passed_id[SPOOL_ID_BYTES];
+	/*
+	 * The envelope of the last spooler_get() was not the oldest one, whose id is overtaken_id:
+	 * spooler_get() says why. overtaken_id is valid if overtakes is true.
+	 */
+	bool overtakes;
+	uint8_t overtaken_id[SPOOL_ID_BYTES];
 	bool warned_overflow; /* "the spool is full" was logged since the server last answered */
 	struct spool_counts counts;
 	bool changed; /* counts or disk_error have changed; the caller resets it */
@@ -118,9 +121,9 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);
 /*
- * Removes the envelope of the last spooler_get(). After OUTCOME_NO_ANSWER and OUTCOME_DENIED it
- * stays, and spooler_get() returns it again. In each case the next envelope is due after a pause
- * (retry_pause_ns).
+ * Removes the envelope of the last spooler_get(). After OUTCOME_NO_ANSWER and OUTCOME_DENIED the
+ * envelope stays, for a later spooler_get(). In each case the next envelope is due after a pause
+ * (retry_pause_ns() in lib/ship/retry.h).
  */
 void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 
