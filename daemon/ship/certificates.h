@@ -12,7 +12,10 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
-/* The bytes of the files, by option. A buffer is empty if its option is not set. */
+/*
+ * The bytes of the files, by option. A buffer is empty if its option is not set, or if its file is
+ * empty: an empty file counts as an option that is not set.
+ */
 struct certificates {
 	struct buf authorities; /* option ca_certs */
 	struct buf client;	/* option client_cert */

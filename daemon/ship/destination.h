@@ -29,7 +29,11 @@
 
 /* What the result of a request means for the envelope that it carried. */
 enum outcome {
-	OUTCOME_NO_ANSWER,    /* no status, 407, 511, or with retry_5xx 502 to 504: send it again */
+	/*
+	 * No status; 407 or 511, which come from a proxy or a network that requires a login; or,
+	 * with retry_5xx, 502 to 504: send it again.
+	 */
+	OUTCOME_NO_ANSWER,
 	OUTCOME_ACCEPTED,     /* 2xx */
 	OUTCOME_RATE_LIMITED, /* 429: never sent again, since the server may have kept it */
 	OUTCOME_DENIED,	      /* 401 or 403: send it again once a probe is accepted */
