@@ -5,7 +5,10 @@
  * line of the gravest level among them. Used by daemon/common/log.c.
  *
  * A kind is a format string, compared by its address: lines that differ in a pid are of one
- * kind. The module reads no clock and writes nothing. now_ns: CLOCK_MONOTONIC.
+ * kind. Example: 25 lines of one kind come within 30 s. The first 10 are logged, and 15 are
+ * suppressed. 60 s after the first line log_limit_next_suppressed() returns the number 15.
+ *
+ * The module reads no clock and writes nothing. now_ns: CLOCK_MONOTONIC.
  */
 #ifndef DAEMON_COMMON_LOG_LIMIT_H
 #define DAEMON_COMMON_LOG_LIMIT_H

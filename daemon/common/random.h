@@ -15,7 +15,7 @@
 
 #include "daemon/msg/msg.h"
 
-/* Writes n random bytes to ret, at most 256. If getrandom(2) fails, all bits are set. */
+/* Writes n random bytes to ret. n is at most 256. If getrandom(2) fails, all bits are set. */
 void random_bytes(void *ret, size_t n);
 
 /* Returns 64 random bits. */
