@@ -17,10 +17,12 @@
 #define HEALTHY_TEXT_SIZE 512
 
 /*
- * Judges json, the status that the daemon sends, of size bytes. Returns true and an empty text if
- * the daemon is healthy. Returns false and the text of one fault if it is not, or if json is not a
- * status. A user without the right to see the degraded states gets null in their place, which
- * counts as no fault: the text then says so.
+ * Judges json, the status that the daemon sends, of size bytes. Returns true if the daemon is
+ * healthy. Returns false and the text of one fault if it is not, or if json is not a status.
+ *
+ * If the daemon is healthy, the text is empty, with one exception. The status has a list of
+ * degraded states: what the daemon lacks, with the effect. A user without the right to see them
+ * gets null in place of the list. The text then says so, for a warning.
  */
 bool healthy_judge(const char *json, size_t size, char ret_text[HEALTHY_TEXT_SIZE]);
 

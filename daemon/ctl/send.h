@@ -1,6 +1,6 @@
 /*
  * The command `sentry-profctl send IN...`: sends the chunks in files to a Sentry server. It starts
- * a sentry-profd-ship (common/spawn.h) and hands it one chunk at a time. This ship deals with rate
+ * a sentry-profd-ship (common/helper.h) and hands it one chunk at a time. This ship deals with rate
  * limits, retries, proxies and TLS as in the daemon. The files stay as they are. Needs no daemon
  * and no privileges.
  */

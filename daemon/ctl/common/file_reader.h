@@ -1,7 +1,7 @@
 /*
  * Reads ELF files for sentry-profctl: starts a sentry-profd-unwind, which parses the files in its
- * sandbox. `convert --symbolize` asks it for the names of addresses. `doctor` asks whether a file
- * has unwind information, symbols, debug information, a build-id and LeakSanitizer.
+ * sandbox. `convert --symbolize` asks unwind for the names of addresses. `doctor` asks whether a
+ * file has unwind information, symbols, debug information, a build-id and LeakSanitizer.
  *
  * The caller opens the files and passes descriptors. Each function waits for unwind's answer and
  * checks the form of the answer. So a malicious file that takes over unwind can cause wrong names
@@ -17,16 +17,16 @@
 
 struct file_reader {
 	struct helper helper; /* the sentry-profd-unwind */
-	const void *page;     /* unwind needs it (helper_start_unwind()); NULL: not started */
+	const void *page;     /* the page of helper_start_unwind(); NULL: not started */
 };
 
 /*
- * Starts unwind. *reader has to be zeros. Returns 0 or -errno. The caller calls file_reader_end()
- * in both cases.
+ * Starts unwind. *reader is zeros, or file_reader_end() was called for it. Returns 0 or -errno. The
+ * caller calls file_reader_end() in both cases.
  */
 must_check int file_reader_start(struct file_reader *reader);
 
-/* Kills unwind; *reader can be started again. Safe on a zero-initialised struct. */
+/* Kills unwind. Safe on a zero-initialised struct, and a second time. */
 void file_reader_end(struct file_reader *reader);
 
 /*
@@ -49,13 +49,15 @@ typedef int file_reader_find(void *ctx, const struct msg_file_request *request, 
 
 /*
  * Asks for the names of the addresses in m, which are addresses of the file behind fd. The caller
- * has set all members of m, with the header, and keeps fd. If unwind asks for debug files
- * meanwhile, find(ctx, ...) opens them, at most 16 of them in a call; find must not be NULL.
+ * has set all members of m, also m->h = MSG_HEADER(MSG_SYMBOLIZE), and keeps fd. If unwind needs a
+ * debug file to answer, the function calls find(ctx, ...), which must not be NULL. More than 16
+ * such requests are an error: -EPROTO.
  *
  * Stores unwind's verdict in *ret_verdict. If msg_symbolized_has_answer() returns true for this
- * verdict, appends the answer to ret_answer, an empty buffer for SYMBOLIZED_BYTES_MAX bytes;
- * symbolized_next() parses and checks the answer. Returns 0, an error of file_reader_describe(), or
- * an error of buf_read_fd(). After an error only file_reader_end() may be called.
+ * verdict, appends the answer to ret_answer, an empty buffer of at most SYMBOLIZED_BYTES_MAX bytes.
+ * The caller parses and checks the answer by symbolized_next(). Returns 0, an error of
+ * file_reader_describe(), or an error of buf_read_fd(). After an error only file_reader_end() may
+ * be called.
  */
 must_check int file_reader_symbolize(struct file_reader *reader, const struct msg_symbolize *m,
 				     int fd, file_reader_find *find, void *ctx,

@@ -23,17 +23,18 @@ struct helper {
  * Starts a sentry-profd-ship and waits until it is ready. Bit k of mask says that ship gets the
  * file k of enum init_file (daemon/msg/msg.h). files has the n descriptors of these files, in the
  * order of their bits, lowest bit first. The caller keeps the descriptors. If sentry-profctl runs
- * as root, the helper runs under the account of ship. Returns 0 or -errno. The caller calls
- * helper_kill() in both cases.
+ * as root, the helper runs under the account of ship (daemon/config/accounts.h). Returns 0 or
+ * -errno. The caller calls helper_kill() in both cases.
  */
 must_check int helper_start_ship(struct helper *h, const int *files, size_t n, uint32_t mask);
 
 /*
  * Starts a sentry-profd-unwind and waits until it is ready. If sentry-profctl runs as root, the
  * helper runs under the account of unwind. page_fd: a page for one uint32_t, made by page_new()
- * (daemon/msg/page.h). unwind writes to the page the number of the file that it reads (MSG_INIT in
- * daemon/msg/msg.h). The caller keeps page_fd. Returns 0 or -errno. The caller calls helper_kill()
- * in both cases.
+ * (daemon/msg/page.h). unwind does not start without the page, in which it writes for the broker
+ * which file it reads (MSG_INIT in daemon/msg/msg.h). sentry-profctl does not need to read the
+ * page. The caller keeps page_fd. Returns 0 or -errno. The caller calls helper_kill() in both
+ * cases.
  */
 must_check int helper_start_unwind(struct helper *h, int page_fd);
 
@@ -45,7 +46,10 @@ must_check int helper_start_unwind(struct helper *h, int page_fd);
  */
 must_check int helper_receive(const struct helper *h, enum msg_type type, struct ipc_message *m);
 
-/* Kills the helper and closes the socket. Does nothing if there is no process. */
+/*
+ * Kills the helper and closes the socket. Call it only after helper_start_*(): in a struct of zeros
+ * it would close descriptor 0. Does nothing in a second call.
+ */
 void helper_kill(struct helper *h);
 
 #endif

@@ -3,7 +3,8 @@
  * `send`. A path names one of these:
  * - a file of chunks, as envelopes or as payloads (proto/import/reader.h);
  * - an HTML page that `convert` has written (proto/import/page.h); `send` does not accept it;
- * - a directory: its files *.envelope are read in alphabetical order, without hidden ones.
+ * - a directory: its files *.envelope are read in alphabetical order, without hidden ones. A
+ *   directory without such files is no error.
  *
  * One file at a time is in memory. A file of more than INPUTS_FILE_MAX bytes cannot be read.
  */
@@ -26,10 +27,10 @@
 typedef int inputs_file(void *ctx, const char *path, const char *bytes, size_t size);
 
 /*
- * Reads the files of n paths and passes the content of each file to the callback. It is an error if
- * a file cannot be read, or if the callback returns -errno. goes_on true: after an error, the
- * function continues with the next file; false: it stops. Returns 0 or the first error. For each
- * file that it cannot read, the function writes a line on stderr.
+ * Reads the files of n paths and passes the content of each file, not parsed, to the callback. It
+ * is an error if a file cannot be read, or if the callback returns -errno. goes_on true: after an
+ * error, the function continues with the next file; false: it stops. Returns 0 or the first error.
+ * For each file that it cannot read, the function writes a line on stderr.
  */
 must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read,
 				void *ctx);
@@ -41,7 +42,7 @@ must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inpu
 typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
 
 /*
- * Reads the files of n paths and calls add with each chunk. Stops at the first error.
+ * Reads the files of n paths, parses them and calls add with each chunk. Stops at the first error.
  * Returns 0, or -errno after a line on stderr that names the file and the fault.
  */
 must_check int inputs_read(char *const *paths, size_t n, inputs_chunk *add, void *ctx);

@@ -1,6 +1,7 @@
 /*
- * Finds a daemon that can record a process (recording.h): the running one, or, if none
- * runs, a sentry-profd that sentry-profctl starts for itself. Used by `stack`, `top` and `record`.
+ * Finds a daemon that can record a process (recording.h): the running one or, if none runs, a
+ * private daemon: a sentry-profd that sentry-profctl starts for itself. Used by `stack`, `top` and
+ * `record`.
  *
  * The private daemon has the rights of the user who runs sentry-profctl. It profiles one process,
  * and only while a recording of this process is open. It sends nothing and writes no profile. Its
@@ -28,9 +29,10 @@ struct private_daemon {
  * Connects to the running daemon, or starts a private one and connects to it.
  *
  * socket: the path that the user gave with --socket, or NULL. target: the pid of the process to
- * profile; 0: the user gave no pid. A private daemon is started only if no daemon runs, socket is
- * NULL and target is not 0. The function waits up to 60 s until the private daemon listens, or
- * until *stop is not 0, which a signal handler may set.
+ * profile; 0: the user gave no pid. If no daemon listens on the socket, a private one is started,
+ * but only if socket is NULL and target is not 0; otherwise that is an error. The function waits up
+ * to 60 s until the private daemon listens, or until *stop is not 0, which a signal handler may
+ * set.
  *
  * Returns 0 and the connection in *ret, which the caller closes before private_daemon_end().
  * Returns -EINTR if *stop was set, or another -errno after a line on stderr. If the private daemon

@@ -25,17 +25,17 @@ struct profd_child {
 
 /*
  * Starts the child. argv is as for execv(3); argv[0] is the name of an executable without a path,
- * for spawn_find(). out_fd becomes the stdout of the child; -1: /dev/null. prepare, if not NULL, is
- * called with ctx in the child before execv(3). If prepare returns false or execv(3) fails, the
- * child exits with status SPAWN_FAILED (daemon/common/spawn.h). Returns 0 if the child has been
- * forked, or -errno. The caller calls profd_child_wait() in both cases.
+ * for spawn_find(). out_fd becomes the stdout of the child; -1: /dev/null. The caller keeps out_fd.
+ * prepare, if not NULL, is called with ctx in the child before execv(3). If prepare returns false
+ * or execv(3) fails, the child exits with status SPAWN_FAILED (daemon/common/spawn.h). Returns 0 if
+ * the child has been forked, or -errno. The caller calls profd_child_wait() in both cases.
  */
 must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 				 bool (*prepare)(const void *ctx), const void *ctx);
 
 /*
  * Returns true if the child has exited or was not started. Reaps a child that has exited. Does not
- * wait.
+ * wait for the exit.
  */
 bool profd_child_has_exited(struct profd_child *p);
 

@@ -19,8 +19,9 @@
 #include "lib/client/protocol.h"
 
 /*
- * A text for the user if import_chunk.lacks_lines is set. The key of the configuration comes early,
- * so that a terminal of 80 columns shows it.
+ * A text for the user, to be shown if a chunk has import_chunk.lacks_lines: the configuration of
+ * the daemon says that source lines are not looked up. The key of the configuration comes early, so
+ * that a terminal of 80 columns shows it.
  */
 #define RECORDING_LACKS_LINES                                                          \
 	"no source lines and inlined functions without symbols = lines in [profiler] " \
@@ -40,7 +41,10 @@ struct recording {
 	char note[PROTOCOL_TEXT_SIZE];
 	/* A note has arrived. recording_log_note(), or a caller that shows it, clears this. */
 	bool has_new_note;
-	/* The daemon's text on what the configuration keeps out of the chunks; "": nothing. */
+	/*
+	 * The daemon's text on which samples the configuration keeps out of the chunks, such as
+	 * those of waiting threads; "": none. Set by recording_open().
+	 */
 	char lacks[PROTOCOL_TEXT_SIZE];
 	bool has_ended;
 	/* Valid if has_ended: the reason of the end, and the daemon's text about it ("": none). */
@@ -85,7 +89,7 @@ typedef int recording_chunk(void *ctx, const char *payload, size_t size);
  */
 must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
 
-/* Writes r->note to stderr if has_new_note is set, and clears has_new_note. */
+/* If has_new_note is set, writes "process PID is NOTE" to stderr and clears has_new_note. */
 void recording_log_note(struct recording *r);
 
 /*
@@ -101,7 +105,10 @@ must_check int recording_finish(struct recording *r);
  */
 const char *recording_end_text(const struct recording *r);
 
-/* Closes the socket of the recording and frees the memory. */
+/*
+ * Closes the socket of the recording and frees the memory. A recording that goes on ends then at
+ * the daemon, too.
+ */
 void recording_close(struct recording *r);
 
 #endif

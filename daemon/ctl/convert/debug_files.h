@@ -14,8 +14,8 @@
 must_check int debug_files_open(const char *path, int *ret_fd);
 
 /*
- * Opens the debug file of a build-id below /usr/lib/debug. build_id has at least 4 lower-case
- * hex digits. Returns -ENXIO if it is not a regular file.
+ * Opens the debug file of a build-id, for "0a1b2c" /usr/lib/debug/.build-id/0a/1b2c.debug. build_id
+ * has at least 4 lower-case hex digits. Returns -ENXIO if it is not a regular file.
  */
 must_check int debug_files_by_id(const char *build_id, int *ret_fd);
 

@@ -3,7 +3,8 @@
  * (--filter, --from, --until, --state), merge the files, and write the output file.
  *
  * The order of calls for one output: selection_set() for each option, selection_init(),
- * selection_read(), selection_finish(), selection_write().
+ * selection_read() or selection_read_payload() once or several times, selection_finish(),
+ * selection_write().
  */
 #ifndef DAEMON_CTL_CONVERT_SELECTION_H
 #define DAEMON_CTL_CONVERT_SELECTION_H
@@ -41,7 +42,7 @@ enum {
  *	--from, --until	seconds since the first sample, "1.5"
  *	--state		"all", "running", "ready" or "waiting"
  *
- * The value has to outlive o. Before the first call the caller sets o->until_ns to UINT64_MAX. If
+ * The value has to outlive o. Before the first call o is zeros, except o->until_ns: UINT64_MAX. If
  * the value is not valid, prints a line on stderr that begins with command, and returns false.
  */
 bool selection_set(struct merge_options *o, const char *command, int option, const char *value);
@@ -72,8 +73,9 @@ must_check int selection_read_payload(struct merge *m, const char *name, const c
 				      size_t size);
 
 /*
- * Finishes m (merge_finish()): no chunk may be added afterwards. Warns on stderr of what the chunks
- * lack. Returns 0, or -ENOMEM after a line on stderr.
+ * Finishes m (merge_finish()): no chunk may be added afterwards. Warns on stderr if the options
+ * select nothing, if chunks overlap, or if samples do not say in which state the thread was.
+ * Returns 0, or -ENOMEM after a line on stderr.
  */
 must_check int selection_finish(struct merge *m);
 

@@ -21,8 +21,9 @@ void symbolizer_free(struct symbolizer *s); /* accepts NULL */
 
 /*
  * Makes *ret: the chunk c with new frames and stacks. Functions that were inlined into a frame
- * become frames of their own before this frame, with the same address. A frame of c that has a name
- * keeps it; "libc.so.6+0x2724a" (file and offset) does not count as a name.
+ * become frames of their own, with the same address: if g() was inlined into f(), the stack "f,
+ * main" (leaf first) becomes "g, f, main". A frame of c that has a name keeps it;
+ * "libc.so.6+0x2724a" (file and offset) does not count as a name.
  *
  * *ret points to the other lists of c and to strings of c and s: the caller calls
  * symbolizer_release(ret) before it frees c or s. Returns 0 or -errno; after an error there is

@@ -3,9 +3,9 @@
  * debug files of that package. `doctor` recommends to install the debug package for stripped files.
  *
  * Paths are those of this process's root directory: the caller first makes sure that the profiled
- * process has the same root. Paths may be hostile. So dpkg-query gets them as arguments after "--",
- * and does not get a path with one of the characters *?[\ of its patterns: the package of such a
- * file is unknown.
+ * process has the same root. Paths may be hostile. So dpkg-query gets them as arguments after "--".
+ * dpkg-query would take a path with one of the characters *?[\ for a pattern. So dpkg-query does
+ * not get such a path, and the package of the file is unknown.
  */
 #ifndef DAEMON_CTL_DOCTOR_DEBIAN_PACKAGE_H
 #define DAEMON_CTL_DOCTOR_DEBIAN_PACKAGE_H
@@ -25,7 +25,7 @@
 
 struct debian_file {
 	const char *path;			/* absolute */
-	char package[DEBIAN_PACKAGE_NAME_SIZE]; /* "": unknown */
+	char package[DEBIAN_PACKAGE_NAME_SIZE]; /* without the architecture; "": unknown */
 };
 
 /*

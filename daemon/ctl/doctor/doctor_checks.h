@@ -27,11 +27,12 @@ struct doctor {
 	bool is_elsewhere;   /* the daemon is in another pid namespace: its pids are others */
 	int32_t capture_pid; /* the sentry-profd-capture of the daemon; 0: not known */
 	bool uses_perf;	     /* sampler = perf: the daemon traces no process */
-	bool may_trace;	     /* the daemon has CAP_SYS_PTRACE, or runs as root and does not say */
-	/* Of process pid. false: also if it is none of the daemon's targets. */
+	/* The daemon has CAP_SYS_PTRACE; without has_capabilities: it runs as root. */
+	bool may_trace;
+	/* About process pid; false if it is no target of the daemon. */
 	bool is_profiled;
-	bool stays_on_crash;  /* on_crash = stay */
-	bool attaches_anyway; /* leak_check = attach */
+	bool stays_on_crash;  /* on_crash = stay: the daemon does not detach at a crash */
+	bool attaches_anyway; /* leak_check = attach: also to a process with LeakSanitizer */
 	/*
 	 * The permitted capabilities of the broker: those that it uses, and those that it only
 	 * passes on to its children. Valid if has_capabilities. The daemon reports them only to

@@ -4,17 +4,17 @@
  * the threads, and the chosen list. The chosen list has all functions, or the callers of one
  * function, in all stacks or in those of one thread.
  *
- * top_model_choose() empties the chosen list. The model keeps no chunks but the last one, so the
- * chosen list begins with the last chunk: the next top_model_rows() for the list adds that chunk.
- * From then on top_model_add() adds each new chunk to the chosen list, too.
+ * top_model_choose() sets what the chosen list has, and empties the list. The next top_model_rows()
+ * for the list adds the last chunk; the model keeps no earlier one. From then on top_model_add()
+ * adds each new chunk to the chosen list, too.
  *
  * Two functions with the same name and module are one row, even if their source files differ.
  *
  * Memory is bounded: if a list has more than TOP_ROWS_MAX rows when a chunk is added, the rows with
- * the least time are dropped, until TOP_ROWS_MAX / 2 are left. A last row, "(others)", has the
- * times of the dropped rows: the times of all stacks minus the times of the rows that are left. In
- * a list of functions the row's total_ns is 0: a stack counts in the totals of all its functions,
- * so the subtraction has no meaning.
+ * the least time (of all states) are dropped, until TOP_ROWS_MAX / 2 are left. A last row,
+ * "(others)", has the times of the dropped rows: the times of all stacks minus the times of the
+ * rows that are left. In a list of functions the row's total_ns is 0: a stack counts in the totals
+ * of all its functions, so the subtraction has no meaning.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H

@@ -34,14 +34,17 @@ struct top_view {
 	enum top_list list;
 	const struct top_rows *rows;	   /* drawn unless list is TOP_LIST_TARGETS */
 	const struct top_targets *targets; /* drawn if list is TOP_LIST_TARGETS */
-	struct top_order order;		   /* of rows */
+	/* How the caller has sorted rows and targets; top_screen_draw() does not sort. */
+	struct top_order order;
 	enum top_target_order target_order;
-	uint64_t now_ns, all_ns; /* the times that are 100 % for top_row.now and top_row.all */
-	bool shows_ready;	 /* with columns of ready time */
-	size_t selected;	 /* the index of the selected row */
-	size_t first;		 /* index of the first row shown; set by top_screen_draw() */
+	/* The time that is 100 % for top_row.now. all_ns is unused: top_row.all is in seconds. */
+	uint64_t now_ns, all_ns;
+	bool shows_ready; /* with columns of ready time */
+	size_t selected;  /* the index of the selected row */
+	size_t first;	  /* index of the first row shown; set by top_screen_draw() */
 	/* The first, second and last line of the screen. If message is "", the keys are shown. */
 	char title[TOP_TEXT], subtitle[TOP_TEXT], message[TOP_TEXT];
+	/* is_paused is not drawn: the caller writes it into title. The help replaces the list. */
 	bool is_paused, shows_help;
 	bool full_names; /* C++ and Rust names are not shortened (lib/base/short_names.h) */
 };

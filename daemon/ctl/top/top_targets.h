@@ -38,7 +38,7 @@ struct top_target {
 struct top_targets {
 	struct top_target *v; /* sorted */
 	size_t n;
-	uint64_t at_ns; /* when the answer arrived */
+	uint64_t at_ns; /* when the answer arrived (clock_mono_ns()); 0: no answer yet */
 };
 
 enum top_target_order {
