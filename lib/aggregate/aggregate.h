@@ -43,7 +43,8 @@
  * a thread in the order of time. A time that is too early is moved: to the time of the thread's
  * last record, or to the beginning of the open chunk.
  *
- * The example below sets no ids, and does not call profile_check().
+ * The example makes a chunk for a file. One for the server also needs ids (profiler and chunk), and
+ * profile_check() has to accept it.
  *
  * Example: writes the chunk of a thread that runs for a second, as a file has it.
  *
@@ -110,12 +111,14 @@ struct aggregate_options {
 	bool demangle; /* show C++ and Rust names demangled; false: as in the symbol table */
 	/* Inlined functions are frames of their own; false: only payloads for files have them. */
 	bool inlined;
-	bool lines_for_files; /* only payloads for files have source files and lines */
+	/* Only payloads for files have source files and lines; false: all payloads have them. */
+	bool lines_for_files;
 	/* A function without a symbol gets a name made of its start address (lookup_update()). */
 	bool name_by_start;
 	/*
 	 * All frames of a function become one frame of the chunk, with an address made of the
-	 * function's start (lookup_update()). No function's time changes.
+	 * function's start (lookup_update()). Reason: Sentry's page shows the frames of a function
+	 * as one box only if they have the same address. No function's time changes.
 	 */
 	bool by_function;
 	/*
@@ -174,8 +177,8 @@ must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 				size_t comm_size);
 
 /*
- * Sets the id that the open chunk and later ones show in place of the tid; 0: the tid.
- * The caller ensures that no two threads of a chunk have the same id.
+ * Sets the id that the open chunk and later ones show in place of the tid; 0: the tid. There is no
+ * record for this. The caller ensures that no two threads of a chunk have the same id.
  */
 must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id);
 
@@ -261,7 +264,7 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char 
 /*
  * Adds the times of the open chunk, up to the settled tick, to options.table. The times of closed
  * chunks are in the table already. The chunk's profile stays the same. Does nothing without a
- * table. Returns 0 or -ENOMEM.
+ * table, or between aggregate_close() and aggregate_next(). Returns 0 or -ENOMEM.
  */
 must_check int aggregate_update_table(struct aggregate *a);
 

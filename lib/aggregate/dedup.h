@@ -1,7 +1,7 @@
 /*
  * Merges equal frames of a profile into one, and then equal stacks into one. aggregate.c calls this
  * module if aggregate_options.by_function is set: lookup_update() has then given all frames of a
- * function the same address.
+ * function the same address, so that many frames are equal.
  */
 #ifndef LIB_AGGREGATE_DEDUP_H
 #define LIB_AGGREGATE_DEDUP_H

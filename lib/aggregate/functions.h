@@ -79,8 +79,9 @@ void functions_fini(struct functions *f);
 /*
  * Moves the times of the stacks s into the table: afterwards they are 0 in s. frames has the names
  * of the frames of s, by index. For the open chunk that is lookup.frames, after lookup_update() and
- * before lookup_finish(). Copies the strings. Returns 0, or -ENOMEM: times that were not moved stay
- * in s.
+ * before lookup_finish(), which names some frames by their addresses: in the table each of them
+ * would be a function. Copies the strings. Returns 0, or -ENOMEM: times that were not moved stay in
+ * s.
  */
 must_check int functions_add(struct functions *f, struct stacks *s,
 			     const struct profile_frame *frames);

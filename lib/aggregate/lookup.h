@@ -100,7 +100,8 @@ void lookup_fini(struct lookup *l);
  *   they are the position of the call. With lines_for_files file and line are in l->lines and not
  *   in the frame.
  * - l->lines has the range in l->inlined of the functions inlined at the frame, innermost first.
- * - in_app is the result of in_app(). A frame in no image is in_app if a perf map names its code.
+ * - in_app is the result of in_app(). A frame in no image is in_app if its code has a name in the
+ *   target's /tmp/perf-PID.map, in which a just-in-time compiler lists its functions.
  *
  * With name_by_start, a frame without a symbol is named by the start of its function, which is
  * found in an FDE (of the call frame information). The name is the image and the distance of that

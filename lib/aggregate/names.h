@@ -29,11 +29,11 @@
  * name of the main thread (is_main) is "main" as long as its comm is the name of the
  * executable, and not a name that the program has set.
  *
- * The kernel makes the comm from the path that was executed, which may be a symbolic link. So the
- * comm is compared with two file names: that of main_path, the path of the executable, and that in
- * main_argv0, the argv[0] of the process. Only the first word of main_argv0 is compared, because a
- * program may have written a title there ("redis-server *:6379"). main_path and main_argv0 may
- * each be "".
+ * The kernel makes the comm from the path that was executed, which may be a symbolic link: its file
+ * name, cut to 15 bytes. So the comm is compared with the first 15 bytes of two file names: that of
+ * main_path, the path of the executable, and that in main_argv0, the argv[0] of the process. Only
+ * the first word of main_argv0 is compared, because a program may have written a title there
+ * ("redis-server *:6379"). main_path and main_argv0 may each be "".
  */
 void names_thread(const char *comm, size_t comm_size, bool is_main, const char *main_path,
 		  const char *main_argv0, char out[THREAD_NAME_SIZE]);

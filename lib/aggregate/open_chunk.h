@@ -7,7 +7,8 @@
  * lib/aggregate/cut.c ends the chunk and begins the next one in the same struct.
  *
  * Times in ns are those of ticks, CLOCK_MONOTONIC. Times in us are Unix times, as samples have
- * them. Functions that allocate return 0 or -ENOMEM.
+ * them. A sample with is_for_files (struct profile_sample) is only in payloads for files: the
+ * server does not get it. Functions that allocate return 0 or -ENOMEM.
  */
 #ifndef LIB_AGGREGATE_OPEN_CHUNK_H
 #define LIB_AGGREGATE_OPEN_CHUNK_H
@@ -52,11 +53,11 @@ struct thread {
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
 	/*
-	 * Valid if exited: the tick before the exit. The sample at the exit has the thread's stack.
-	 * If a new thread gets the tid, this sample becomes an empty stack: otherwise the stack
-	 * would last until the new thread's first sample. The stack of the ended thread then gets
-	 * its last sample at before_us. 0: not needed, because the server has a sample of the
-	 * thread at that tick already, or the thread had no stack or no sample.
+	 * Valid if exited: the tick before the exit, needed if a new thread gets the tid. The stack
+	 * in the sample at the exit would then last until the new thread's first sample. So
+	 * aggregate.c replaces this stack by an empty one, and adds a sample with the stack at
+	 * before_us. 0: no sample is added, because the server has a sample of the ended thread at
+	 * that tick already, or the thread had no stack or no sample.
 	 */
 	uint64_t before_us;
 
@@ -137,7 +138,7 @@ must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t 
  * - running: a sample at each tick after the thread's last sample and before time_ns;
  * - ready or waiting: a sample at the tick before time_ns or at t->seen_ns, whichever is later. If
  *   the thread has a sample at that time or later, no sample is added: the thread's last sample
- *   gets is_for_files = false, so that the server gets it, too. Does nothing if t->seen_ns is
+ *   gets is_for_files = false: the server gets this one, too. Does nothing if t->seen_ns is
  *   time_ns or later.
  * Does nothing if the thread has no stack or no sample.
  */
@@ -145,8 +146,8 @@ must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64
 
 /*
  * Adds the samples of a change from ready to waiting, or back, at time_ns. The thread keeps its
- * stack. The samples have is_for_files (struct profile_sample): the server does not get them. state
- * is the new state; the caller sets t->state.
+ * stack. The samples have is_for_files, because the server gets no states. state is the new state;
+ * the caller sets t->state.
  */
 must_check int open_chunk_change_state(struct open_chunk *c, struct thread *t, uint64_t time_ns,
 				       enum profile_state state);

@@ -20,8 +20,8 @@
 
 struct programs_row {
 	const char *name;
-	uint64_t n_processes; /* that had time in the program */
-	uint64_t ns[PROFILE_STATES];
+	uint64_t n_processes;	     /* that had time in the program */
+	uint64_t ns[PROFILE_STATES]; /* by enum profile_state */
 };
 
 struct programs {

@@ -13,7 +13,7 @@
 
 #include "lib/base/util.h"
 
-/* Returns nanoseconds of a clock that never goes back. */
+/* A function such as clock_mono_ns(). The code that takes a clock_fn says which clock. */
 typedef uint64_t (*clock_fn)(void);
 
 /* Returns the time of the clock, which must exist, in ns. */
@@ -51,9 +51,9 @@ static inline clockid_t clock_of_process(int32_t pid)
 }
 
 /*
- * Reads the processor time of a process in ns, ended threads included. The time of a thread that
- * runs may lack what it used since the scheduler's last update. Returns 0, or the error of
- * clock_gettime(2): there is no such process.
+ * clock_process_ns() reads the processor time of a process in ns, ended threads included. The time
+ * of a thread that runs may lack what it used since the scheduler's last update. Returns 0, or the
+ * error of clock_gettime(2): there is no such process.
  */
 typedef int (*clock_process_fn)(int32_t pid, uint64_t *ret);
 

@@ -1,11 +1,11 @@
 /*
  * Makes text from a target, a file or a server safe for a terminal. It escapes the characters of
- * utf8_is_unsafe(): those that a terminal obeys, and those that change the order of the text.
+ * utf8_is_unsafe(): control characters, and those that change the order or the lines of the text.
  *
- * A character below U+0100 becomes \xNN, any other \u{NNNN}, with the code point in hexadecimal.
- * For example, the two bytes of U+0085 become \x85, and the three bytes of U+202E become \u{202e}.
- * Backslashes and bytes that are not UTF-8 stay as they are, so the result cannot be converted
- * back.
+ * Such a character becomes \xNN if it is below U+0100, else \u{NNNN}: the code point in
+ * hexadecimal. For example, the two bytes of U+0085 become \x85, and the three bytes of U+202E
+ * become \u{202e}. Backslashes and bytes that are not UTF-8 stay as they are, so the result cannot
+ * be converted back.
  */
 #ifndef LIB_BASE_ESCAPE_H
 #define LIB_BASE_ESCAPE_H

@@ -1,7 +1,8 @@
 /*
- * The identity of a file: device, inode, size and change time (ctime). unwind compares identities
- * to find out whether a file that it has read before is the file that is mapped now. A file that
- * was written to has another identity, because its change time differs.
+ * The identity of a file: device, inode, size and change time (ctime). Two identities are compared
+ * to find out whether a file is the one that was read before, with the same content. A file that
+ * was written to has another identity, because its change time differs. So has a file with the same
+ * content and another mode, owner or number of links.
  */
 #ifndef LIB_BASE_FILE_IDENTITY_H
 #define LIB_BASE_FILE_IDENTITY_H
