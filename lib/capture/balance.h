@@ -1,7 +1,7 @@
 /*
- * Corrects the states of samples by sums. A sample says that its thread was running, ready
- * (runnable without a processor) or waiting. For each thread and each process the module keeps two
- * kinds of sums:
+ * Decides whether a sample says that its thread was running, ready (runnable without a processor)
+ * or waiting, where one look or stop can be wrong. For this the module keeps two kinds of sums for
+ * each thread and each process:
  * - told time: how long samples say that threads were running, and ready;
  * - counted time: the run time and the wait time that the kernel counts (schedstat).
  *
@@ -43,7 +43,7 @@ struct traced_process;
 /* The running time, or the ready time, of a thread. */
 struct thread_time {
 	uint64_t told_ns; /* told time since the mark that was compared last */
-	int64_t lack_ns;  /* counted less told time of all comparisons; negative: too much told */
+	int64_t lack_ns;  /* counted minus told time of all comparisons; negative: too much told */
 	/*
 	 * The part of the last growth of the counted time that samples have not told yet, for
 	 * balance_of_blocked(). A comparison that finds a growth sets lately_ns to the growth, or
@@ -65,7 +65,7 @@ struct thread_balance {
 
 /* The running time, or the ready time, of all threads of a process. */
 struct process_time {
-	int64_t lack_ns; /* counted less told time; negative: too much was told */
+	int64_t lack_ns; /* counted minus told time; negative: too much was told */
 	uint64_t counted_ns;
 	/*
 	 * Each comparison adds its counted time * the length of the ticks since the look before
@@ -81,15 +81,17 @@ struct process_time {
 };
 
 /*
- * When ticks_ns exceeds 8,192 ticks of each thread, the sums of the process are halved (`spread`,
- * which is in ns^2, is quartered), so that recent time counts more.
+ * When ticks_ns exceeds the length of 8,192 ticks times the number of threads, the sums of the
+ * process are halved (`spread`, which is in ns^2, is quartered), so that recent time counts more.
  */
 struct process_balance {
 	struct process_time run, ready;
 	uint64_t ticks_ns; /* length of the ticks that were compared, summed over threads */
 	/* The last reading of the process's CPU time, and counters.running_ns then. */
 	uint64_t clock_ns, clock_running_ns;
-	uint64_t clock_due_ns; /* time of the next reading; 0: there is no last reading */
+	/* Time of the next reading; 0: no reading yet, or a sample is missing since the last one.
+	 */
+	uint64_t clock_due_ns;
 };
 
 /*
@@ -122,8 +124,9 @@ void balance_forget(struct thread *th);
 
 /*
  * Returns the state for the sample of the stop under way (thread.stop). state: the result of
- * activity_at_tick(). In the table, too much means: lack_ns is below -8 ticks. The first row that
- * applies decides (states without ACTIVITY_):
+ * activity_at_tick(). In the table, a thread or process has too much of a time if samples have told
+ * more of it than the kernel counted, by over 8 ticks (lack_ns is below -8 ticks). The first row
+ * that applies decides (states without ACTIVITY_):
  *
  *   state         what holds                                                        result
  *   ------------  ----------------------------------------------------------------  ---------

@@ -22,16 +22,16 @@ uint64_t call_timeouts_since(const struct thread *th, const struct arch_regs *ra
 
 /*
  * Call this at each stop, after the functions of restart/resume.h. If the kernel alone would end
- * the thread's resumed call too late, lowers capture.timeout_ns to the end of the timeout. No
- * resumed call of any thread times out before capture.timeout_ns.
+ * the thread's resumed call too late (resumed_call.late), lowers capture.timeout_ns to the end of
+ * the timeout. Until capture.timeout_ns no call has to be ended; UINT64_MAX: there is none.
  */
 void call_timeouts_watch(const struct thread *th);
 
 /*
- * Call this at each tick: interrupts the threads whose timeouts are over at now_ns. At the
- * thread's next stop resume_stopped() ends the call. Then sets capture.timeout_ns anew: to the
- * earliest timeout of the other resumed calls, or to 0 if it has interrupted a thread, so that the
- * next tick checks again.
+ * Call this at each tick. Does nothing before capture.timeout_ns. Otherwise interrupts the threads
+ * whose timeouts are over at now_ns: at such a thread's next stop resume_stopped() ends the call.
+ * Then sets capture.timeout_ns to 0 if it has interrupted a thread, so that the next tick checks
+ * again. If not, sets it to the earliest timeout that the kernel alone would end too late.
  */
 void call_timeouts_end_due(struct capture *c, uint64_t now_ns);
 

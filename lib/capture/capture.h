@@ -93,7 +93,10 @@ struct capture;
  */
 must_check int capture_new(const struct capture_options *options, struct capture **ret);
 
-/* Frees the capture and its targets. Writes no record and detaches no tracee. c may be NULL. */
+/*
+ * Frees the capture and its targets. Writes no record and detaches no tracee: the end of the
+ * tracing thread detaches them. c may be NULL.
+ */
 void capture_free(struct capture *c);
 
 /*
@@ -170,9 +173,9 @@ void capture_tick(struct capture *c, const struct tick *tick);
 uint64_t capture_next_tick(const struct capture *c);
 
 /*
- * Returns the time at which the next timeout of a resumed system call is over (call_timeouts.h), or
- * an earlier time; UINT64_MAX: there is no such timeout. The caller must call capture_tick for the
- * first tick after this time, even if capture_next_tick returns a later one.
+ * Returns the time at which capture has to end a resumed system call because its timeout is over
+ * (call_timeouts.h), or an earlier time; UINT64_MAX: there is no such call. The caller must call
+ * capture_tick for the first tick after this time, even if capture_next_tick returns a later one.
  */
 uint64_t capture_timeout_ns(const struct capture *c);
 
@@ -192,7 +195,7 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t o
  */
 void capture_withhold(struct capture *c, uint32_t target, bool is_withheld);
 
-/* Returns the number of threads that were interrupted and have not stopped yet. */
+/* Returns the number of threads that were interrupted for a sample and have not stopped yet. */
 size_t capture_pending(const struct capture *c);
 
 /* Returns the number of threads of all targets. */
@@ -210,7 +213,8 @@ int capture_realtime_priority(const struct capture *c);
 /*
  * Call this when the sink has a new reader. At its next tick each target of the sink gets a
  * RECORD_RESET, and all of its threads are announced and sampled anew. Samples under way count as
- * missed (MISSED_NO_READER). Watched parts are forgotten (capture_watch).
+ * missed (MISSED_NO_READER). The targets have no watched parts until the new reader sends a list
+ * (capture_watch).
  */
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
@@ -233,8 +237,8 @@ void capture_want_registers(struct capture *c, const struct capture_sink *sink, 
 
 /*
  * Takes the list of watched parts of a target from the sink's reader (watched_parts_set() in
- * watch.h, which copies the n parts). The caller has checked that n is at most WATCH_PARTS, and the
- * size of each part 1 to WATCH_BYTES. Ignored if the target has another sink.
+ * watched_parts.h, which copies the n parts). The caller has checked that n is at most WATCH_PARTS,
+ * and the size of each part 1 to WATCH_BYTES. Ignored if the target has another sink.
  */
 void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
 		   uint32_t list, const struct watch_part *parts, size_t n);

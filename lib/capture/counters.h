@@ -13,11 +13,14 @@
 
 #include <stdint.h>
 
+/* Why it is not known what a thread did at a tick. */
 enum missed_reason {
-	MISSED_RING_FULL,    /* the ring was full: the thread was not sampled */
-	MISSED_LATE,	     /* capture was late for the tick */
-	MISSED_EXITED,	     /* the thread died between interrupt and stop */
-	MISSED_NOT_STOPPED,  /* the thread neither stopped nor blocked for 4 s */
+	MISSED_RING_FULL, /* the ring was full: the thread was not sampled */
+	MISSED_LATE,	  /* capture was late for the tick */
+	/* The thread has died or is dying, or an exec has ended its program. */
+	MISSED_EXITED,
+	/* The thread neither stopped nor blocked for 4 s, or capture detached before it stopped. */
+	MISSED_NOT_STOPPED,
 	MISSED_NOT_ATTACHED, /* the thread could not be seized, or not yet */
 	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
 	MISSED_NO_READER,   /* the ring has no reader */
@@ -45,7 +48,11 @@ struct capture_counters {
 	uint64_t ticks;	   /* of the target since capture attached, late ones included */
 	uint64_t expected; /* number of threads, summed over all ticks */
 	uint64_t captured; /* a sample was written (RECORD_SAMPLE) */
-	uint64_t repeated; /* the thread has not run since its last sample, which is still valid */
+	/*
+	 * The thread has not run since its last sample, which is still valid; or a record without a
+	 * sample says that the thread was running (RECORD_RUNNING) or ready (RECORD_READY).
+	 */
+	uint64_t repeated;
 	/*
 	 * Ticks between the interrupt of a thread and its stop, and ticks that were skipped while
 	 * the process slept. The sample that follows stands for them.
@@ -56,8 +63,9 @@ struct capture_counters {
 	uint64_t stack_bytes;
 	uint64_t missed[MISSED_N]; /* by reason: the state of the thread at the tick is not known */
 	uint64_t stops;		   /* ptrace-stops by interrupts of capture */
-	uint64_t event_stops;	   /* all other stops: for clone, exec, signals, group-stops */
-	uint64_t rewritten;	   /* interrupted calls that were made to restart */
+	/* All other stops: for clone, exec, signals, group-stops, and of resumed calls. */
+	uint64_t event_stops;
+	uint64_t rewritten; /* interrupted calls that were made to restart */
 	/* Interrupted calls that fail with EINTR because their first argument is lost (aarch64). */
 	uint64_t unrepaired;
 	uint64_t continued; /* partial transfers that were resumed (restart/resume.h) */

@@ -42,10 +42,10 @@ struct thread;
 struct traced_process;
 
 /*
- * Limits of the waits for the stops of the process's threads, steps 2 and 3. CRASH_HOLD_NS: in
- * total. CRASH_STOP_NS: since the last stop, if none of the missing threads is runnable. A runnable
- * one stops as soon as it gets a processor, on an overloaded machine perhaps later. On an idle
- * machine 1,000 threads take 50 ms.
+ * Limits of the waits for the stops of the process's threads. CRASH_HOLD_NS: steps 2 and 3
+ * together. CRASH_STOP_NS: since the last stop, if none of the threads that have not stopped is
+ * runnable. A runnable one stops when it gets a processor, which takes long on an overloaded
+ * machine. On an idle machine 1,000 threads take 50 ms.
  */
 #define CRASH_STOP_NS (100 * NS_PER_MS)
 #define CRASH_HOLD_NS (500 * NS_PER_MS)
@@ -107,8 +107,9 @@ must_check bool crash_is_in_handler(struct traced_process *t);
 
 /*
  * Detaches from all held threads, and from new threads, which the kernel attaches at their birth
- * and whose first stop was not handled yet. No thread of t is in the table afterwards. Sets
- * TRACED_ENDED, unless the process was killed: then the next tick finds that the process has ended.
+ * and whose first stop was not handled yet. No thread of t is in the table afterwards. Writes
+ * RECORD_TICK and RECORD_RESET, and sets TRACED_ENDED. If the process was killed, does neither: the
+ * next tick finds that the process has ended.
  *
  * Detaches from the leader first, and from the crashed thread last. While the leader is traced, the
  * kernel queues even signals that the process ignores, and such a signal makes calls of other
@@ -153,7 +154,7 @@ bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_cr
 
 /*
  * Called in the new tracing thread if the former one has ended because of a crash of t: no thread
- * is held any more. Sets TRACED_ENDED.
+ * is held any more. Writes the records that crash_detach() writes, and sets TRACED_ENDED.
  */
 void crash_tracer_ended(struct traced_process *t);
 

@@ -80,9 +80,10 @@ void detach_demand_now(struct capture *c);
 
 /*
  * For reap.h, before the tracing thread ends because of a crash of the target `but`: interrupts the
- * partial transfers of all other targets, so that they return what they have so far. Returns false
- * while a thread of these targets has an interrupt under way, is entering a resumed call, or is in
- * a partial transfer.
+ * partial transfers of all other targets, so that they return what they have so far. From the first
+ * call until capture_attach_again() no call of any target is resumed. Returns false while a thread
+ * of these targets has an interrupt under way, is entering a resumed call, or is in a partial
+ * transfer.
  */
 must_check bool detach_others_are_settled(struct capture *c, const struct traced_process *but);
 

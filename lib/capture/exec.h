@@ -1,9 +1,10 @@
 /*
- * Handles execs, and detects those that no stop has reported. PTRACE_EVENT_EXEC, a stop, reports
- * most execs: reap.c then calls exec_happened(). No stop reports an exec while capture is not
- * attached, or after the leader has died. exec_check() detects such an exec by one of two facts:
+ * Handles the execs of targets. A stop (PTRACE_EVENT_EXEC) reports most of them, or a record if
+ * nothing is traced (observe.h): reap.c or observe.c then calls exec_happened(). No stop reports an
+ * exec while capture is not attached, or after the leader has died, and a record can be lost.
+ * exec_check() detects such an exec by one of two facts:
  * - /proc/PID/auxv has the auxiliary vector of another program;
- * - the leader is not the thread that capture has attached to.
+ * - the leader is not the thread that capture has attached to (checked with tracing only).
  */
 #ifndef LIB_CAPTURE_EXEC_H
 #define LIB_CAPTURE_EXEC_H

@@ -7,8 +7,9 @@
  * If the tracing thread ends while processes are held, the kernel lets these processes run.
  *
  * To hold a process costs its exec a few hundred microseconds. So capture keeps a cache of files
- * that the caller trusts (capture_trust_exec), and does not hold processes that execute them. The
- * key is the owner of the process with the identity of the file (lib/base/file_identity.h).
+ * that the caller trusts (capture_trust_exec), and does not hold processes that execute them. An
+ * entry is the identity of a file (lib/base/file_identity.h), and the owner of the processes for
+ * which it is valid: the uid that owns their files in /proc.
  */
 #ifndef LIB_CAPTURE_HELD_EXEC_H
 #define LIB_CAPTURE_HELD_EXEC_H
@@ -26,7 +27,7 @@ struct traced_process;
 
 /*
  * For reap.h: call this when process pid is at the stop of its exec. Returns true if the process is
- * held from now on; then the threads of the former program are freed. Returns false if
+ * held from now on; then the former program's threads are out of capture's table. Returns false if
  * - the cache has the executed file, or
  * - HELD_EXEC_MAX processes are held already, or
  * - capture_options.executed is NULL or returns false.

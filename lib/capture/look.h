@@ -15,7 +15,7 @@
  * Looks at an awake thread (sleepers.h) at the tick under way (th->target->ticks.span.last). ticks:
  * the number of ticks since the thread's last look, this one included. Of these,
  * covered->n_unchanged ticks count as unchanged, this look stands for covered->n, and the others
- * count as missed (MISSED_LATE). Example: 8 ticks, 2 before and 5 covered: 1 is missed. If the
+ * count as missed (MISSED_LATE). Example: if ticks is 8, n_unchanged 2 and n 5, 1 is missed. If the
  * thread cannot be announced to the reader, all `ticks` count as missed.
  *
  * If the thread was interrupted at an earlier tick and has not stopped yet, *covered is not used.

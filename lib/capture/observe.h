@@ -51,7 +51,7 @@ enum observe_place {
 	 * processor and has a sample of this tick already, or the look at this tick is over.
 	 */
 	OBSERVE_KEEP,
-	/* As OBSERVE_KEEP, but the thread has a kept sample already: the new sample is lost. */
+	/* As OBSERVE_KEEP, but the thread has a kept sample: the new one is lost (MISSED_TWICE). */
 	OBSERVE_DROP,
 };
 enum observe_place observe_place(const struct thread *th, uint64_t tick);

@@ -32,8 +32,9 @@ struct capture_sink {
 	/* Ring bytes reserved for samples of interrupted threads. Written by capture. */
 	size_t promised;
 	/*
-	 * Number of execs of the sink's targets, and of RECORD_WATCHEDs in the ring. Written by
-	 * capture, for the caller.
+	 * The number of execs of the sink's targets so far, and of RECORD_WATCHEDs written so far.
+	 * Counted up by capture. When one has changed, the caller can send the head of the ring
+	 * sooner.
 	 */
 	uint64_t execs, watched;
 	/*
