@@ -45,9 +45,9 @@ bool slow_memory_is_avoided(const struct traced_process *t)
 
 void slow_memory_note_switches(struct capture *c, uint64_t now_ns)
 {
-	c->watch.on = now_ns < c->watch.until_ns;
-	if (c->watch.on)
-		c->options.switches(&c->watch.switches);
+	c->switch_watch.on = now_ns < c->switch_watch.until_ns;
+	if (c->switch_watch.on)
+		c->options.switches(&c->switch_watch.switches);
 }
 
 /*
@@ -57,16 +57,17 @@ void slow_memory_note_switches(struct capture *c, uint64_t now_ns)
  */
 static bool has_waited(struct capture *c, uint64_t now_ns, uint64_t took_ns)
 {
-	const struct clock_switches before = c->watch.switches;
+	const struct clock_switches before = c->switch_watch.switches;
 
-	c->watch.until_ns = max_u64(c->watch.until_ns, now_ns + WATCH_SHARE * took_ns);
-	if (!c->watch.on) {
+	c->switch_watch.until_ns =
+		max_u64(c->switch_watch.until_ns, now_ns + WATCH_SHARE * took_ns);
+	if (!c->switch_watch.on) {
 		slow_memory_note_switches(c, now_ns);
 		return false;
 	}
-	c->options.switches(&c->watch.switches);
-	return c->watch.switches.waited != before.waited &&
-	       c->watch.switches.preempted == before.preempted;
+	c->options.switches(&c->switch_watch.switches);
+	return c->switch_watch.switches.waited != before.waited &&
+	       c->switch_watch.switches.preempted == before.preempted;
 }
 
 void slow_memory_was_read(struct traced_process *t, uint64_t since_ns, size_t size)

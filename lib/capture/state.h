@@ -234,7 +234,7 @@ struct traced_process {
 	 * memory while the time is more than 20 ms ahead. 0: no read was slow lately.
 	 */
 	uint64_t slow_until_ns;
-	struct watch *watch;	  /* watch.h; NULL: no list */
+	struct watched_parts *watched_parts; /* watched_parts.h; NULL: no list */
 	struct settling settling; /* while phase is TRACED_DETACHING; crash.h sets cut, too */
 	struct traced_crash crash;
 	struct traced_stops stops;
@@ -362,7 +362,7 @@ struct capture {
 	struct thread *pending; /* tracees.h: interrupted for a sample, not stopped yet */
 	size_t n_pending;
 	uint64_t timeout_ns; /* call_timeouts.h: no resumed call times out before this time */
-	struct switch_watch watch;
+	struct switch_watch switch_watch;
 	struct first_samples firsts;
 	struct realtime_threads realtime;
 	struct detaching detaching;

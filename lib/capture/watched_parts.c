@@ -12,7 +12,7 @@
 /* How many ticks the reads of parts that are not `often` are apart. */
 #define SELDOM_TICKS 8
 
-struct watch {
+struct watched_parts {
 	uint32_t list;
 	size_t n;
 	uint64_t seldom_tick; /* the next read of all parts */
@@ -32,10 +32,10 @@ struct due_parts {
 void watched_parts_set(struct traced_process *t, uint32_t list, const struct watch_part *parts,
 		       size_t n)
 {
-	struct watch *w = t->watch;
+	struct watched_parts *w = t->watched_parts;
 
 	if (w == NULL)
-		w = t->watch = calloc(1, sizeof(*w));
+		w = t->watched_parts = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -50,21 +50,21 @@ void watched_parts_set(struct traced_process *t, uint32_t list, const struct wat
 
 void watched_parts_clear(struct traced_process *t)
 {
-	free(t->watch);
-	t->watch = NULL;
+	free(t->watched_parts);
+	t->watched_parts = NULL;
 }
 
 void watched_parts_forget(struct traced_process *t)
 {
-	if (t->watch != NULL)
-		memset(t->watch->hashes, 0, sizeof(t->watch->hashes));
+	if (t->watched_parts != NULL)
+		memset(t->watched_parts->hashes, 0, sizeof(t->watched_parts->hashes));
 }
 
 /* Collects the parts that are due and in memory. The hash of the others that are due becomes 0. */
 static void collect(const struct traced_process *t, bool all, struct due_parts *due)
 {
 	const uint64_t page_size = (uint64_t)getpagesize();
-	const struct watch *w = t->watch;
+	const struct watched_parts *w = t->watched_parts;
 	uint64_t last_page = UINT64_MAX;
 	bool is_there = false;
 
@@ -117,7 +117,7 @@ void watched_parts_tick(struct traced_process *t, uint64_t tick, uint64_t time_n
 {
 	const struct thread *th = t->threads.awake != NULL ? t->threads.awake : t->threads.asleep;
 	static struct due_parts due;
-	struct watch *w = t->watch;
+	struct watched_parts *w = t->watched_parts;
 	uint64_t since;
 	bool all;
 

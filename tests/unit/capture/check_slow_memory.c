@@ -148,11 +148,11 @@ TEST(short_waits_have_no_lasting_effect)
 
 		live_later(300 * NS_PER_MS);
 		live_ticks(&l, 1);
-		ck_assert(!l.capture->watch.on);
+		ck_assert(!l.capture->switch_watch.on);
 		now = t->capture->options.now_ns();
 		slow_memory_was_read(t, now - 200 * NS_PER_US, 4096);
 		live_ticks(&l, 1);
-		ck_assert(l.capture->watch.on);
+		ck_assert(l.capture->switch_watch.on);
 	}
 	ck_assert_uint_eq(t->slow_until_ns, 0);
 }
