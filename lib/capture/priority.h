@@ -1,7 +1,8 @@
 /*
- * Keeps the highest real-time priority (SCHED_FIFO, SCHED_RR) of the threads of all targets, for
- * capture_realtime_priority(): the tracing thread runs above it. A thread's priority is read when
- * the thread is new, after ticks that capture missed, and along with the thread's name.
+ * Counts the threads of all targets by their real-time priority (SCHED_FIFO, SCHED_RR). The highest
+ * priority that a thread has is the result of capture_realtime_priority(): the caller makes the
+ * tracing thread run above it. A thread's priority is read when the thread is new, after ticks that
+ * capture missed, and along with the thread's name.
  */
 #ifndef LIB_CAPTURE_PRIORITY_H
 #define LIB_CAPTURE_PRIORITY_H
@@ -9,7 +10,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Reads the thread's priority and counts the thread with it, instead of with its former priority.
+ * Reads the thread's priority, and counts the thread for it instead of for its former priority. A
+ * thread whose priority cannot be read counts as one without real-time priority.
  */
 void priority_read(struct thread *th);
 

@@ -81,15 +81,16 @@ must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_
 
 /*
  * Call this with the thread pointer that a stop has shown (0: not known), before the sample of that
- * stop. Writes RECORD_THREAD again if the reader wants pointers (capture_want_thread_pointers) and
- * does not know this pointer.
+ * stop. Keeps the pointer in th->pointer. Writes RECORD_THREAD again if the reader wants pointers
+ * (capture_want_thread_pointers) and does not know this pointer.
  */
 void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 
 /*
  * If the thread's name is due, reads the name and the thread's real-time priority. Writes
- * RECORD_THREAD if the name has changed, or the pointer that the reader wants. A name is due some 8
- * ticks after the announcement, then after 64, then every 512.
+ * RECORD_THREAD if the name has changed, or the pointer that the reader wants. A name is due 8 to
+ * 16 ticks after the announcement, then after 64 to 128, then every 512 to 1,024: so the names of
+ * many threads are not due at one tick.
  */
 void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
 
@@ -106,7 +107,8 @@ void record_name_changed(struct thread *th);
 bool record_knows(const struct thread *th);
 
 /*
- * Counts this number of ticks as missed. Marks the thread's last sample as not valid any more.
+ * Counts this number of ticks, which may be 0, as missed. Marks the thread's last sample as not
+ * valid any more.
  * Writes RECORD_MISSED, unless one was written since the last sample, or the reader does not know
  * the thread.
  */

@@ -5,7 +5,8 @@
  *
  * How the records describe a thread's time:
  * - Time is divided into ticks, numbered from the start of the daemon's run. Capture writes one
- *   RECORD_TICK for each tick at which it looks at a target, after the looks.
+ *   RECORD_TICK for each tick at which it looks at a target, after the looks. When capture leaves a
+ *   target that may live on, it repeats the last RECORD_TICK, with the settled_ns of that moment.
  * - At each tick a thread is in one of three states. Running: on a processor (SAMPLE_RUNNING).
  *   Ready: runnable without a processor (SAMPLE_READY). Waiting: blocked (neither flag).
  * - RECORD_SAMPLE has a thread's registers and stack at its tick. State and stack of the sample
@@ -19,7 +20,8 @@
  *   that of its last sample.
  * - RECORD_RUNNING: the thread is running from this tick on. Its stack is unknown; the best guess
  *   is that of its last sample with SAMPLE_RUNNING and without SAMPLE_ASLEEP.
- * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
+ * - RECORD_MISSED: the thread's state and stack are unknown from this tick on. A later
+ * RECORD_READY, RECORD_WAITING or RECORD_RUNNING makes only the state known again.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. settled_ns of RECORD_TICK states for
  *   which ticks no more samples follow.
@@ -70,7 +72,7 @@ struct record {
 
 struct record_tick {
 	struct record h;
-	/* All samples of ticks before this time have been written. */
+	/* All samples with a time_ns before this time have been written. */
 	uint64_t settled_ns;
 	/*
 	 * Ticks of the target since its last RECORD_TICK, this one included. More than 1: capture

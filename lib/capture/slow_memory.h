@@ -1,13 +1,14 @@
 /*
  * Keeps capture from reading the memory of processes where that is slow.
  *
- * A read of a process's memory can wait for a lock that its threads hold (slow_memory.c). A read
- * counts as slow if it took more than 0.1 ms plus 1 ns a byte, and the tracer's context switches
- * show that the tracer slept meanwhile. Capture counts these switches only for a time after a long
- * read, so a first long read never counts as slow. If the slow reads of a process add up to more
- * than 1 ms, capture takes no samples of the process for 20 times the excess. Example: after 5 ms
- * of slow reads, for (5 - 1) * 20 = 80 ms. So in the long run slow reads take at most a twentieth
- * of the time. A slow read counts n + 1 times if the memory of n other processes is avoided, too.
+ * A read of a process's memory can wait for a lock that a thread of the process holds, for example
+ * during fork(2). A read counts as slow if it took more than 0.1 ms plus 1 ns a byte, and the
+ * tracer's context switches show that the tracer slept meanwhile. Capture counts these switches
+ * only for a time after a long read, so a first long read never counts as slow. If the slow reads
+ * of a process add up to more than 1 ms, capture takes no samples of the process for 20 times the
+ * excess. Example: after 5 ms of slow reads, for (5 - 1) * 20 = 80 ms. So in the long run slow
+ * reads take at most a twentieth of the time. A slow read counts n + 1 times if the memory of n
+ * other processes is avoided, too.
  */
 #ifndef LIB_CAPTURE_SLOW_MEMORY_H
 #define LIB_CAPTURE_SLOW_MEMORY_H

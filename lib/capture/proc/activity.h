@@ -49,7 +49,8 @@ struct activity_place {
  * - the numbers of the calls. After a stop a call can have the number of restart_syscall(2), so
  *   this number counts as equal to any other;
  * - from argument `first` on, the arguments that are addresses. Other arguments, such as a futex's
- *   value, change from wait to wait.
+ *   value, change from wait to wait. The caller passes 1 as `first` if argument 0 of a place is not
+ *   known, else 0.
  */
 bool activity_same_call(const struct activity_place *a, const struct activity_place *b,
 			unsigned int first);
@@ -62,7 +63,10 @@ must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
 /* Closes the files. Safe after a failed activity_open(). */
 void activity_close(struct activity *a);
 
-/* Reads a mark. Returns false if schedstat cannot be read, or the kernel does not fill it in. */
+/*
+ * Reads a mark. Returns false if schedstat cannot be read, or if it has 0 slices: the thread has
+ * never run, or the kernel does not count. So a mark that was read has slices above 0.
+ */
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
 /* Returns true if run_ns and slices are equal. The top of this header says what that proves. */

@@ -3,8 +3,8 @@
  *
  * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
  * The module opens no file of the target, and sends no request to a file system, since the file
- * system's server could delay the answer. In all functions fd is a descriptor of thread tid. The
- * upper 32 bits of fd are ignored, as by the kernel.
+ * system's server could delay the answer. In all functions but descriptor_close() fd is a
+ * descriptor of thread tid, whose upper 32 bits are ignored, as by the kernel.
  *
  * Beware: descriptor_socket() and descriptor_clear_error() use a copy of the descriptor, so for
  * some microseconds capture holds the socket, too. If another thread of the target closes the
@@ -71,9 +71,10 @@ must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 void descriptor_clear_error(int32_t pid, uint32_t tid, uint64_t fd);
 
 /*
- * Closes a socket of this process. If SO_LINGER is set, close(2) would wait for unsent data: the
- * function ends that wait after 1 ms by SIGALRM and ITIMER_REAL. Afterwards the handler and the
- * mask are as before, and the timer is off, even if it was on.
+ * Closes descriptor fd of this process, the copy of a socket. Exported for tests. If SO_LINGER is
+ * set, close(2) would wait for unsent data: the function ends that wait after 1 ms by SIGALRM and
+ * ITIMER_REAL. Afterwards the handler and the mask are as before, and the timer is off, even if it
+ * was on.
  */
 void descriptor_close(int fd);
 

@@ -4,9 +4,10 @@
  * Used when capture attaches to a process. A read of memory in a page of such a file waits for the
  * file's server. Once the server has taken the request, only the server's answer or end ends the
  * wait; no signal does, not even SIGKILL (fs/fuse/dev.c, request_wait_answer). The server may be
- * the target itself. While capture waits for the target, the target must not wait for capture in
- * order to die. So for a process with such a mapping capture does not set PTRACE_O_TRACEEXIT, by
- * which the leader stops before it dies (traced_process.exit_stop, tracees_options()).
+ * the target itself. If its leader stopped before its death (PTRACE_O_TRACEEXIT), the leader would
+ * wait for capture to continue it, and capture, in the read, for the server's end. So for a process
+ * with such a mapping capture does not set that option (traced_process.exit_stop,
+ * tracees_options()).
  *
  * The answer is valid at one moment only: the process can map such a file later. Not detected are
  * - file systems whose mount the process does not see: unmounted lazily, or below overlayfs before

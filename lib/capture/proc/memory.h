@@ -33,8 +33,8 @@ must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 
 /*
  * A cache for memory_read(): at the last read of pagemap all pages from address lo up to hi were in
- * memory. Saves reading pagemap for a stack that is read again and again. {0} is empty; the caller
- * empties the cache every few ticks, since pages can be evicted.
+ * memory or in swap. Saves reading pagemap for a stack that is read again and again. {0} is empty.
+ * The caller sets it to {0} every few ticks, since the kernel can evict a file's pages.
  */
 struct memory_seen {
 	uint64_t lo, hi;

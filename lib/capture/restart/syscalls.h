@@ -28,8 +28,8 @@ enum restart_rule {
 	RESTART_LEAVE,	 /* the result is correct */
 	RESTART_REWRITE, /* the result is to be set to RESULT_ERESTARTNOHAND */
 	/*
-	 * RESTART_REWRITE if the first argument is a socket: like recv(2), a read(2) of a socket
-	 * with a timeout has taken no byte when it returns EINTR.
+	 * RESTART_REWRITE if the first argument is a socket. A read(2) or write(2) of a socket
+	 * returns EINTR only if the socket has a timeout, and has then moved no byte.
 	 */
 	RESTART_IF_SOCKET,
 	/* RESTART_REWRITE if the first or the third argument is a socket: splice(2). */
