@@ -138,9 +138,9 @@ void capture_await_exec(struct capture *c, uint32_t target);
 
 /*
  * Keeps the stacks of a program with other rights than its user's (set-user-ID, set-group-ID, file
- * capabilities) from the user's unwind process. uid: the process's user; crashes are also counted
- * by user. files_uid: the owner of the process's files in /proc, as the caller knows it. The kernel
- * makes root the owner while the program has other rights.
+ * capabilities) from the user's unwind process. uid: the process's user, by whom crashes are
+ * counted, too (crash_may_end_tracer). files_uid: the owner of the process's files in /proc, as the
+ * caller knows it. The kernel makes root the owner while the program has other rights.
  *
  * Capture reads the owner now and after each exec. If the owner is not files_uid, capture reports
  * CAPTURE_OTHER_RIGHTS, and takes no samples until an exec after which the owner is files_uid. If

@@ -56,7 +56,7 @@ bool capture_is_detaching(const struct capture *c);
  * other targets one of these conditions must hold as well:
  * - No thread is in a call at risk.
  * - All threads in calls at risk have been blocked for 2 s.
- * - A trial is under way. The first call begins a trial, and later ones begin one every 2 s. In a
+ * - A trial is under way. A call begins a trial if the last trial began 2 s ago or earlier. In a
  *   trial the function returns true for 250 ms, so that the caller makes no ticks. Reason: while
  *   ticks interrupt many threads, some thread is always in a call at risk; without ticks these
  *   calls can end. If some have not ended after 250 ms, the function returns false: ticks go on.

@@ -57,9 +57,10 @@ int32_t held_exec_overdue(const struct capture *c);
 
 /*
  * Carries out the caller's decision about a process that capture_options.executed has reported:
- * - leave false: the process goes on as a tracee. Two exceptions: capture leaves a process whose
- *   new program is a 32-bit one, and reports CAPTURE_FOREIGN if the process is a target. Capture
- *   leaves a process that is no target, unless it follows children (capture_options.born).
+ * - leave false: the process goes on as a tracee. If it is a target, capture reports CAPTURE_EXEC.
+ *   Two exceptions: capture leaves a process whose new program is a 32-bit one, and reports
+ *   CAPTURE_FOREIGN if the process is a target. Capture leaves a process that is no target, unless
+ *   it follows children (capture_options.born).
  * - leave true: capture leaves the process. If it is a target, capture reports CAPTURE_GONE.
  *
  * If the process is no longer held, leave true calls capture_remove() if the process is a target,

@@ -1,14 +1,15 @@
 /*
  * The lists of a process's awake and sleeping threads. A thread is asleep if a look found it
- * blocked and it has not run since. Capture does not look at sleeping threads at a tick. If more
- * threads sleep than are awake, capture usually need not even check whether each has run:
- * sleepers_begin_tick() compares the process's CPU clock with the run times of its threads, which
- * nearly always shows that no sleeping thread has run (see sleepers.c).
+ * blocked and it has not run since. At a tick, capture looks at each awake thread. Of a sleeping
+ * thread it only checks by a mark whether the thread has run. If more threads sleep than are awake,
+ * even these checks are mostly left out: sleepers_begin_tick() compares the process's CPU clock
+ * with the run times of its threads, which nearly always shows that no sleeping thread has run.
  *
  * In each tick of a process tick.c calls (next_asleep is a member of traced_process.threads):
  * 1. sleepers_begin_tick();
- * 2. sleepers_next_that_ran(), again and again until next_asleep is NULL. *checks is the number of
- *    checks that the caller allows until it handles stops. Stops may change the lists.
+ * 2. sleepers_next_that_ran(), again and again until next_asleep is NULL. The caller looks at each
+ *    thread that it returns. *checks is the number of checks that the caller allows until it
+ *    handles stops. Stops may change the lists.
  * 3. sleepers_end_checks(), also if next_asleep was NULL from the start.
  */
 #ifndef LIB_CAPTURE_SLEEPERS_H
@@ -32,7 +33,8 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark,
 void sleepers_wake(struct thread *th);
 
 /*
- * Moves the awake threads that precede this awake one to the end of their list, in the same order.
+ * Moves the awake threads that precede this awake one to the end of their list, in the same order:
+ * the tick then looks at this thread first.
  */
 void sleepers_begin_with(struct thread *th);
 
@@ -56,8 +58,7 @@ void sleepers_read_times(struct thread *th);
  * Begins a tick: reads the times of the awake threads. Sets next_asleep to the first sleeping
  * thread if the sleeping threads have to be checked, else to NULL. An interrupted thread keeps its
  * last reading; a thread that has a processor to itself may keep it for up to three ticks. Once 16
- * threads sleep, sets a timer on the process's CPU clock, which makes the clock cheap to read
- * (sleepers.c).
+ * threads sleep, sets a timer on the process's CPU clock, which makes the clock cheap to read.
  */
 void sleepers_begin_tick(struct traced_process *t);
 

@@ -92,7 +92,7 @@ struct traced_threads {
 	struct thread *begins_next;
 	uint64_t asleep_ns; /* sum of thread.sleep.mark.run_ns of the sleeping threads */
 	/*
-	 * Run time of the threads that have ended: the process's CPU clock less the run times of
+	 * Run time of the threads that have ended: the process's CPU clock minus the run times of
 	 * the threads that live. ended_now_ns is computed at the begin of a tick, and becomes
 	 * ended_ns at the end of the tick. ended_known: ended_ns is valid, because the clock was
 	 * read at the last tick.

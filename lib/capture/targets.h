@@ -53,8 +53,8 @@ void targets_finish(struct traced_process *t);
  * - TRACED_END_GONE or TRACED_END_FOREIGN: writes RECORD_END, and reports CAPTURE_GONE or
  *   CAPTURE_FOREIGN (capture_options.event). If the ring has no room for the record, the target
  *   stays until the next call.
- * - TRACED_END_CRASH: calls capture_options.crashed. Writes no record, because capture attaches to
- *   the process again.
+ * - TRACED_END_CRASH: calls capture_options.crashed. Writes no RECORD_END, because the process may
+ *   become a target again when its crash handler is done.
  */
 void targets_free_ended(struct capture *c);
 

@@ -1,6 +1,7 @@
 /*
  * Keeps what stops have shown of a thread's waits in system calls, and decides when a blocked
- * thread is stopped for its registers. Used by look.c and stop.c.
+ * thread is stopped for its registers. Used by look.c at looks, by stop.c at stops, and by
+ * capture.c for unwind's requests.
  *
  * A place is where a thread waits: sp, pc, and the number and arguments of its call (struct
  * activity_place). Two places are the same if sp and pc are. With ARCH_LINK_REGISTER,

@@ -18,7 +18,7 @@
 /*
  * Replaces the list of t by a copy of n parts, at most WATCH_PARTS. The caller has checked that the
  * size of each part is 1 to WATCH_BYTES. list is the number of the list, which RECORD_WATCHED
- * repeats. The next watched_parts_tick() reports the hashes of all parts, changed or not.
+ * repeats. The next watched_parts_tick() reports the hash of each part that is in memory.
  * Exception: if the number is that of the former list, a part that was in that list at the same
  * index is reported only when its hash changes. If memory cannot be allocated, t has no list.
  */
@@ -28,7 +28,10 @@ void watched_parts_set(struct traced_process *t, uint32_t list, const struct wat
 /* Frees the list. Call this after an exec, at a new reader of the ring, and before t is freed. */
 void watched_parts_clear(struct traced_process *t);
 
-/* Reports all hashes anew at the next ticks. Call this when the reader may have missed records. */
+/*
+ * Makes the next watched_parts_tick() calls report the hash of each part that is in memory. Call
+ * this when the reader may have missed records.
+ */
 void watched_parts_forget(struct traced_process *t);
 
 /*

@@ -99,16 +99,16 @@ struct activity_readings {
 };
 
 /*
- * Decides from the readings what the thread did at the tick. The thread is queued when it begins to
- * wait for a processor. A slice begins when the thread gets a processor. At that moment the kernel
- * adds the whole wait to wait_ns (sched_info_arrive() in kernel/sched/stats.h), and at the stop the
- * thread has a processor. So the function computes the time at which the thread was queued: stop_ns
- * less the growth of wait_ns since the mark `interrupt` (since `first`, if no slice has begun after
- * `interrupt`). After one new slice this time is right, or a little late; after more slices the
- * thread was queued at this time or earlier. Example, with times in us: the tick was due at 0, the
- * look at 100. If the thread stops at 900 after one new slice, and wait_ns has grown by 650, the
- * thread was queued at 250, after the look. The comparisons of times allow for errors of 20 to 70
- * us.
+ * Decides from the readings what the thread did at the tick. A thread is queued when it begins to
+ * wait for a processor, and a slice begins when it gets one. The kernel adds a wait to wait_ns when
+ * the slice begins (sched_info_arrive() in kernel/sched/stats.h). At the stop the thread has a
+ * processor, so wait_ns contains its last wait. The function computes when the thread was queued:
+ * stop_ns minus the growth of wait_ns since the mark `interrupt` (since `first`, if no slice has
+ * begun after `interrupt`). After one new slice this time is right, or a little late; after more
+ * slices the thread was queued at this time or earlier. Example, with times in us: the tick was due
+ * at 0, the look at 100. If the thread stops at 900 after one new slice, and wait_ns has grown by
+ * 650, the thread was queued at 250, after the look: MAY_HAVE_RUN. The comparisons of times allow
+ * for errors of 20 to 70 us.
  *
  * The first row that applies decides (results without ACTIVITY_; "blocked": was_blocked; "stopped
  * waiting": stopped_waiting):

@@ -4,7 +4,7 @@
  * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
  * The module opens no file of the target, and sends no request to a file system, since the file
  * system's server could delay the answer. In all functions but descriptor_close() fd is a
- * descriptor of thread tid, whose upper 32 bits are ignored, as by the kernel.
+ * descriptor of thread tid, and the upper 32 bits of fd are ignored, as by the kernel.
  *
  * Beware: descriptor_socket() and descriptor_clear_error() use a copy of the descriptor, so for
  * some microseconds capture holds the socket, too. If another thread of the target closes the

@@ -5,7 +5,8 @@
  *
  * - Partial transfer: write(2) wrote 3 of 10 bytes. The thread goes back to its syscall
  *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Each call that
- *   the thread enters in this way is a part. The thread gets the sum of the parts; no part follows
+ *   the thread enters in this way is a part. The thread gets the sum of the first result and those
+ *   of the parts. No further part follows
  *   - after a signal that has a handler, or a group-stop;
  *   - after a part that meets the end of the file, or that fails. The thread does not get this
  *     error. Its next call fails, too, unless the kernel reports the error only once
