@@ -2,9 +2,11 @@
  * An event loop over epoll(7): calls a function when a descriptor is readable, or when it is
  * writable. The broker and capture run on it.
  *
- * A source is a descriptor with its handler. The loop is single-threaded and level-triggered: a
- * handler is called in each round as long as its descriptor is ready. The handlers of one round run
- * in the kernel's order. A handler may remove any source, its own included.
+ * A source is a descriptor with its handler. A descriptor has at most one source. The loop is
+ * single-threaded and level-triggered: a handler is called in each round (loop_run_once()) in which
+ * its descriptor is ready. The handlers of one round run in the kernel's order. A handler may add
+ * sources and remove any source, its own included. The handler of a removed source is not called
+ * any more, even if its descriptor was ready in this round.
  */
 #ifndef LIB_BASE_LOOP_H
 #define LIB_BASE_LOOP_H
@@ -32,8 +34,8 @@ void loop_free(struct loop *l);
 
 /*
  * Watches fd, which stays the caller's. *ret_source is valid until loop_remove(), which the caller
- * calls before it closes fd. Returns 0; -ENOMEM; -EEXIST if the loop watches fd already; or another
- * error of epoll_ctl(2).
+ * calls before it closes fd. Returns 0; -ENOMEM; -EEXIST if fd has a source already, for reading or
+ * for writing; or another error of epoll_ctl(2).
  */
 must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 			struct loop_source **ret_source);
@@ -60,7 +62,7 @@ void loop_resume_source(struct loop *l, struct loop_source *source);
 
 /*
  * Waits until a descriptor is ready, at most timeout_ms (-1: no limit), and calls the handlers.
- * Returns 0, also after a signal, or the error of epoll_wait(2).
+ * Returns 0, also after timeout_ms or a signal, or the error of epoll_wait(2).
  */
 must_check int loop_run_once(struct loop *l, int timeout_ms);
 

@@ -34,9 +34,9 @@ struct procfs_path procfs_path(int64_t pid, const char *format, ...) printf_like
 struct procfs_path procfs_own_fd(int fd);
 
 /*
- * Reads the target of the symbolic link at path. size is the size of ret, at least 2. A target of
- * more than size - 1 bytes is cut off without an error. Returns 0, or the error of readlink(2) with
- * ret set to "".
+ * Reads the symbolic link at path, such as /proc/PID/exe: writes the path that it points to, and a
+ * NUL, to ret. size is the size of ret, at least 2. A longer text is cut off without an error.
+ * Returns 0, or the error of readlink(2) with ret set to "".
  */
 must_check int procfs_link(const char *path, char *ret, size_t size);
 

@@ -17,10 +17,10 @@
  * - After an early end the writer reaches records of the previous lap that the reader has not read.
  *   The pad skips these records; its header is before them, so they stay intact. The next record is
  *   written behind the early end, where memory is unused.
- * In a ring of 1024 bytes, for example, records are written up to offset 600, and read up to 400.
- * The writer ends the lap early, by a pad from 600 to 1024, and writes records from 0 to 392. The
- * next record would reach the unread ones from 400 on. So the writer makes a pad from 392 to 608,
- * and writes the record at 608, behind the header (8 bytes) of the first pad.
+ * In a ring of 4096 bytes, for example, records are written up to offset 2400, and read up to 1600.
+ * The writer ends the lap early, by a pad from 2400 to 4096, and writes records from 0 to 1560. The
+ * next record would reach the unread ones from 1600 on. So the writer makes a pad from 1560 to
+ * 2408, and writes the record at 2408, behind the header (8 bytes) of the first pad.
  *
  * The bytes of pads count in positions. So the head may be up to two laps ahead of the tail.
  *
@@ -56,8 +56,8 @@ struct ring_writer {
 	uint64_t tail;	      /* read up to here, by the last credit */
 	uint64_t reserved;    /* position of the reserved record */
 	size_t reserved_size; /* bytes; 0: nothing is reserved */
-	uint64_t behind; /* the most bytes that were still unread when a credit of this lap came */
-	uint64_t pad;	 /* bytes of the pad record that ended the last lap; 0: none */
+	uint64_t behind;      /* the most unread bytes at the arrival of a credit in this lap */
+	uint64_t pad;	      /* bytes of the pad record that ended the last lap; 0: none */
 };
 
 /*
@@ -78,11 +78,11 @@ void ring_writer_fini(struct ring_writer *w);
 void ring_writer_detach(struct ring_writer *w);
 
 /*
- * Reserves room for a record of at most size bytes, header included. *ret points to that room in
- * the ring, where the caller writes the record behind its header. The reader sees the record only
- * after ring_commit() and a message with the new head. Each reservation ends with ring_commit() or
- * ring_abort() before the next one. Returns 0, -ENOBUFS if the ring is full, or -E2BIG if size
- * exceeds half of the ring.
+ * Reserves room for a record of at most size bytes, header included. *ret points to the header of
+ * the record in the ring. The caller writes only what follows the header; ring_commit() writes the
+ * header. The reader sees the record only after ring_commit() and a message with the new head. Each
+ * reservation ends with ring_commit() or ring_abort() before the next one. Returns 0, -ENOBUFS if
+ * the ring is full, or -E2BIG if size exceeds half of the ring.
  */
 must_check int ring_reserve(struct ring_writer *w, size_t size, void **ret);
 

@@ -40,10 +40,11 @@ must_check int sealed_copy(const char *name, const void *bytes, size_t size, int
 bool sealed_is(int fd, uint64_t size);
 
 /*
- * Returns the bytes of memory that the sealed file fd of size bytes takes for its whole life. This
- * can be more than size: before a process seals its file, it can allocate pages behind the end of
- * the file (fallocate(2)). Returns UINT64_MAX if the file is empty, or has holes, which can get
- * pages later. Files of sealed_close() have no holes and no such pages. Moves the file's offset.
+ * Returns the bytes of memory that a file takes, now and later, for which sealed_is(fd, size) is
+ * true. These can be more than size: before a process seals its file, it can allocate pages behind
+ * the end of the file (fallocate(2)). Returns UINT64_MAX if the file is empty, or has holes, which
+ * can get pages later. Files of sealed_close() have no holes and no such pages. Moves the file's
+ * offset.
  */
 uint64_t sealed_memory(int fd, uint64_t size);
 

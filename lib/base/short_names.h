@@ -24,12 +24,16 @@
 
 /*
  * Writes the short names of the n names to the n elements of ret. Equal names get equal short
- * names. The short names belong to text (lib/base/string_pool.h). Returns 0 or -ENOMEM.
+ * names. The pool text owns the strings of ret; names is not needed after the call. Returns 0 or
+ * -ENOMEM.
  */
 must_check int short_names_make(const char *const *names, size_t n, struct string_pool *text,
 				const char **ret);
 
-/* The same; with is_full the elements of ret are those of names, for the option --names full. */
+/*
+ * As short_names_make(). But with is_full (the option --names full) copies the n pointers of names
+ * to ret, allocates nothing, and returns 0.
+ */
 must_check int short_names_or_full(const char *const *names, size_t n, bool is_full,
 				   struct string_pool *text, const char **ret);
 

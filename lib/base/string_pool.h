@@ -15,7 +15,8 @@ struct string_pool {
 	struct string_pool_block *blocks; /* memory of the strings, newest first */
 	const char **strings;
 	size_t n, cap;
-	struct table by_hash; /* from a string's hash to its index in strings */
+	/* From a string's hash to its index in strings. If the key is taken: the next free one. */
+	struct table by_hash;
 };
 
 /*

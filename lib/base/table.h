@@ -1,6 +1,6 @@
 /*
  * A hash table from 64-bit keys to 32-bit values, for example from tids to indices of threads, or
- * from addresses to indices of frames.
+ * from addresses to indices of frames. Every number is a valid key and a valid value, 0 included.
  *
  * The table uses open addressing with linear probing. The seed is random (0 in tests), because a
  * target that knew the seed could choose keys that collide, which makes the table slow.

@@ -13,7 +13,7 @@
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* Returns whether c is within [low, high]. */
-static inline bool utf8_follows(char c, uint8_t low, uint8_t high)
+static inline bool utf8_is_within(char c, uint8_t low, uint8_t high)
 {
 	return (uint8_t)c >= low && (uint8_t)c <= high;
 }
@@ -33,11 +33,11 @@ static inline size_t utf8_length(const char *s)
 
 	if (first < 0x80)
 		return 1;
-	if (first < 0xc2 || first > 0xf4 || !utf8_follows(s[1], low, high))
+	if (first < 0xc2 || first > 0xf4 || !utf8_is_within(s[1], low, high))
 		return 0;
 	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 	for (size_t i = 2; i < n; i++)
-		if (!utf8_follows(s[i], 0x80, 0xbf))
+		if (!utf8_is_within(s[i], 0x80, 0xbf))
 			return 0;
 	return n;
 }

@@ -1,7 +1,8 @@
 /*
- * Watched parts: short ranges of a target's memory that unwind chooses. Capture reports the hash of
- * a part's bytes when the hash has changed (record_watched in lib/capture/sample.h). So unwind
- * notices that the target has mapped another file at the same address.
+ * Watched parts: short ranges of a target's memory that unwind chooses in mapped files. Capture
+ * reports the hash of a part's bytes when the hash has changed (record_watched in
+ * lib/capture/sample.h). unwind compares it with the hash of the same bytes in the file. If they
+ * differ, the target has mapped another file at this address.
  */
 #ifndef LIB_BASE_WATCH_PART_H
 #define LIB_BASE_WATCH_PART_H
@@ -20,12 +21,13 @@ struct watch_part {
 	uint32_t size; /* bytes, 1 to WATCH_BYTES */
 	/*
 	 * 1: capture reads the part at each tick at which it looks at a thread of the target or
-	 * samples one. 0: only if also 8 ticks have passed since it last read all parts.
+	 * samples one. 0: at such a tick only if 8 ticks have passed since capture last read all
+	 * parts of the target.
 	 */
 	uint32_t often;
 };
 
-/* Returns a part's hash. The key is constant: unwind hashes the bytes of files with it, too. */
+/* Returns the hash of a part, or of its bytes in a file. Both use the same, constant key. */
 static inline uint64_t watch_part_hash(const void *bytes, size_t size)
 {
 	const uint8_t key[SIPHASH_KEY_SIZE] = {0};
