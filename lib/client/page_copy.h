@@ -18,11 +18,11 @@ struct page_copy {
 };
 
 /*
- * Copies the page to *ret. Calls connection_check_if_due() first: in a program that calls nothing
- * else, no other call keeps the connection working. Returns false if no daemon is connected, the
- * state cannot be allocated, or the daemon was writing the page at each of 100 attempts; then *ret
- * is undefined. Several threads may call it at the same time, also one that has entered the state
- * (state_enter()).
+ * Copies the page to *ret. Calls connection_check_if_due() first, so that the library connects and
+ * reconnects also in a program that only reads the page. Returns false if no daemon is connected,
+ * the state cannot be allocated, or the daemon was writing the page at each of 100 attempts; then
+ * *ret is undefined. Several threads may call this function at the same time, also one that has
+ * entered the state (state_enter()).
  */
 bool page_copy_read(struct page_copy *ret);
 

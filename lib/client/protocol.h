@@ -143,7 +143,9 @@ struct protocol_hello {
 /*
  * The fields that each request uses; the others must be 0:
  * - START and STOP: pid is a process. Or pid is 0 and name is a section, for those of its processes
- *   that the user has rights to. Or pid is 0 and name is "", for the client itself.
+ *   that the user has rights to. Or pid is 0 and name is "", for the client itself. If no section
+ *   matches the client yet, the answer is PROTOCOL_OK with PROTOCOL_STATE_NONE, and the daemon
+ *   carries out the last of these requests when a section matches.
  * - PROFILER_ID: pid is a process; 0: the client itself.
  * - SPANS_OPEN, SPANS_CLOSED: none; they are about the client itself.
  * - THREAD: pid is a thread of the client, in the client's pid namespace.
@@ -210,7 +212,8 @@ enum protocol_state {
  * The answer to HELLO has version. Answers to requests about a target have pid and state, and
  * profiler_id if a profiler runs or is started by the request. If fd_bytes > 0, the message carries
  * a memfd of that size: the JSON of STATUS (sealed), the text of METRICS or OPENMETRICS (sealed),
- * or the faults that RELOAD has found, one a line.
+ * or the faults that RELOAD has found, one a line. With the page of HELLO and the sockets of
+ * RECORD, WATCH and CHECK fd_bytes is 0.
  */
 struct protocol_answer {
 	struct protocol_header h;
@@ -338,8 +341,12 @@ struct protocol_page {
 	 */
 	char profiler_id[PROTOCOL_ID_SIZE];
 
-	uint32_t beat;	  /* atomic */
-	uint32_t handled; /* atomic: STARTs and STOPs of this connection that were carried out */
+	uint32_t beat; /* atomic */
+	/*
+	 * atomic: number of STARTs and STOPs about the client itself on this connection that the
+	 * daemon has decided on, refused ones included; not those that wait for a section
+	 */
+	uint32_t handled;
 	uint32_t is_other_ns;  /* the client is in another pid namespace than the daemon */
 	uint32_t wants_open;   /* atomic */
 	uint32_t pid;	       /* the client's, in the daemon's pid namespace */

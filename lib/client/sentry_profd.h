@@ -23,9 +23,9 @@
  *   sentry_profd_release(), sentry_profd_thread_id(), sentry_profd_thread_name(),
  *   sentry_profd_trace_data() and sentry_profd_span_data().
  * - While a root span is open, the functions that begin and end further spans,
- *   and those that return the profiler's or the thread's id, make no system call.
- *   Exceptions: a thread's first call, and one check every few seconds while the
- *   daemon does not respond.
+ *   sentry_profd_profiler_id(), sentry_profd_profile_context() and
+ *   sentry_profd_thread_id() make no system call. Exceptions: a thread's first
+ *   call, and one check every few seconds while the daemon does not respond.
  * - A child of fork(2) starts without open spans, and connects in its first call
  *   if its parent had called sentry_profd_connect(). Ending a span of the parent
  *   in the child has no effect. After exec(2) the new program must call
@@ -54,7 +54,8 @@ extern "C" {
  * Returns 0 if connected, also if the library was connected before: then the new
  * path is used for the next connection. Otherwise returns a negative errno:
  * -ENAMETOOLONG, -ENOMEM: nothing has changed.
- * -EAGAIN: another call is in the library. Nothing has changed; call again.
+ * -EAGAIN: another thread uses the connection, or the code that this signal
+ *  handler has interrupted. Nothing has changed; call again.
  * Any other (-ENOENT, -ECONNREFUSED, -EACCES, ...): no daemon can be reached
  * now. Later calls of any function try again.
  */
@@ -105,7 +106,7 @@ SENTRY_PROFD_API enum sentry_profd_state sentry_profd_state(void);
  * level.
  */
 enum sentry_profd_result {
-	SENTRY_PROFD_OK,
+	SENTRY_PROFD_OK, /* sent; if no section matches yet, done when one matches */
 	SENTRY_PROFD_RUNS_ALREADY,
 	SENTRY_PROFD_NOT_RUNNING,
 	SENTRY_PROFD_NOT_SAMPLED, /* excluded by profile_session_sample_rate */
@@ -144,7 +145,7 @@ SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
  * -ENOENT, -ECONNREFUSED, -EACCES, ...: no daemon can be reached.
  * -ECONNRESET: the daemon has ended, which detaches from all processes; or this
  *  process has too many connections: 7 calls may wait at a time.
- * -EAGAIN: another call is in the library, or the daemon is busy: call again.
+ * -EAGAIN: another thread uses the connection, or the daemon is busy: call again.
  * -EOPNOTSUPP: the daemon is older than this function.
  * -ESRCH: the daemon does not see this process (another pid namespace).
  * -ENOMEM, -EMFILE, -ENFILE, -EPROTO: nothing has changed.
@@ -154,8 +155,9 @@ SENTRY_PROFD_API int sentry_profd_release(unsigned int seconds);
 /*
  * Call sentry_profd_root_span_begin() when a root span begins, sampled or not.
  * is_sampled: 1 if the SDK's trace sampling keeps the span, else 0. With
- * profile_lifecycle = trace the first open sampled root span starts the
- * profiler, which runs until the end of the chunk in which the last one ends.
+ * profile_lifecycle = trace the profiler starts when a sampled root span begins
+ * while none is open. When none is open any more, the profiler runs until the end
+ * of the current chunk.
  *
  * Returns a handle, with or without a daemon: pass it to
  * sentry_profd_root_span_end() exactly once, from any thread. Returns 0 if

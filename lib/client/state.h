@@ -122,8 +122,9 @@ static inline uint64_t *state_thread_slot(struct state *s, uint32_t tid)
 }
 
 /*
- * Sets the descriptor that each child of fork(2) closes at its begin; -1: none. It is the socket,
- * since a child that has it open keeps the connection of an ended parent open.
+ * Sets the descriptor that each child of fork(2) closes before fork(2) returns in it; -1: none.
+ * This is the socket: as long as a child has it open, the daemon does not notice that the parent
+ * has ended.
  */
 void state_close_on_fork(int fd);
 
