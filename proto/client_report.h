@@ -26,7 +26,7 @@ enum client_report_reason {
 	CLIENT_REPORT_RATELIMIT_BACKOFF,  /* not sent because of a rate limit */
 	CLIENT_REPORT_NETWORK_ERROR,	  /* dropped without an answer of the server */
 	CLIENT_REPORT_SEND_ERROR,	  /* refused by the server */
-	CLIENT_REPORT_INSUFFICIENT_DATA,  /* no thread with two samples */
+	CLIENT_REPORT_INSUFFICIENT_DATA,  /* no thread has two samples with a stack */
 	CLIENT_REPORT_BACKPRESSURE,	  /* dropped because too many envelopes are in flight */
 	CLIENT_REPORT_INTERNAL_SDK_ERROR, /* every other loss: no memory, a file that cannot be read
 					   */

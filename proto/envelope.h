@@ -37,7 +37,8 @@ enum envelope_kind {
 
 /* The fields of the first line. */
 struct envelope_fields {
-	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
+	/* That of the transaction in the envelope; random if there is none. */
+	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES];
 	/*
 	 * Unix time at which the envelope is sent. For an envelope that is stored first it is
 	 * ENVELOPE_NOT_SENT, and envelope_stamp() adds the time later. Reason: if this time and

@@ -30,7 +30,7 @@ struct profile_v1 {
 	/* 32 and 16 hex digits. The caller chooses them. */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
-	uint32_t tid;		  /* the active thread; must be in profile->threads */
+	uint32_t tid;		  /* the active thread of the transaction; it must have samples */
 	const char *architecture; /* as by uname -m */
 	const char *os_name;	  /* as by uname -s */
 	const char *os_version;	  /* as by uname -r */

@@ -21,10 +21,9 @@
 enum rate_limit_category {
 	RATE_LIMIT_ALL,
 	/*
-	 * "profile_chunk" and "profile_duration": Relay applies both to chunks of backends
-	 * (getsentry/relay: DataCategory in relay-base-schema, and the code in relay-server that
-	 * removes the profile of a transaction whose profiler is limited). Categories that end
-	 * in _ui are for browsers and phones, and are ignored.
+	 * "profile_chunk" and "profile_duration": Relay, the server's front end, applies both to
+	 * chunks of programs on servers (DataCategory in relay-base-schema of getsentry/relay).
+	 * Categories that end in _ui are for browsers and phones, and are ignored.
 	 */
 	RATE_LIMIT_PROFILE_CHUNK,
 	RATE_LIMIT_PROFILE,	/* V1 profiles */
@@ -54,12 +53,13 @@ struct rate_limit_answer {
 void rate_limit_init(struct rate_limit *r);
 
 /*
- * Updates the limits by an answer of any status. unix_s: Unix time of the answer, by the server's
- * clock if the answer has a date, with which the date in Retry-After is compared.
+ * Updates the limits by an answer of any status. unix_s: the Unix time with which retry_date_s is
+ * compared. It is the answer's Date header, because retry_date_s is by the server's clock, too; if
+ * there is none, the time of this machine.
  *
  * The format of limits is "secs:category;category:scope:reason:namespaces, ...". Seconds may have a
- * fraction and are rounded up. An empty list of categories means all. Malformed limits, and limits
- * that name only unknown categories, are ignored.
+ * fraction and are rounded up. An empty list of categories means all. Malformed limits are ignored.
+ * A limit that names only unknown categories is well-formed, and has no effect.
  *
  * If limits is NULL or has no well-formed limit, an answer with status 429 sets a limit on
  * RATE_LIMIT_ALL. Its length is the first of these that exists:

@@ -4,7 +4,7 @@
  * these:
  *
  *     a profile chunk
- *     a transaction, and the chunk that it refers to (for Spotlight)
+ *     a transaction, and the chunk that it refers to, for Spotlight: Sentry's viewer for developers
  *     a transaction, and its V1 profile: Sentry's former format, one profile for one transaction
  *     nothing, if the request is only for a client report
  *

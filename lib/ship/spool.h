@@ -47,10 +47,10 @@
 
 struct spool_entry {
 	/*
-	 * Unix time of spool_add(), but later than that of the newest envelope even if the clock
-	 * was set back: so entries stay in order. A time in the future is not corrected:
-	 * more probably the clock is behind now, at the start of a machine without a clock that
-	 * runs while it is off, and the spool would expire as soon as the clock is set.
+	 * Unix time of spool_add() or, if the clock was set back, 1 ms after the time of the newest
+	 * envelope: so entries stay in order. spool_new() keeps a time in the future, because the
+	 * clock of a machine that has just started can be years behind. With the time of this clock
+	 * the envelope would expire as soon as the clock is set.
 	 */
 	uint64_t time_ms;
 	uint64_t dsn;  /* dsn_hash() */
@@ -128,9 +128,9 @@ must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
 
 /*
- * Finds out whether an envelope of size bytes can be written: writes size zero bytes to a file and
- * removes it. Returns 0, -E2BIG, -ENOTEMPTY (see spool_add()), -ENOMEM, or an error of open(2),
- * write(2), fsync(2) or close(2).
+ * Finds out, after an error of spool_add(), whether the disk works again: writes size zero bytes to
+ * a file and removes it. Removes no envelope. Returns 0, -E2BIG, -ENOTEMPTY (see spool_add()),
+ * -ENOMEM, or an error of open(2), write(2), fsync(2) or close(2).
  */
 must_check int spool_try(struct spool *s, size_t size);
 
@@ -142,15 +142,17 @@ const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
 				       enum envelope_kind kind);
 
 /*
- * Returns another envelope of the DSN and kind of e, chosen by 64 random bits, that is not held
- * back; or NULL.
+ * Returns another envelope of the DSN and kind of e, chosen by 64 random bits, that was never held
+ * back; or NULL. ship sends it to find out whether the server answers no request, or only that with
+ * the envelope e.
  */
 const struct spool_entry *spool_other(const struct spool *s, const struct spool_entry *e,
 				      uint64_t random);
 
 /*
  * Holds the envelope with this id back, until spool_free(): spool_oldest() returns others first.
- * Does nothing if there is no such envelope.
+ * ship calls this if the server answers other envelopes, but not this one. Does nothing if there is
+ * no such envelope.
  */
 void spool_hold_back(struct spool *s, const uint8_t id[SPOOL_ID_BYTES]);
 

@@ -9,8 +9,8 @@
  * compiler appends to a part or a copy of a function (".cold", " [clone .part.0]") does not count.
  *
  * Two modules are the same if one of these holds; directories and addresses do not matter:
- * - They are the main programs of their sides. The main program of a process is its module with the
- *   lowest address. If the processes of a side have different main programs, the side has none.
+ * - They are the main programs of their sides. The main program of a side is that of its processes
+ *   (merge_main_program()). If these have different ones, the side has none.
  * - They have the same build-id (debug_id of the image).
  * - They have the same file name, without a version after ".so" ("libz.so.1" is "libz.so").
  * - The caller of compare_init() names them as a pair.

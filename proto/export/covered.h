@@ -32,7 +32,8 @@ void covered_fini(struct covered *c);
 /*
  * Finds the first part of the time from *start_ns to end_ns that is not covered. Returns true and
  * sets *start_ns and *ret_end_ns to the part, or returns false if there is none. If *start_ns is
- * end_ns, the part is that moment.
+ * end_ns, the part is that moment. The caller passes the part to covered_add(). If *ret_end_ns is
+ * before end_ns, it then looks for the next part, from *ret_end_ns on.
  */
 bool covered_find_gap(const struct covered *c, uint64_t *start_ns, uint64_t end_ns,
 		      uint64_t *ret_end_ns);

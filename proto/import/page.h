@@ -20,10 +20,10 @@
 #define IMPORT_PAGE_MAX (128u << 20)
 
 /*
- * The limit of elements in all blocks of a page together, of its bars, and of the frames and nodes
- * that its processes use, each counted for each process. Each takes up to 80 bytes of memory until
- * the profile is written, so that a small page takes at most 1.3 GiB. The limit allows the samples
- * of 46 threads that run for an hour, at 100 Hz.
+ * The limit of rows of a page. A row is an element of a block, a bar, or a frame or node that a
+ * process uses: a frame that two processes use is two further rows. A row takes up to 80 bytes of
+ * memory until the profile is written, so that a small page takes at most 1.3 GiB. The limit allows
+ * the samples of 46 threads that run for an hour, at 100 Hz.
  */
 #define IMPORT_PAGE_ROWS_MAX (16u << 20)
 
