@@ -44,7 +44,7 @@ struct profile_frame {
 
 /*
  * The source lines of a frame, and the functions that were inlined at its address, for payloads for
- * files: a server gets neither.
+ * files: a server gets neither. A source line for the server is in struct profile_frame instead.
  */
 struct profile_lines {
 	/* The n inlined functions are in profile.inlined from index first on, innermost first. */

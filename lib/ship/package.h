@@ -39,7 +39,8 @@ struct package {
 	/*
 	 * The anchor of a chunk: a transaction that refers to the chunk, because Spotlight shows
 	 * only chunks to which a transaction refers. Not 0: anchor_fd has this transaction, of
-	 * anchor_size bytes, and event_id is that of the transaction. 0: there is no anchor.
+	 * anchor_size bytes, and event_id is that of the transaction. 0: there is no anchor, as
+	 * always with transaction_size.
 	 */
 	uint64_t anchor_size;
 	int anchor_fd;

@@ -4,9 +4,9 @@
  * the server answers. Both are random, so that hosts that lost the server at the same moment do not
  * return at the same moment. docs/BENCHMARKS.md has figures for 10,000 hosts.
  *
- * Backoff: the n-th failure in a row is followed by a wait of 0 to RETRY_FIRST_NS * 2^(n-1), at
- * most RETRY_MAX_NS, or RETRY_DENIED_MAX_NS for a server that refuses the key ("full jitter").
- * Example: after the 4th failure ship waits 0 to 8 s.
+ * Backoff: after the n-th failure in a row ship waits for a random time from 0 to RETRY_FIRST_NS *
+ * 2^(n-1) ("full jitter"). Example: after the 4th failure it waits 0 to 8 s. The limit of the wait
+ * is RETRY_MAX_NS, or RETRY_DENIED_MAX_NS for a server that refuses the key.
  *
  * Pause: ship sends the envelopes of the spool (spool.h) RETRY_DRAIN_TIMES times as often as the
  * host made them, beside the new ones. The mean interval between the waiting envelopes shows how
