@@ -341,6 +341,8 @@ void record_running(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	(void)record_event(th->target, RECORD_RUNNING, th->tid, tick, time_ns);
 	th->reader.ready = false;
+	/* The reader takes the stack of the last run again. */
+	th->reader.unknown = false;
 }
 
 void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)

@@ -163,7 +163,7 @@ struct thread_held {
 /* record.h: what the reader of the ring knows of the thread. */
 struct thread_reader {
 	bool announced;	  /* the reader has the thread's RECORD_THREAD. Cleared by record_reset() */
-	bool unknown;	  /* a RECORD_MISSED was written since the last sample */
+	bool unknown;	  /* a RECORD_MISSED is the last record about its stack */
 	bool ready;	  /* the last record says: runnable without a processor */
 	uint64_t pointer; /* thread.pointer when the last RECORD_THREAD was written */
 	char comm[COMM_SIZE];

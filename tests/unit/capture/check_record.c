@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
+#include "lib/capture/record.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
@@ -296,4 +297,23 @@ TEST(a_thread_whose_name_cannot_be_read_is_announced_later)
 	ck_assert_uint_eq(th->stack.hints.own_end, own_end);
 	ck_assert_str_eq(live_thread(&l, l.pid)->comm, "cap_threads");
 	live_check_sum(&l);
+}
+
+/* After RECORD_RUNNING the reader has a stack for the thread again, that of its last run. */
+TEST(a_miss_is_recorded_once_until_the_thread_has_run)
+{
+	struct thread *th;
+
+	threads(16u << 20);
+	live_until_blocked(&l, l.pid);
+	live_ticks(&l, 2);
+	th = live_known(&l, l.pid);
+	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
+	record_running(th, l.tick, l.tick * l.tick_ns);
+	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_MISSED], 2);
 }
