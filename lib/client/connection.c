@@ -381,7 +381,12 @@ int connection_wait(struct state *s, int timeout_ms)
 {
 	struct pollfd p = {.fd = s->fd - 1, .events = POLLIN};
 
+	int n;
+
 	if (p.fd < 0)
 		return -ENOTCONN;
-	return poll(&p, 1, timeout_ms) == 0 ? -ETIMEDOUT : 0;
+	n = poll(&p, 1, timeout_ms);
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	return n == 0 ? -ETIMEDOUT : 0;
 }

@@ -73,7 +73,7 @@ SENTRY_PROFD_API void sentry_profd_disconnect(void);
  * milliseconds (0 or less: does not wait). Call it once at program start, after
  * sentry_profd_connect(), if the transaction of the first root span must be
  * linked to its profile. Returns 0 if the daemon has answered, -ETIMEDOUT,
- * -ENOTCONN at once if there is no connection, or -ENOMEM.
+ * -ENOTCONN at once if there is no connection, -ENOMEM, or the error of poll(2).
  */
 SENTRY_PROFD_API int sentry_profd_wait(int timeout_ms);
 

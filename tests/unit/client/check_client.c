@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -233,6 +234,17 @@ TESTS(an_answer_may_have_further_members, 2)
 	OK(ipc_send(d.connection, &answer, sizeof(answer), &fd, 1));
 	ck_assert_int_eq(sentry_profd_wait(0), _i == 0 ? 0 : -ENOTCONN);
 	close_fd(&fd);
+}
+
+/* A program may forbid itself all descriptors, and poll(2) then fails. */
+TEST(a_wait_without_descriptors_ends)
+{
+	const struct rlimit none = {0};
+
+	OK(sentry_profd_connect(fake_path));
+	fake_accept(&d);
+	OK(setrlimit(RLIMIT_NOFILE, &none));
+	ck_assert_int_eq(sentry_profd_wait(0), -EINVAL);
 }
 
 /* Finds the library's socket: a SOCK_SEQPACKET socket that the test did not make. */
