@@ -34,6 +34,9 @@ static int read_option(struct buf *b, int fd, const char *option)
 
 	if (r == 0 && fd >= 0)
 		r = read_file(b, fd);
+	/* Somebody is just writing it. */
+	if (r == 0 && fd >= 0 && b->len == 0)
+		r = -ENODATA;
 	if (r < 0)
 		log_error("cannot read the file of %s: %s", option, strerror(-r));
 	return r;

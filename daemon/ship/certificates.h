@@ -12,10 +12,7 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
-/*
- * The bytes of the files, by option. A buffer is empty if its option is not set, or if its file is
- * empty: an empty file counts as an option that is not set.
- */
+/* The bytes of the files, by option. A buffer is empty if its option is not set. */
 struct certificates {
 	struct buf authorities; /* option ca_certs */
 	struct buf client;	/* option client_cert */
@@ -26,7 +23,8 @@ struct certificates {
  * Initialises c, and reads the files into it. fds has their descriptors, which came with MSG_INIT
  * or MSG_CERTIFICATES, by enum init_file (daemon/msg/msg.h); -1: the option is not set. The
  * descriptors stay the caller's. Returns 0; -E2BIG if a file is too large (MSG_*_BYTES_MAX);
- * -ENOMEM; or an error of pread(2). Logs the error. Call certificates_fini() also after an error.
+ * -ENODATA if it is empty; -ENOMEM; or an error of pread(2). Logs the error. Call
+ * certificates_fini() also after an error.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*

@@ -174,6 +174,9 @@ static int make_subdir(int dir_fd, const char *name)
 		if (subdir < 0 || flock(subdir, LOCK_SH) < 0 || fstat(subdir, &st) < 0)
 			break;
 	}
+	/* Not locked, or removed. */
+	if (subdir >= 0 && st.st_nlink == 0)
+		close_fd(&subdir);
 	if (subdir < 0)
 		log_error("cannot open the directory %s of the spool: %s; chunks wait in memory, "
 			  "and are lost if they are not sent before sentry-profd ends",
