@@ -240,7 +240,8 @@ static void on_reader(void *ctx)
 		if (r == -EAGAIN)
 			return;
 		if (r < 0 && resource_shortage_is(-r)) {
-			/* The message is still in the socket, so the loop calls this handler again.
+			/* A message without descriptors stays in the socket: the loop calls this
+			 * handler again.
 			 */
 			resource_shortage_note(-r, "a message of sentry-profd-unwind");
 			return;

@@ -77,6 +77,7 @@ static void copy_id(char ret[PROCESS_FACTS_CONTAINER_SIZE], const char *prefix, 
 {
 	const size_t n_prefix = strlen(prefix);
 
+	ret[0] = '\0';
 	if (n_prefix + n >= PROCESS_FACTS_CONTAINER_SIZE)
 		return;
 	memcpy(ret, prefix, n_prefix);

@@ -34,7 +34,7 @@ struct process_facts {
 	int32_t pid_file_pid;
 };
 
-/* Room for the id of a container and a NUL. A container of LXC with a longer name is ignored. */
+/* Room for the id of a container and a NUL. A container of LXC with a longer name has the id "". */
 #define PROCESS_FACTS_CONTAINER_SIZE 128
 #define PROCESS_FACTS_LXC	     "lxc:"
 /*

@@ -199,14 +199,16 @@ static void encode_spotlight_transaction(const struct msg_session_open *open,
 					 int *ret_fd, struct msg_chunk *m)
 {
 	struct sealed s;
+	int r;
 
 	if (!open->for_spotlight || is_v1(open) || sealed_open(&s, "transaction") < 0)
 		return;
-	if (sealed_close(&s, write_spotlight_transaction(open, profile, program, s.out), ret_fd,
-			 &m->anchor_size) < 0)
-		log_debug("process %d: no memory for a chunk's transaction: Spotlight does not "
-			  "show the chunk",
-			  open->pid);
+	r = sealed_close(&s, write_spotlight_transaction(open, profile, program, s.out), ret_fd,
+			 &m->anchor_size);
+	if (r < 0)
+		log_debug("process %d: encoding a chunk's transaction failed: %s: Spotlight does "
+			  "not show the chunk",
+			  open->pid, strerror(-r));
 }
 
 static void send_payload(const struct msg_session_open *open, const char *program,

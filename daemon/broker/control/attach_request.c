@@ -244,18 +244,20 @@ static struct instance *add_instance(struct targets *ts, const struct peer *peer
 static void attach_known(struct targets *ts, struct instance *i, const struct peer *peer,
 			 struct control_answer *ret)
 {
-	const bool was_released = i->released_until_ns != 0;
+	const uint64_t released_until_ns = i->released_until_ns;
 
 	i->released_until_ns = 0;
 	lift_budget(i, peer);
 	if (peer->is_operator && instance_is_asked_by_user(i))
 		set_asker(i, peer);
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
-		ret->m.result = was_released ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
+		ret->m.result = released_until_ns != 0 ? PROTOCOL_OK : PROTOCOL_RUNS_ALREADY;
 		return;
 	}
-	if (!instance_is_asked_by_user(i) && refuse_another(ts, peer, ret))
+	if (!instance_is_asked_by_user(i) && refuse_another(ts, peer, ret)) {
+		i->released_until_ns = released_until_ns;
 		return;
+	}
 	instance_forget_error(i);
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;

@@ -248,8 +248,11 @@ int stats_write(const struct modules *modules, int fd)
 	struct run_totals one;
 	int r;
 
-	if (out == NULL)
-		return -errno;
+	if (out == NULL) {
+		r = -errno;
+		close_fd(&fd);
+		return r;
+	}
 	fprintf(out, "{");
 	stats_put_capture(out, modules, "\n  ");
 	fprintf(out, "\n");

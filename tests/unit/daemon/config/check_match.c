@@ -298,6 +298,16 @@ TEST(container_ids_are_found_in_cgroups)
 	}
 }
 
+/* Rules for the container around it do not match its processes. */
+TEST(a_container_of_a_long_name_has_no_id)
+{
+	char cgroup[512], id[PROCESS_FACTS_CONTAINER_SIZE];
+
+	(void)snprintf(cgroup, sizeof(cgroup), "/lxc.payload.outer/lxc.payload.%0200d", 0);
+	process_facts_container(cgroup, id);
+	ck_assert_str_eq(id, "");
+}
+
 TEST(the_cgroup_of_systemd_is_preferred)
 {
 	static const struct {
