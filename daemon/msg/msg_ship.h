@@ -8,8 +8,9 @@
 #include "daemon/msg/msg.h"
 
 /*
- * MSG_DSN: the DSN, which is the destination of envelopes: a URL of a Sentry server, with a key. If
- * dsn is "", or without this message, ship sends nothing and writes files only.
+ * MSG_DSN, once, after MSG_INIT: the DSN, which is the destination of envelopes: a URL of a Sentry
+ * server, with a key. If dsn is "", or without this message, ship sends nothing and writes files
+ * only.
  */
 struct msg_dsn {
 	struct msg_header h;
@@ -38,7 +39,7 @@ struct msg_dsn {
  * the envelope to a file (to_file), sends it (to_server), or both.
  *
  * The message carries, in this order:
- * - the memfd of the payload;
+ * - the sealed memfd of the payload, as those below;
  * - if to_file, the file, empty and open for writing;
  * - if file_size is not 0, the memfd of another payload, for the file;
  * - if anchor_size is not 0, the memfd of the anchor (struct msg_chunk). An envelope with an
@@ -105,7 +106,8 @@ struct msg_lost {
 /*
  * MSG_SHIP_FINISH, with a length of time in ns: the daemon ends, or needs this ship no longer. Ship
  * sends envelopes for at most this time, then puts the remaining ones into the spool, or discards
- * them. Ship answers each envelope as before. A second message can only shorten the time.
+ * them. Ship answers each envelope as before, and exits when the broker closes the socket. A second
+ * message can only shorten the time.
  */
 
 /*
@@ -116,9 +118,10 @@ struct msg_lost {
 #define MSG_CLIENT_CERT_BYTES_MAX (256u << 10)
 
 /*
- * MSG_CERTIFICATES: the certificates and keys after a reload, which replace all that ship had. The
- * message carries a descriptor for each bit of files, as MSG_INIT does; the bit of INIT_SPOOL
- * is never set.
+ * MSG_CERTIFICATES: the certificates and keys after a reload. When the current request has ended,
+ * they replace all that ship had; but if a file is incomplete or cannot be read, ship logs a
+ * warning and keeps all that it had. The message carries a descriptor for each bit of files, as
+ * MSG_INIT does; the bit of INIT_SPOOL is never set.
  */
 struct msg_certificates {
 	struct msg_header h;
@@ -189,7 +192,7 @@ struct msg_clock {
  * the same connection, certificates, proxy and sandbox as chunks. If the server has set a rate
  * limit on everything, ship posts nothing and answers with status 429.
  *
- * MSG_PROBED is the answer.
+ * MSG_PROBED is the answer. The broker sends the next probe only after it.
  */
 struct msg_probed {
 	struct msg_header h;

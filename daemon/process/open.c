@@ -36,7 +36,7 @@
 
 static int make_copy(int *ret_fd)
 {
-	*ret_fd = memfd_create("copy", MFD_CLOEXEC);
+	*ret_fd = memfd_create(OPEN_COPY_NAME, MFD_CLOEXEC);
 	return *ret_fd < 0 ? -errno : 0;
 }
 

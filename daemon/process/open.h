@@ -35,6 +35,8 @@ struct open_order {
 	char name[MSG_NAME_MAX];
 };
 
+/* The name of the memfd of a copy. */
+#define OPEN_COPY_NAME "copy"
 /*
  * The most bytes of a copy, because a copy takes memory. A copy of mapped bytes is cut off at this
  * size. A file of a FUSE file system is copied, too; if it is larger, the call returns -EFBIG. The

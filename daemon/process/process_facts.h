@@ -52,8 +52,9 @@ void process_facts_container(const char *cgroup, char ret[PROCESS_FACTS_CONTAINE
 
 /*
  * Finds the cgroup of a process in text, the n bytes of /proc/PID/cgroup, and writes its path to
- * ret, of size bytes. Uses systemd's own hierarchy (version 1) if there is one, else the unified
- * hierarchy (version 2). Returns false if there is neither, or if the path does not fit.
+ * ret, of size bytes. Uses systemd's own hierarchy (version 1) if there is one whose path fits,
+ * else the unified hierarchy (version 2). Returns false if there is neither, or if its path does
+ * not fit.
  */
 bool process_facts_cgroup(const char *text, size_t n, char *ret, size_t size);
 /*

@@ -39,7 +39,10 @@ const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */
 void certificates_fini(struct certificates *c);
 
-/* Sets the members of *ret for which c has a file: they point into c. Leaves the others. */
+/*
+ * Sets the members of *ret for what c has: the authorities, and the client certificate with its
+ * key, which may be in the same file. They point into c. Leaves the other members.
+ */
 void certificates_set_options(const struct certificates *c, struct transport_options *ret);
 
 #endif

@@ -102,9 +102,9 @@ void capture_free(struct capture *c);
 /*
  * Attaches to process pid, which becomes a target. pidfd refers to the same process; the call uses
  * it only to check that, and does not close it. target is the number that the target's records
- * carry; not 0. Records go to *sink (options.h). Capture adds to *counters (counters.h). Both must
- * outlive the target. tick is the number of the current tick; the first sample is taken at the next
- * one.
+ * carry: not 0, and not that of another target. Do not add a process twice. Records go to *sink
+ * (options.h). Capture adds to *counters (counters.h). Both must outlive the target. tick is the
+ * number of the current tick; the first sample is taken at the next one.
  *
  * Returns 0 even if capture is not attached to all threads yet, because process pid is in the
  * middle of an exec or has very many threads: capture attaches to the others at later ticks.
@@ -160,7 +160,8 @@ void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals
 /*
  * Looks at the threads of each target that is due at this tick: samples blocked threads, and
  * interrupts running ones. These stop soon after, and capture_reap takes their samples (reap.h).
- * Reports targets that have ended (capture_options.event), and frees them.
+ * Reports targets that have ended (capture_options.event), and frees them. Does nothing while
+ * capture_must_detach_now() is true (detach.h).
  */
 void capture_tick(struct capture *c, const struct tick *tick);
 
@@ -219,8 +220,9 @@ int capture_realtime_priority(const struct capture *c);
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
 /*
- * Takes a stack hint from the sink's reader: which bytes of a thread's stacks the unwinder needs.
- * sp, top and second: see stack_hints_take(). If the thread's last sample had less, the thread is
+ * Takes a stack hint from the sink's reader: which bytes of a thread's stacks the unwinder needs,
+ * [sp, top) of the stack on which the last sample was, and, if second is not 0, those from second
+ * to the end of the thread's own stack. If the thread's last sample had less, the thread is
  * sampled again, even if it is blocked. A hint for a thread that does not belong to this target and
  * sink is ignored.
  */
@@ -236,9 +238,10 @@ void capture_want_registers(struct capture *c, const struct capture_sink *sink, 
 			    uint32_t tid, uint64_t sp, uint64_t pc);
 
 /*
- * Takes the list of watched parts of a target from the sink's reader (watched_parts_set() in
- * watched_parts.h, which copies the n parts). The caller has checked that n is at most WATCH_PARTS,
- * and the size of each part 1 to WATCH_BYTES. Ignored if the target has another sink.
+ * Takes the list of watched parts of a target from the sink's reader (lib/base/watch_part.h), and
+ * copies the n parts. list is a number of the reader's choice, which RECORD_WATCHED repeats. The
+ * caller has checked that n is at most WATCH_PARTS, and the size of each part 1 to WATCH_BYTES.
+ * Ignored if the target has another sink.
  */
 void capture_watch(struct capture *c, const struct capture_sink *sink, uint32_t target,
 		   uint32_t list, const struct watch_part *parts, size_t n);

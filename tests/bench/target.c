@@ -45,7 +45,7 @@ static bool is_free; /* the option free */
 
 static NOINLINE uint64_t link_0(struct worker *w)
 {
-	w->bottom(w);
+	w->work(w);
 	return w->index;
 }
 
@@ -105,9 +105,9 @@ static int nth_cpu(unsigned long n)
 	return -1;
 }
 
-static void make(unsigned long n, const char *name, void (*bottom)(struct worker *w))
+static void make(unsigned long n, const char *name, void (*work)(struct worker *w))
 {
-	bool bind = bottom == busy && !is_free && n > 0 && nth_cpu(n - 1) >= 0;
+	bool bind = work == busy && !is_free && n > 0 && nth_cpu(n - 1) >= 0;
 	pthread_attr_t attr;
 	pthread_t thread;
 
@@ -118,7 +118,7 @@ static void make(unsigned long n, const char *name, void (*bottom)(struct worker
 
 		if (w == NULL)
 			die("calloc");
-		w->bottom = bottom;
+		w->work = work;
 		w->index = n_workers;
 		w->wait = (enum wait)(n_workers % WAITS);
 		w->cpu = bind ? nth_cpu(i) : -1;

@@ -46,15 +46,16 @@ enum wait {
 typedef _Atomic uint64_t counter;
 
 struct worker {
-	void (*bottom)(struct worker *w);
+	void (*work)(struct worker *w); /* busy() or another function below */
 	unsigned int index;
 	int cpu; /* the processor to which the thread is bound; -1: none */
 	int schedstat_fd;
-	long voluntary, involuntary;
-	uint64_t waited_ns;
+	/* What the kernel had counted at the thread's last gap (gaps.c). */
+	long voluntary, involuntary; /* context switches */
+	uint64_t waited_ns;	     /* without a processor */
 	enum wait wait;
 	counter rounds;
-	counter gaps[GAPS][GAP_BUCKETS];
+	counter gaps[GAPS][GAP_BUCKETS]; /* number of gaps, by length */
 	counter gap_ns[GAPS];
 	counter waits, wait_ns, wait_max_ns;
 };
@@ -93,8 +94,8 @@ void gaps_calibrate(void);
 
 /*
  * The functions of threads, which do not return. busy() reads the clock and calculates. sleep_on()
- * waits for ever, in one of four calls. tick() works for a moment once a second. wait_often() waits
- * for 20 ms again and again, as w->wait says, and measures the time.
+ * waits for ever, in one of four calls (w->index modulo 4). tick() works for a moment once a
+ * second. wait_often() waits for 20 ms again and again, as w->wait says, and measures the time.
  */
 void busy(struct worker *w);
 void sleep_on(struct worker *w);

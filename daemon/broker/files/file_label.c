@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/process/open.h"
 #include "lib/base/procfs.h"
 
 int file_label_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file_label *ret)
 {
-	/* The memfd of a copy, as daemon/process/open.c names it. */
-	static const char copy[] = "/memfd:copy";
+	static const char copy[] = "/memfd:" OPEN_COPY_NAME " (deleted)";
 	char path[PATH_MAX];
 	struct stat st;
 	size_t n;
@@ -22,7 +22,7 @@ int file_label_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	memset(ret, 0, sizeof(*ret));
-	if (strncmp(path, copy, sizeof(copy) - 1) == 0) {
+	if (strcmp(path, copy) == 0) {
 		ret->identity = (struct file_identity){
 			.device = (uint64_t)-pid,
 			.inode = start,

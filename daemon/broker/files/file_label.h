@@ -32,7 +32,7 @@ struct file_label {
 
 /*
  * Fills in the label of the file fd, which was opened for the addresses start to end of process
- * pid, or for no addresses (both 0). A memfd with the name that open.h gives its copies counts as a
+ * pid, or for no addresses (both 0). A memfd whose name is OPEN_COPY_NAME (open.h) counts as a
  * copy. This function may hang in a file system that a profiled process controls, so only the
  * helper (files.h) calls it. Returns 0 or -errno.
  */

@@ -50,10 +50,14 @@ must_check int notify_init(struct notify *ret);
 /* Closes the socket. */
 void notify_fini(struct notify *n);
 
-/* Sets the state, if it is another one, and sends it at once if the manager's socket has room. */
+/*
+ * Sets the state, if it is another one, and sends it at once if the manager's socket has room. Does
+ * nothing without a service manager.
+ */
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns);
 
-/* Sets the line of `systemctl status`. The next notify_check() sends the line if it has changed. */
+/* Sets the line of `systemctl status`; newlines become blanks. The next notify_check() sends the
+ * line if it has changed. */
 void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
 
 /*

@@ -8,8 +8,8 @@
  *
  * If a user who is no operator has attached or recorded the process, a change of the key ends this
  * request, since the user may not profile the process any more. An instance that exists only by the
- * request is removed. Every other instance (of a section, --pid or --children) becomes
- * INSTANCE_CHANGED, and its configuration decides again.
+ * request is removed; another one (of a section, --pid or --children) becomes INSTANCE_CHANGED, and
+ * its configuration decides again. An instance without such a request stays as it is.
  *
  * The broker reads the key of a process:
  * - at each request of unwind for a file, after each attach and exec, before each run, and when a

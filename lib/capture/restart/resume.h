@@ -105,10 +105,14 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
  * Handles a stop of a thread with a resumed call; does nothing if r->state is RESUME_NONE. Call
- * this first at each stop. If r->state is RESUME_NONE afterwards, and capture may have interrupted
- * a call (arch_interrupted_call), the caller tries in this order, until one returns true:
- * resume_wait(), repair_call() (repair.h), resume_partial(). If none does, it calls
- * repair_socket().
+ * this first at each stop. Then, if r->state is RESUME_NONE and capture itself has interrupted a
+ * call whose arguments are known (arch_interrupted_call, arch_knows_arguments), the caller tries in
+ * this order, until one returns true: resume_wait(), repair_call() (repair.h), resume_partial(). If
+ * none does, it calls repair_socket().
+ *
+ * If the call ended at a stop that also consumed an interrupt of capture, the caller interrupts the
+ * thread again, and does not call resume_partial() at the stop that follows: a short result is then
+ * the kernel's.
  *
  * The function writes the thread's registers itself where the call needs it. *regs, which may be
  * *stop->regs, has the registers of the stop. The function replaces them by those that the thread

@@ -90,7 +90,7 @@ struct rule {
 /* What the caller had in a register, by a full rule. v is reg_rule.value. */
 enum reg_kind {
 	REG_UNDEFINED,	/* unknown: it is lost */
-	REG_SAME,	/* what is in the same register: the function has not changed it */
+	REG_SAME,	/* what is in the same register: unchanged; of sp: the CFA */
 	REG_SAVED,	/* the word at address CFA + v */
 	REG_CFA,	/* CFA + v itself */
 	REG_REGISTER,	/* what is in register number v */
@@ -120,7 +120,7 @@ struct full_rule {
 	 * the handler's. From there on the rule does not give the caller's registers.
 	 */
 	uint8_t may_install_handler;
-	struct reg_rule regs[SAMPLE_REGS_MAX]; /* by DWARF number */
+	struct reg_rule regs[SAMPLE_REGS_MAX]; /* by DWARF number; CPU_RA: the return address */
 };
 
 #define ROWS_RULE_NONE 0 /* the number of rows.rules[0], whose cfa is RULE_CFA_NONE */
