@@ -72,10 +72,11 @@ struct lines_ranges {
 	size_t n, cap;
 };
 
+/* A unit whose functions have not been read is zeros but for die, which the caller sets. */
 struct lines_unit {
-	Dwarf_Off die;
-	bool tried;		       /* lines_unit_read() was called */
-	bool types_have_code;	       /* types may have functions inside, as in Rust */
+	Dwarf_Off die;	      /* of the unit, in .debug_info */
+	bool tried;	      /* lines_unit_read() was called */
+	bool types_have_code; /* set by lines_unit_read(): types have functions, as in Rust */
 	struct lines_ranges functions; /* sorted by lo */
 	struct lines_ranges inlined;   /* grouped by function, outer before inner */
 	bool has_table;		       /* libdw has decoded the line table; set by lines.c */
