@@ -232,7 +232,8 @@ bool control_client_parse_target(const char *command, const char *text, int32_t 
 		*ret_name = text;
 		return true;
 	}
-	log_error("%s: neither a pid nor the name of a target: '%s'", command, text);
+	log_error("%s: neither a pid nor the name of a target, which has 1 to %d bytes: '%s'",
+		  command, PROTOCOL_NAME_SIZE - 1, text);
 	return false;
 }
 

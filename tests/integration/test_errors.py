@@ -107,7 +107,7 @@ def test_zombie(box):
 
 
 def test_itself(box):
-    say_in_one_line(box, 1, r'process \d+ is this sentry-profd itself',
+    say_in_one_line(box, 1, r'process \d+ is this sentry-profd itself: it cannot be profiled',
                     ['sh', '-c', 'exec "$0" --pid $$', BUILD / 'sentry-profd'])
 
 

@@ -168,7 +168,7 @@ int instance_add_given(struct targets *ts, int32_t pid)
 	int r;
 
 	if (pid == getpid()) {
-		log_error("process %d is this sentry-profd itself", pid);
+		log_error("process %d is this sentry-profd itself: it cannot be profiled", pid);
 		return -EINVAL;
 	}
 	/* attach.c waits until the present tracer detaches. */

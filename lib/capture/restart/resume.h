@@ -77,8 +77,9 @@ struct resume_stop {
 	/* Capture had sent an interrupt, and no stop had followed until this one. */
 	bool interrupted;
 	/*
-	 * A call that is being resumed may go on: there is no group-stop and no signal, and capture
-	 * does not end resumed calls in order to detach (state_is_cut).
+	 * A call that is being resumed may go on at once: the stop is no group-stop and brings no
+	 * signal, and capture does not end resumed calls in order to detach (state_is_cut). After a
+	 * signal that the thread ignores, resume_partial() begins the rest anew.
 	 */
 	bool goes_on;
 };
@@ -105,19 +106,23 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
  * Handles a stop of a thread with a resumed call; does nothing if r->state is RESUME_NONE. Call
- * this first at each stop. Then, if r->state is RESUME_NONE and capture itself has interrupted a
- * call whose arguments are known (arch_interrupted_call, arch_knows_arguments), the caller tries in
- * this order, until one returns true: resume_wait(), repair_call() (repair.h), resume_partial(). If
- * none does, it calls repair_socket().
+ * this first at each stop.
  *
- * If the call ended at a stop that also consumed an interrupt of capture, the caller interrupts the
- * thread again, and does not call resume_partial() at the stop that follows: a short result is then
- * the kernel's.
+ * What the caller does then, if r->state is RESUME_NONE. The stop may have cut a call short if it
+ * is an interrupt of capture, the notice of a SIGCONT, or a signal-delivery-stop, also of a signal
+ * that the thread ignores; not in a group-stop. If so, and if arch_interrupted_call() and
+ * arch_knows_arguments() are true, the caller tries in this order, until one returns true:
+ * resume_wait(), repair_call() (repair.h), resume_partial(). If none does, it calls
+ * repair_socket(). These functions find out themselves whether the thread would have noticed the
+ * signal.
  *
- * The function writes the thread's registers itself where the call needs it. *regs, which may be
- * *stop->regs, has the registers of the stop. The function replaces them by those that the thread
- * would have without capture. These are for the sample: the caller does not write them to the
- * thread.
+ * If r->state was another one before, so that the resumed call has ended now, and stop->interrupted
+ * is set, the caller interrupts the thread again, and does not call resume_partial() at the stop
+ * that follows: a short result is then the kernel's.
+ *
+ * The function writes the thread's registers itself where the call needs it. *regs is the object at
+ * stop->regs. The function replaces them by those that the thread would have without capture, for
+ * the functions above and for the sample: the caller does not write them to the thread.
  */
 void resume_stopped(struct resumed_call *r, const struct resume_stop *stop, struct arch_regs *regs);
 
