@@ -121,27 +121,38 @@ int state_map_page(int fd)
 
 bool state_enter(struct state *s)
 {
-	return exchange(&s->is_busy, 1) == 0;
+	int cancel;
+
+	if (exchange(&s->is_busy, 1) != 0)
+		return false;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	s->cancel = cancel;
+	return true;
+}
+
+static void leave(struct state *s)
+{
+	int cancel = s->cancel;
+
+	store(&s->is_busy, 0);
+	(void)pthread_setcancelstate(cancel, &cancel);
 }
 
 static void do_work(struct state *s, void (*work)(struct state *s))
 {
 	const int saved = errno;
-	int cancel;
 
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	while (exchange(&s->is_due, 0))
 		work(s);
-	(void)pthread_setcancelstate(cancel, &cancel);
 	errno = saved;
 }
 
 void state_leave(struct state *s, void (*work)(struct state *s))
 {
-	store(&s->is_busy, 0);
+	leave(s);
 	while (load(&s->is_due) && state_enter(s)) {
 		do_work(s, work);
-		store(&s->is_busy, 0);
+		leave(s);
 	}
 }
 
@@ -150,7 +161,7 @@ void state_do_work(struct state *s, void (*work)(struct state *s))
 	store(&s->is_due, 1);
 	while (load(&s->is_due) && state_enter(s)) {
 		do_work(s, work);
-		store(&s->is_busy, 0);
+		leave(s);
 	}
 }
 

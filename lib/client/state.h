@@ -67,7 +67,8 @@ struct state {
 	uint64_t threads[STATE_THREADS_MAX];
 
 	/* Only for the thread that has entered the state. */
-	int fd; /* the socket's descriptor + 1; 0: none */
+	int cancel; /* its cancelability before that, for pthread_setcancelstate(3) */
+	int fd;	    /* the socket's descriptor + 1; 0: none */
 	/* The identity of the socket: shows whether the program has closed or replaced fd. */
 	dev_t dev;
 	ino_t ino;
@@ -102,15 +103,15 @@ uint64_t state_now_ns(void);
 
 /*
  * Enters the state, calls work(s) and leaves the state. If another thread has entered the state,
- * that thread makes the call instead, possibly after this function has returned. Keeps errno, and
- * is not a cancellation point.
+ * that thread makes the call instead, possibly after this function has returned. Keeps errno.
  */
 void state_do_work(struct state *s, void (*work)(struct state *s));
 
 /*
  * For a caller that works on the socket itself. state_enter() enters the state and returns true, or
  * returns false, without waiting, if a thread has entered it. After true the caller must call
- * state_leave(), which calls work(s) if state_do_work() has been called meanwhile.
+ * state_leave(), which calls work(s) if state_do_work() has been called meanwhile. In between the
+ * thread cannot be cancelled, since no other thread could enter the state then.
  */
 bool state_enter(struct state *s);
 void state_leave(struct state *s, void (*work)(struct state *s));

@@ -489,6 +489,28 @@ TEST(a_command_that_does_not_fit_into_the_socket_is_sent_later)
 	fake_receive_nothing(&d);
 }
 
+static void *connect_cancelled(void *ctx)
+{
+	(void)ctx;
+	OK(pthread_cancel(pthread_self()));
+	(void)sentry_profd_connect(fake_path);
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(a_thread_that_is_cancelled_while_it_connects_does_not_keep_others_out)
+{
+	pthread_t thread;
+	void *result;
+
+	OK(pthread_create(&thread, NULL, connect_cancelled, NULL));
+	OK(pthread_join(thread, &result));
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	meet(PROTOCOL_MANUAL, true);
+	(void)sentry_profd_start_profiler();
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_START);
+}
+
 #define ROUNDS 20000
 
 static void *open_and_close(void *ctx)

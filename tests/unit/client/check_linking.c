@@ -185,6 +185,31 @@ TEST(thread_ids_of_another_pid_namespace_are_requested_from_the_daemon)
 	ck_assert_int_ne(m.pid, gettid());
 }
 
+static void *request_cancelled(void *ctx)
+{
+	char id[SENTRY_PROFD_THREAD_ID_SIZE];
+
+	(void)ctx;
+	OK(pthread_cancel(pthread_self()));
+	(void)sentry_profd_thread_id(id, sizeof(id));
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(a_thread_that_is_cancelled_while_it_asks_for_its_id_does_not_keep_others_out)
+{
+	pthread_t thread;
+	void *result;
+
+	d.page->is_other_ns = 1;
+	OK(pthread_create(&thread, NULL, request_cancelled, NULL));
+	OK(pthread_join(thread, &result));
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_THREAD);
+	(void)sentry_profd_root_span_begin(1);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_SPANS_OPEN);
+}
+
 static void check_name(const char *comm, const char *expected)
 {
 	OK(prctl(PR_SET_NAME, comm, 0, 0, 0));
