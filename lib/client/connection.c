@@ -361,7 +361,7 @@ void connection_check_if_due(struct state *s)
 		state_do_work(s, connection_work);
 }
 
-void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new)
+bool connection_request_thread_id(struct state *s, uint32_t tid, bool is_new)
 {
 	const struct protocol_request m = {
 		.h = REQUEST_HEADER(PROTOCOL_THREAD, TAG_THREAD + tid),
@@ -370,11 +370,15 @@ void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new)
 	uint64_t *at = state_thread_slot(s, tid);
 
 	if (s->fd == 0)
-		return;
-	if (!is_new && *at >> 32 == tid)
+		return false;
+	if (!is_new && *at >> 32 == tid) {
 		receive_all(s);
-	else if (send_message(s, &m, sizeof(m)))
-		store(at, (uint64_t)tid << 32);
+		return true;
+	}
+	if (!send_message(s, &m, sizeof(m)))
+		return false;
+	store(at, (uint64_t)tid << 32);
+	return true;
 }
 
 int connection_wait(struct state *s, int timeout_ms)

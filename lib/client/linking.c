@@ -49,15 +49,18 @@ static void get_profiler_id(const struct page_copy *copy, char ret[PROTOCOL_ID_S
 		memcpy(ret, copy->page.profiler_id, PROTOCOL_ID_SIZE);
 }
 
-static void request_thread_id(struct state *s, bool is_new)
+/* Returns false if another thread uses the connection, or the request could not be sent. */
+static bool request_thread_id(struct state *s, bool is_new)
 {
 	const int saved = errno;
+	bool is_sent;
 
-	if (state_enter(s)) {
-		connection_request_thread_id(s, own_ids.tid, is_new);
-		state_leave(s, connection_work);
-	}
+	if (!state_enter(s))
+		return false;
+	is_sent = connection_request_thread_id(s, own_ids.tid, is_new);
+	state_leave(s, connection_work);
 	errno = saved;
+	return is_sent;
 }
 
 /*
@@ -69,7 +72,11 @@ static uint32_t daemon_thread_id(struct state *s, bool is_new)
 	uint64_t known = load(state_thread_slot(s, own_ids.tid));
 
 	if (is_new || known >> 32 != own_ids.tid || (uint32_t)known == 0) {
-		request_thread_id(s, is_new);
+		if (!request_thread_id(s, is_new) && is_new) {
+			/* The slot may have the id of an ended thread: the next call asks, too. */
+			own_ids.generation = 0;
+			return 0;
+		}
 		known = load(state_thread_slot(s, own_ids.tid));
 	}
 	return known >> 32 == own_ids.tid ? (uint32_t)known : 0;

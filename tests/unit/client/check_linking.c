@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "lib/base/ipc.h"
+#include "lib/client/connection.h"
+#include "lib/client/state.h"
 #include "tests/unit/client/fake_daemon.h"
 #include "tests/unit/suite.h"
 
@@ -208,6 +210,32 @@ TEST(a_thread_that_is_cancelled_while_it_asks_for_its_id_does_not_keep_others_ou
 	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_THREAD);
 	(void)sentry_profd_root_span_begin(1);
 	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_SPANS_OPEN);
+}
+
+/* The thread has the id of an ended thread, and its first request cannot be sent. */
+static void *request_while_busy(void *ctx)
+{
+	struct state *s = state_get();
+	const uint32_t tid = (uint32_t)gettid();
+	char id[SENTRY_PROFD_THREAD_ID_SIZE];
+
+	(void)ctx;
+	store(state_thread_slot(s, tid), (uint64_t)tid << 32 | 999);
+	ck_assert(state_enter(s));
+	ck_assert_int_eq(sentry_profd_thread_id(id, sizeof(id)), 0);
+	state_leave(s, connection_work);
+	ck_assert_int_eq(sentry_profd_thread_id(id, sizeof(id)), 0);
+	return NULL;
+}
+
+TEST(the_id_of_an_ended_thread_is_not_used_if_the_request_could_not_be_sent)
+{
+	pthread_t thread;
+
+	d.page->is_other_ns = 1;
+	OK(pthread_create(&thread, NULL, request_while_busy, NULL));
+	OK(pthread_join(thread, NULL));
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_THREAD);
 }
 
 static void check_name(const char *comm, const char *expected)
