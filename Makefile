@@ -198,6 +198,7 @@ endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
 # The library that targets link, shared and static. It exports the functions of its header only.
+# nodelete: the state of a process and its connection outlive dlclose(3).
 SOVERSION = 0
 CLIENT_OBJS = $(call objects,lib/client)
 CLIENT_SO = $(B)/libsentry_profd.so
@@ -209,7 +210,8 @@ $(CLIENT_SO): $(CLIENT_OBJS) lib/client/sentry_profd.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -shared -o $@ $(CLIENT_OBJS) \
 		-Wl,-soname,libsentry_profd.so.$(SOVERSION) \
-		-Wl,--version-script,lib/client/sentry_profd.map $(HARDENED_LINK) $(LDFLAGS)
+		-Wl,--version-script,lib/client/sentry_profd.map -Wl,-z,nodelete \
+		$(HARDENED_LINK) $(LDFLAGS)
 	$(Q)ln -sf libsentry_profd.so $@.$(SOVERSION)
 
 # One object, so that names that its files share are not visible outside.

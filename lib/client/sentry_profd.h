@@ -30,6 +30,7 @@
  *   if its parent had called sentry_profd_connect(). Ending a span of the parent
  *   in the child has no effect. After exec(2) the new program must call
  *   sentry_profd_connect() itself.
+ * - dlclose(3) leaves the shared library loaded, with its connection and spans.
  *
  * All functions are about the calling process only. The kernel tells the daemon
  * which process has connected (SO_PEERCRED).

@@ -28,6 +28,20 @@ for line in sys.stdin:
     getattr(library, 'sentry_profd_' + line.strip())()
 '''
 
+# Loads the library again and again, as a program that unloads a plugin.
+RELOADS = '''
+import _ctypes, ctypes, sys
+for _ in range(10):
+    library = ctypes.CDLL(sys.argv[2])
+    result = library.sentry_profd_connect(None) or library.sentry_profd_wait(60000)
+    _ctypes.dlclose(library._handle)
+    if result != 0:
+        break
+print('ready', flush=True)
+print(result, flush=True)
+sys.stdin.read()
+'''
+
 
 def is_let_go(pid):
     return all(tracer(t) == 0 for t in threads(pid))
@@ -316,6 +330,17 @@ def test_a_program_that_starts_its_profiler(box):
     wait_for(lambda: not is_let_go(play.pid), 'it is profiled again')
     wait_for(lambda: len({c['profiler_id'] for c in play.server.chunks}) == 2,
              'as another profiler')
+    play.profd.interrupt()
+
+
+def test_a_program_that_loads_the_library_several_times(box):
+    """It has one connection all the time: the daemon refuses the ninth of a process."""
+    play = Play(box)
+    play.start_daemon()
+    play.start_app(['/usr/bin/python3', '-c', RELOADS, play.directory,
+                    BUILD / 'libsentry_profd.so'])
+    result = play.app.wait_line(r'-?\d+').group()
+    check(result == '0', f'a connection fails: {result}')
     play.profd.interrupt()
 
 
