@@ -21,7 +21,9 @@
  *   a signal, starts a thread or changes errno.
  * - All functions are thread-safe. All may be called in a signal handler, except
  *   sentry_profd_release(), sentry_profd_thread_id(), sentry_profd_thread_name(),
- *   sentry_profd_trace_data() and sentry_profd_span_data().
+ *   sentry_profd_trace_data() and sentry_profd_span_data(); in another pid
+ *   namespace than the daemon's sentry_profd_root_span_begin(); and any function
+ *   as the first call of the process. These can allocate memory.
  * - While a root span is open, the functions that begin and end further spans,
  *   sentry_profd_profiler_id(), sentry_profd_profile_context() and
  *   sentry_profd_thread_id() make no system call. Exceptions: a thread's first
