@@ -148,7 +148,7 @@ struct merge_thread {
 struct merge_process {
 	const char *profiler_id;
 	const char *release; /* NULL: unknown */
-	/* After merge_finish(): the id of its thread with the name "main"; NULL: there is none. */
+	/* After merge_finish(): the lowest id of its threads called "main"; NULL: there is none. */
 	const char *pid;
 	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;

@@ -264,14 +264,25 @@ static void match_thread(const struct merge *m, struct merge_thread *t)
 			t->matches |= UINT32_C(1) << i;
 }
 
-/* Sets the pid of processes: the thread id of the thread called "main". */
+/* Compares decimal numbers. */
+static bool is_lower(const char *a, const char *b)
+{
+	const size_t n_a = strlen(a), n_b = strlen(b);
+
+	return n_a != n_b ? n_a < n_b : strcmp(a, b) < 0;
+}
+
+/*
+ * Sets the pid of processes: the thread id of the thread called "main". If the program's own name
+ * is main, all its threads are called that; the first one usually has the lowest id.
+ */
 static void find_pids(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_threads; i++) {
 		const struct merge_thread *t = &m->threads[i];
 		struct merge_process *p = &m->processes[t->process];
 
-		if (strcmp(t->name, "main") == 0)
+		if (strcmp(t->name, "main") == 0 && (p->pid == NULL || is_lower(t->id, p->pid)))
 			p->pid = t->id;
 	}
 }

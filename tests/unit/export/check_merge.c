@@ -112,6 +112,19 @@ TESTS(chunks_are_merged_in_any_order, 2)
 	ck_assert(m.has_states && !m.lacks_states);
 }
 
+/* All threads of a program with the name main are called main. */
+TEST(of_several_threads_called_main_the_one_with_the_lowest_id_gives_the_pid)
+{
+	merge_init(&m, &options);
+	made_add(&m, "p", "a",
+		 MADE_RUNS("100.0", "998", "0") MADE_RUNS("100.0", "999", "0")
+			 MADE_RUNS("100.0", "1000", "0") MADE_END("101.0", "1000", "0"),
+		 "\"998\":{\"name\":\"worker\"},\"999\":{\"name\":\"main (999)\"},"
+		 "\"1000\":{\"name\":\"main (1000)\"}");
+	OK(merge_finish(&m));
+	ck_assert_str_eq(m.processes[0].pid, "999");
+}
+
 /* A process that executes another program has one profiler_id. */
 TEST(the_programs_of_a_process_are_kept_apart)
 {
