@@ -70,6 +70,7 @@ int sentry_profd_wait(int timeout_ms)
 	struct state *s = state_get();
 	uint64_t now_ns = state_now_ns(), end_ns = now_ns;
 	int r = s == NULL ? -ENOMEM : 0;
+	bool is_over = false;
 
 	if (timeout_ms > 0)
 		end_ns += (uint64_t)timeout_ms * NS_PER_MS;
@@ -77,9 +78,14 @@ int sentry_profd_wait(int timeout_ms)
 		state_do_work(s, connection_work);
 		if (load(&s->has_page))
 			break;
+		/* The socket can be readable while another thread has entered the state. */
+		if (is_over) {
+			r = -ETIMEDOUT;
+			break;
+		}
 		now_ns = state_now_ns();
-		r = connection_wait(s, now_ns >= end_ns ? 0
-							: (int)((end_ns - now_ns) / NS_PER_MS) + 1);
+		is_over = now_ns >= end_ns;
+		r = connection_wait(s, is_over ? 0 : (int)((end_ns - now_ns - 1) / NS_PER_MS) + 1);
 	}
 	errno = saved;
 	return r;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/ipc.h"
+#include "lib/client/connection.h"
 #include "lib/client/state.h"
 #include "tests/unit/client/fake_clock.h"
 #include "tests/unit/client/fake_daemon.h"
@@ -487,6 +488,20 @@ TEST(a_command_that_does_not_fit_into_the_socket_is_sent_later)
 	}
 	ck_assert_uint_eq(last.h.type, PROTOCOL_STOP);
 	fake_receive_nothing(&d);
+}
+
+/* As a signal handler that has interrupted the thread which works on the connection. */
+TEST(a_wait_ends_while_the_answer_cannot_be_read)
+{
+	struct state *s = state_get();
+
+	OK(sentry_profd_connect(fake_path));
+	fake_accept(&d);
+	fake_answer(&d, PROTOCOL_TRACE, true);
+	ck_assert(state_enter(s));
+	ck_assert_int_eq(sentry_profd_wait(0), -ETIMEDOUT);
+	state_leave(s, connection_work);
+	OK(sentry_profd_wait(0));
 }
 
 static void *connect_cancelled(void *ctx)
