@@ -30,8 +30,11 @@ TEST(links_and_missing_files_are_described)
 	exe_link_text("/proc", 0, resolved, why);
 	ck_assert_str_eq(why, "");
 	ck_assert_int_eq(exe_link_resolve(none, resolved), -ENOENT);
-	exe_link_text(none, -ENOENT, "", why);
+	exe_link_text("/opt/server", -ENOENT, "", why);
 	ck_assert_str_eq(why, "no such file on this host (a container can have it)");
+	/* The service's own /home is empty. */
+	exe_link_text("/home/a/server", -ENOENT, "", why);
+	HAS(why, "the systemd service sees none below /home");
 	/* With EACCES it is unknown whether the file exists. */
 	exe_link_text(none, -EACCES, "", why);
 	ck_assert_str_eq(why, "");
