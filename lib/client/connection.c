@@ -88,8 +88,11 @@ static void retry_later(struct state *s)
 
 static void disconnect(struct state *s)
 {
-	if (owns_socket(s))
+	if (owns_socket(s)) {
+		/* A child that was not made by fork(3) may have the socket open, too. */
+		(void)shutdown(s->fd - 1, SHUT_RDWR);
 		(void)close(s->fd - 1);
+	}
 	state_close_on_fork(-1);
 	s->fd = 0;
 	s->last_sent = 0;

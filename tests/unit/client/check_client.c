@@ -433,6 +433,29 @@ TEST(a_child_of_fork_closes_the_connection_of_its_parent)
 	close_fd(&pair[1]);
 }
 
+/* A span that stays open would keep the profiler running. */
+TEST(a_disconnection_is_noticed_although_a_child_has_the_socket_open)
+{
+	int pair[2];
+	pid_t pid;
+
+	meet(PROTOCOL_TRACE, true);
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0) {
+		char byte;
+
+		close_fd(&pair[1]);
+		(void)!read(pair[0], &byte, 1);
+		_exit(0);
+	}
+	close_fd(&pair[0]);
+	sentry_profd_disconnect();
+	fake_receive_end(&d);
+	close_fd(&pair[1]);
+	check_exit_status(pid);
+}
+
 TEST(start_and_stop_return_the_result_that_they_will_have)
 {
 	meet(PROTOCOL_MANUAL, true);
