@@ -531,7 +531,8 @@ static void write_thread(struct writer *w, size_t thread)
 	json_out_raw(o, ",\"processShutdownTime\":null,\"registerTime\":0,"
 			"\"unregisterTime\":null,\"pausedRanges\":[]");
 	json_out_member(o, ",\"name\":", t->label);
-	json_out_raw(o, p->pid == t->id ? ",\"isMainThread\":true" : ",\"isMainThread\":false");
+	json_out_raw(o, p->main_thread == t->id ? ",\"isMainThread\":true"
+						: ",\"isMainThread\":false");
 	json_out_member(o, ",\"pid\":", p->pid != NULL ? p->pid : p->profiler_id);
 	json_out_member(o, ",\"tid\":", t->id);
 	write_samples(w, thread);

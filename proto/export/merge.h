@@ -149,7 +149,8 @@ struct merge_process {
 	const char *profiler_id;
 	const char *release; /* NULL: unknown */
 	/* After merge_finish(): the lowest id of its threads called "main"; NULL: there is none. */
-	const char *pid;
+	const char *main_thread;
+	const char *pid;	     /* the same, if it is a thread id of the kernel; else NULL */
 	struct import_image *images; /* sorted by address after merge_finish() */
 	size_t n_images, cap_images;
 	const char *main_program; /* import_chunk.main_program */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/digits.h"
 
 #include "proto/export/merge.h"
 
@@ -273,17 +274,22 @@ static bool is_lower(const char *a, const char *b)
 }
 
 /*
- * Sets the pid of processes: the thread id of the thread called "main". If the program's own name
- * is main, all its threads are called that; the first one usually has the lowest id.
+ * Sets main_thread and pid of processes: the id of the thread called "main". If the program's own
+ * name is main, all its threads are called that; the first one usually has the lowest id. An id
+ * that is the result of pthread_self(3) is no pid.
  */
 static void find_pids(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_threads; i++) {
 		const struct merge_thread *t = &m->threads[i];
 		struct merge_process *p = &m->processes[t->process];
+		int32_t ignored;
 
-		if (strcmp(t->name, "main") == 0 && (p->pid == NULL || is_lower(t->id, p->pid)))
-			p->pid = t->id;
+		if (strcmp(t->name, "main") == 0 &&
+		    (p->main_thread == NULL || is_lower(t->id, p->main_thread))) {
+			p->main_thread = t->id;
+			p->pid = digits_pid(t->id, &ignored) ? t->id : NULL;
+		}
 	}
 }
 

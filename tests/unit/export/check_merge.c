@@ -125,6 +125,18 @@ TEST(of_several_threads_called_main_the_one_with_the_lowest_id_gives_the_pid)
 	ck_assert_str_eq(m.processes[0].pid, "999");
 }
 
+TEST(the_address_of_a_thread_is_no_pid)
+{
+	merge_init(&m, &options);
+	made_add(&m, "p", "a",
+		 MADE_RUNS("100.0", "140737353967424", "0")
+			 MADE_END("101.0", "140737353967424", "0"),
+		 "\"140737353967424\":{\"name\":\"main\"}");
+	OK(merge_finish(&m));
+	ck_assert_str_eq(m.processes[0].main_thread, "140737353967424");
+	ck_assert_ptr_null(m.processes[0].pid);
+}
+
 /* A process that executes another program has one profiler_id. */
 TEST(the_programs_of_a_process_are_kept_apart)
 {
