@@ -199,7 +199,7 @@ static size_t find_last(const struct import_chunk *c, uint32_t *last)
 
 static size_t count_threads(int32_t pid)
 {
-	char text[PROCFS_TEXT_MAX];
+	char text[PROCFS_STATUS_MAX];
 	uint64_t n = 0;
 
 	if (small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) == 0)

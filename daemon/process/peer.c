@@ -132,7 +132,7 @@ bool peer_speaks(const struct peer *p)
  */
 static bool is_root_here(int32_t pid)
 {
-	char text[PROCFS_TEXT_MAX];
+	char text[PROCFS_STATUS_MAX];
 	capability_set own, effective;
 
 	if (privileges_permitted(&own) == 0 && (own & CAPABILITY(CAP_SYS_PTRACE)) == 0)

@@ -12,7 +12,10 @@
 
 /* Size of a buffer for the text of stat or status, which is usually much shorter. */
 #define PROCFS_TEXT_MAX 4096
-/* Size for status if a line after "Groups:" is needed: that line can list a thousand groups. */
+/*
+ * Size for status if a line after "Groups:" is needed, as NSpid, Threads, and those of signals,
+ * capabilities and Seccomp are: the line of groups can list a thousand.
+ */
 #define PROCFS_STATUS_MAX 16384
 
 /* The most pids of a process, one in each pid namespace: the kernel's MAX_PID_NS_LEVEL plus one. */

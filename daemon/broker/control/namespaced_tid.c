@@ -16,7 +16,7 @@
 static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
 {
 	uint64_t numbers[PROCFS_NAMESPACES_MAX];
-	char text[PROCFS_TEXT_MAX];
+	char text[PROCFS_STATUS_MAX];
 	size_t n;
 
 	if (small_file_read(AT_FDCWD, procfs_path(pid, "task/%s/status", tid).text, text,

@@ -210,7 +210,7 @@ static void check_samplers(struct doctor *d)
 /* Returns the number after a key of /proc/self/status, or -1 without that key. */
 static long own_status(const char *key)
 {
-	char text[PROCFS_TEXT_MAX];
+	char text[PROCFS_STATUS_MAX];
 	uint64_t number;
 
 	return small_file_read(AT_FDCWD, "/proc/self/status", text, sizeof(text)) == 0 &&

@@ -149,7 +149,7 @@ static const char *find_library(const struct maps *maps)
 static int read_handlers(int32_t pid, char *ret, size_t size)
 {
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
-	char text[PROCFS_TEXT_MAX];
+	char text[PROCFS_STATUS_MAX];
 	uint64_t handled;
 	size_t n = 0;
 	int r = small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text));

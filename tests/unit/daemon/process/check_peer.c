@@ -5,6 +5,7 @@
 #include "daemon/process/peer.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -171,6 +172,32 @@ TEST(a_process_with_other_ids_than_at_connect)
 	peer.uid = 0;
 	peer.gid = USER;
 	ck_assert(!peer_speaks(&peer));
+}
+
+/* Their line stands before that of the capabilities. */
+static void join_groups(void)
+{
+	gid_t groups[1000];
+
+	for (size_t i = 0; i < array_size(groups); i++)
+		groups[i] = (gid_t)(1000000000 + i);
+	OK(setgroups(array_size(groups), groups));
+}
+
+TEST(root_with_many_groups_is_an_operator)
+{
+	const struct peer_groups none = {PEER_NO_GROUP, PEER_NO_GROUP};
+	struct peer own;
+	int ends[2];
+
+	start(do_nothing, do_nothing);
+	join_groups();
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	OK(peer_of(ends[0], 0, &none, &own));
+	ck_assert_int_eq(own.pid, getpid());
+	ck_assert(own.is_operator);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 TEST(another_process_of_the_same_pid)
