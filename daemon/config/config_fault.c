@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/common/log.h"
 
@@ -48,6 +49,21 @@ static void insert(struct config_faults *f, const struct config_origin *origin, 
 	};
 }
 
+/* Makes room for an error. Returns false if all faults are errors. */
+static bool drop_last_warning(struct config_faults *f)
+{
+	size_t i = f->n;
+
+	while (i > 0 && !f->v[i - 1].is_warning)
+		i--;
+	if (i == 0)
+		return false;
+	free(f->v[i - 1].text);
+	memmove(&f->v[i - 1], &f->v[i], (f->n - i) * sizeof(f->v[0]));
+	f->n--;
+	return true;
+}
+
 void config_fault_add(struct config_faults *f, const struct config *c,
 		      const struct config_origin *origin, bool is_warning, const char *format, ...)
 {
@@ -55,7 +71,7 @@ void config_fault_add(struct config_faults *f, const struct config *c,
 	va_list args;
 
 	f->n_errors += !is_warning;
-	if (f->n == array_size(f->v))
+	if (f->n == array_size(f->v) && (is_warning || !drop_last_warning(f)))
 		return;
 	format_place(c, origin, place);
 	va_start(args, format);

@@ -16,7 +16,10 @@
 #include "daemon/config/config.h"
 #include "lib/base/util.h"
 
-/* The most faults that are kept. Of further faults, errors are counted and warnings are dropped. */
+/*
+ * The most faults that are kept. A further error takes the place of the last warning; if all are
+ * errors, it is counted. Further warnings are dropped.
+ */
 #define CONFIG_FAULTS_MAX 100
 
 /* An error or a warning. A configuration with an error must not be used. */

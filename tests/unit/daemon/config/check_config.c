@@ -215,6 +215,22 @@ TEST(further_faults_are_counted_and_not_kept)
 	ck_assert_str_eq(faults.v[99].text, "f:101: unknown key x");
 }
 
+TEST(an_error_behind_many_warnings_is_kept)
+{
+	char text[4096] = "[sentry]\n";
+	size_t n = strlen(text);
+
+	faults.is_check = false;
+	for (int i = 0; i < 2 * CONFIG_FAULTS_MAX; i++, n += 4)
+		memcpy(text + n, "x=1\n", 5);
+	memcpy(text + n, "debug = 2\n", sizeof("debug = 2\n"));
+	read_main(text);
+	ck_assert_uint_eq(faults.n, CONFIG_FAULTS_MAX);
+	ck_assert_uint_eq(faults.n_errors, 1);
+	ck_assert_str_eq(faults.v[98].text, "f:100: unknown key x");
+	ck_assert_str_eq(faults.v[99].text, "f:202: debug: neither yes nor no: '2'");
+}
+
 TEST(a_name_of_40_bytes_is_accepted)
 {
 	read_main("[target \"" LONG40 "\"]\ncomm = a\n");
