@@ -201,6 +201,7 @@ static bool map_page(struct state *s, int fd)
 		return false;
 	s->beat_ns = state_now_ns();
 	s->wait_ns = 0;
+	__atomic_add_fetch(&s->n_pages, 1, __ATOMIC_SEQ_CST);
 	store(&s->has_page, 1);
 	return true;
 }

@@ -22,6 +22,8 @@
 struct thread_ids {
 	uint32_t generation; /* struct state's when the ids were read */
 	uint32_t tid, pid;
+	uint32_t daemon_tid; /* the daemon's id of the thread; 0: not known */
+	uint32_t n_pages;    /* struct state's when the daemon told that id */
 };
 static __thread struct thread_ids own_ids;
 
@@ -69,8 +71,11 @@ static bool request_thread_id(struct state *s, bool is_new)
  */
 static uint32_t daemon_thread_id(struct state *s, bool is_new)
 {
+	const uint32_t n_pages = load(&s->n_pages);
 	uint64_t known = load(state_thread_slot(s, own_ids.tid));
 
+	if (own_ids.daemon_tid != 0 && own_ids.n_pages == n_pages)
+		return own_ids.daemon_tid;
 	if (is_new || known >> 32 != own_ids.tid || (uint32_t)known == 0) {
 		if (!request_thread_id(s, is_new) && is_new) {
 			/* The slot may have the id of an ended thread: the next call asks, too. */
@@ -79,7 +84,11 @@ static uint32_t daemon_thread_id(struct state *s, bool is_new)
 		}
 		known = load(state_thread_slot(s, own_ids.tid));
 	}
-	return known >> 32 == own_ids.tid ? (uint32_t)known : 0;
+	if (known >> 32 != own_ids.tid)
+		return 0;
+	own_ids.daemon_tid = (uint32_t)known;
+	own_ids.n_pages = n_pages;
+	return own_ids.daemon_tid;
 }
 
 static void get_thread_id(const struct page_copy *copy, char ret[SENTRY_PROFD_THREAD_ID_SIZE])
@@ -90,7 +99,9 @@ static void get_thread_id(const struct page_copy *copy, char ret[SENTRY_PROFD_TH
 	uint64_t id;
 
 	if (is_new)
-		own_ids = (struct thread_ids){generation, (uint32_t)gettid(), (uint32_t)getpid()};
+		own_ids = (struct thread_ids){.generation = generation,
+					      .tid = (uint32_t)gettid(),
+					      .pid = (uint32_t)getpid()};
 	id = own_ids.tid;
 	if (copy->page.thread_id == PROTOCOL_PTHREAD)
 		id = (uint64_t)(uintptr_t)pthread_self();

@@ -33,10 +33,11 @@ enum command {
 };
 
 /*
- * Slots for threads whose id the daemon sees differently (another pid namespace). Threads that
- * share a slot replace each other's entry, and then request their id from the daemon again.
+ * Slots for threads whose id the daemon sees differently (another pid namespace). A thread needs
+ * its slot until it has read the answer. Threads that share a slot meanwhile replace each other's
+ * entry, and then request their id from the daemon again. The daemon looks for a thread among 1024.
  */
-#define STATE_THREADS_MAX 256
+#define STATE_THREADS_MAX 1024
 
 struct state {
 	/* Accessed atomically by all threads. */
@@ -57,6 +58,7 @@ struct state {
 	 */
 	uint32_t n_sent;
 	uint32_t has_page; /* the daemon's page is mapped */
+	uint32_t n_pages;  /* pages that were mapped so far, one for each connection */
 	/* is_due: work was requested. is_busy: a thread has entered the state. */
 	uint32_t is_due, is_busy;
 	uint64_t check_ns; /* when to check the connection again, by state_now_ns() */

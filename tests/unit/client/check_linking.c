@@ -162,6 +162,19 @@ static void *request_thread_id(void *ctx)
 	answer_thread(m.h.tag, 123456);
 	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "123456");
+	/* Another thread takes the slot: the id stays known. */
+	store(state_thread_slot(state_get(), (uint32_t)gettid()), 0);
+	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "123456");
+	fake_receive_nothing(&d);
+	/* A new daemon may be in another pid namespace. */
+	fake_stop(&d);
+	sentry_profd_disconnect();
+	fake_connect(&d);
+	d.page->is_other_ns = 1;
+	d.page->wants_open = 0;
+	ck_assert_int_eq(sentry_profd_thread_id(text, sizeof(text)), 0);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_THREAD);
 	return NULL;
 }
 
