@@ -17,6 +17,9 @@
 /* About once a second: lib/client/protocol.h. */
 #define BEAT_NS NS_PER_SEC
 
+/* PROTOCOL_THREAD lists the threads, and then reads the files of some: a unit for each. */
+#define THREAD_WORK 10
+
 struct client {
 	struct client *next;
 	struct peer peer;
@@ -276,11 +279,11 @@ static void on_start_or_stop(struct client *c, enum protocol_type type,
  * -ESRCH, too, if the client has ended and another process has its pid now: the start times of the
  * two processes differ.
  */
-static int find_thread(const struct client *c, int32_t own, int32_t *ret)
+static int find_thread(const struct client *c, int32_t own, int32_t *ret, size_t *ret_looks)
 {
 	struct process_identity now;
 	int32_t found;
-	int r = namespaced_tid_find(c->peer.pid, own, &found);
+	int r = namespaced_tid_find(c->peer.pid, own, &found, ret_looks);
 
 	if (r == 0 &&
 	    (!process_identity(c->peer.pid, &now) || now.start_ticks != c->peer.start_ticks))
@@ -301,15 +304,16 @@ static void on_spans(struct client *c, bool is_open)
 		count_span(c, true);
 }
 
-void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
-		    struct protocol_answer *answer)
+uint32_t client_request(struct clients *cs, struct client *c,
+			const struct protocol_request *request, struct protocol_answer *answer)
 {
 	const enum protocol_type type = request->h.type;
+	size_t looks = 0;
 
 	answer->pid = c->peer.pid;
 	if (!peer_speaks(&c->peer)) {
 		answer->result = PROTOCOL_DENIED;
-		return;
+		return 1;
 	}
 	if (c->instance == NULL)
 		find_instance(cs, c);
@@ -317,11 +321,12 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 		on_start_or_stop(c, type, answer);
 	else if (type == PROTOCOL_SPANS_OPEN || type == PROTOCOL_SPANS_CLOSED)
 		on_spans(c, type == PROTOCOL_SPANS_OPEN);
-	else if (type == PROTOCOL_THREAD && find_thread(c, request->pid, &answer->pid) < 0)
+	else if (type == PROTOCOL_THREAD && find_thread(c, request->pid, &answer->pid, &looks) < 0)
 		answer->result = PROTOCOL_NO_PROCESS;
 	check_client(cs, c, false);
 	update_page(cs, c);
 	answer->state = c->page.shown.state;
 	if (answer->state == PROTOCOL_STATE_PROFILING)
 		memcpy(answer->profiler_id, c->page.shown.profiler_id, sizeof(answer->profiler_id));
+	return type == PROTOCOL_THREAD ? THREAD_WORK + (uint32_t)looks : 1;
 }

@@ -68,9 +68,11 @@ void clients_sweep(struct clients *cs);
  *
  * Other results: PROTOCOL_DENIED if the connection does not speak for the process;
  * PROTOCOL_NO_PROCESS if there is no such thread; those of lifecycle_start() and lifecycle_stop().
+ *
+ * Returns the work of the request, for user_quota_use().
  */
-void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
-		    struct protocol_answer *answer);
+uint32_t client_request(struct clients *cs, struct client *c,
+			const struct protocol_request *request, struct protocol_answer *answer);
 
 /*
  * To be called at every turn, before instances_check(), which starts the runs that clients want:

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/procfs.h"
@@ -13,13 +12,13 @@
  * *ret_last is the last id, which the thread has in its own namespace. Returns the number of ids; 0
  * if the thread has ended.
  */
-static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
+static size_t read_numbers(int32_t pid, int32_t tid, int32_t *ret_last)
 {
 	uint64_t numbers[PROCFS_NAMESPACES_MAX];
 	char text[PROCFS_STATUS_MAX];
 	size_t n;
 
-	if (small_file_read(AT_FDCWD, procfs_path(pid, "task/%s/status", tid).text, text,
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "task/%d/status", tid).text, text,
 			    sizeof(text)) < 0)
 		return 0;
 	n = procfs_numbers(text, "\nNSpid:", 10, numbers, array_size(numbers));
@@ -30,31 +29,65 @@ static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
 
 bool namespaced_tid_is_other(int32_t pid)
 {
-	char tid[16];
 	int32_t last;
 
-	(void)snprintf(tid, sizeof(tid), "%d", pid);
-	return read_numbers(pid, tid, &last) > 1;
+	return read_numbers(pid, pid, &last) > 1;
 }
 
-int namespaced_tid_find(int32_t pid, int32_t own, int32_t *ret)
+/* Lists the threads of a process. Returns how many there are, at most NAMESPACED_TID_LOOKS_MAX. */
+static size_t list_threads(int32_t pid, int32_t ret[NAMESPACED_TID_LOOKS_MAX])
 {
 	DIR *dir = opendir(procfs_path(pid, "task").text);
 	const struct dirent *e;
-	int r = -ESRCH;
+	size_t n = 0;
+
+	while (dir != NULL && n < NAMESPACED_TID_LOOKS_MAX && (e = readdir(dir)) != NULL)
+		if (e->d_name[0] != '.')
+			ret[n++] = (int32_t)strtol(e->d_name, NULL, 10);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return n;
+}
+
+/*
+ * Returns the index of the thread, or n. Both namespaces give ids in ascending order, until they
+ * begin again with low ones, and the kernel lists threads in the order of their births.
+ */
+static size_t search_in_order(int32_t pid, int32_t own, const int32_t *tids, size_t n,
+			      size_t *looks)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		int32_t last;
+
+		++*looks;
+		if (read_numbers(pid, tids[middle], &last) == 0)
+			return n;
+		if (last == own)
+			return middle;
+		if (last < own)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return n;
+}
+
+int namespaced_tid_find(int32_t pid, int32_t own, int32_t *ret, size_t *ret_looks)
+{
+	static int32_t tids[NAMESPACED_TID_LOOKS_MAX];
+	const size_t n = list_threads(pid, tids);
+	size_t looks = 0, at = search_in_order(pid, own, tids, n, &looks);
 	int32_t last;
 
-	if (dir == NULL)
+	for (size_t i = 0; i < n && at == n; i++, looks++)
+		if (read_numbers(pid, tids[i], &last) > 0 && last == own)
+			at = i;
+	*ret_looks = looks;
+	if (at == n)
 		return -ESRCH;
-	for (size_t n = 0; n < NAMESPACED_TID_LOOKS_MAX && r < 0; n++) {
-		e = readdir(dir);
-		if (e == NULL)
-			break;
-		if (e->d_name[0] == '.' || read_numbers(pid, e->d_name, &last) == 0 || last != own)
-			continue;
-		*ret = (int32_t)strtol(e->d_name, NULL, 10);
-		r = 0;
-	}
-	(void)closedir(dir);
-	return r;
+	*ret = tids[at];
+	return 0;
 }

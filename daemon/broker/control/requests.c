@@ -27,8 +27,6 @@
 #define STATUS_WORK	 10
 #define STATUS_WORK_EACH 2
 #define RELOAD_WORK	 100
-/* Reads a file for each thread of the process: some hundred microseconds. */
-#define THREAD_WORK 20
 
 static enum protocol_result start_or_stop_instance(struct instance *i, uint32_t type)
 {
@@ -200,9 +198,7 @@ static void serve_own_process(struct requests *requests, struct control_peer *pe
 		return;
 	}
 	peer->handler_data = c;
-	if (m->h.type == PROTOCOL_THREAD)
-		ret->work = THREAD_WORK;
-	client_request(&requests->clients, c, m, &ret->m);
+	ret->work = client_request(&requests->clients, c, m, &ret->m);
 }
 
 static void attach(struct requests *requests, const struct control_peer *peer,

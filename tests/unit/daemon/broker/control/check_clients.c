@@ -5,8 +5,10 @@
  */
 #include "daemon/broker/control/clients.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -23,6 +25,7 @@
 #include "daemon/process/peer.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
+#include "lib/base/procfs.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
@@ -374,12 +377,13 @@ static void join_groups(void)
 TEST(thread_ids_of_another_namespace_are_translated)
 {
 	int32_t found;
+	size_t looks;
 	pid_t pid;
 
 	ck_assert(!namespaced_tid_is_other(getpid()));
-	OK(namespaced_tid_find(getpid(), gettid(), &found));
+	OK(namespaced_tid_find(getpid(), gettid(), &found, &looks));
 	ck_assert_int_eq(found, gettid());
-	ck_assert_int_eq(namespaced_tid_find(getpid(), 1, &found), -ESRCH);
+	ck_assert_int_eq(namespaced_tid_find(getpid(), 1, &found, &looks), -ESRCH);
 	if (geteuid() == 0)
 		join_groups();
 	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
@@ -390,12 +394,62 @@ TEST(thread_ids_of_another_namespace_are_translated)
 		for (;;)
 			(void)pause();
 	ck_assert(namespaced_tid_is_other(pid));
-	OK(namespaced_tid_find(pid, 1, &found));
+	OK(namespaced_tid_find(pid, 1, &found, &looks));
 	ck_assert_int_eq(found, pid);
-	ck_assert_int_eq(namespaced_tid_find(pid, pid, &found), -ESRCH);
+	ck_assert_int_eq(namespaced_tid_find(pid, pid, &found, &looks), -ESRCH);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	ck_assert_int_eq(namespaced_tid_find(pid, 1, &found), -ESRCH);
+	ck_assert_int_eq(namespaced_tid_find(pid, 1, &found, &looks), -ESRCH);
+}
+
+static void *sleep_forever(void *ctx)
+{
+	for (;;)
+		(void)pause();
+	return ctx;
+}
+
+static size_t count_threads(pid_t pid)
+{
+	DIR *dir = opendir(procfs_path(pid, "task").text);
+	size_t n = 0;
+
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n - 2;
+}
+
+#define SLEEPERS 63
+
+TEST(a_thread_is_found_by_a_few_looks)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
+	pthread_t thread;
+	int32_t found, before = 0;
+	size_t looks;
+
+	/* As above. */
+	if (pid < 0)
+		return;
+	if (pid == 0) {
+		for (int k = 0; k < SLEEPERS; k++)
+			OK(pthread_create(&thread, NULL, sleep_forever, NULL));
+		(void)sleep_forever(NULL);
+	}
+	while (count_threads(pid) < SLEEPERS + 1)
+		(void)sched_yield();
+	for (int32_t own = 1; own <= SLEEPERS + 1; own++) {
+		OK(namespaced_tid_find(pid, own, &found, &looks));
+		ck_assert_uint_le(looks, 7);
+		ck_assert_int_gt(found, before);
+		before = found;
+	}
+	/* The user pays for a search of all. */
+	ck_assert_int_eq(namespaced_tid_find(pid, SLEEPERS + 2, &found, &looks), -ESRCH);
+	ck_assert_uint_ge(looks, SLEEPERS + 1);
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(threads_of_a_client)
