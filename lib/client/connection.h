@@ -55,11 +55,10 @@ void connection_check_if_due(struct state *s);
  * Gets the id by which the daemon knows thread tid of this process (PROTOCOL_THREAD). Call this if
  * the daemon is in another pid namespace, where the ids differ. The first call for a thread sends
  * the request; later calls receive the answers that have arrived. The slot of the thread
- * (state_thread_slot()) has the tid
- * in its upper half and the id in its lower half, 0 before the answer. is_new: the thread has not
- * called the library before. The function then sends the request even if the slot has the tid,
- * which may be that of an ended thread. Returns false if the request is not sent: there is no
- * connection, or the socket is full.
+ * (state_thread_slot()) has the tid in its upper half and the id in its lower half, 0 before the
+ * answer. is_new: the thread has not called the library before. The function then sends the request
+ * even if the slot has this tid, which may be that of an ended thread. Returns false if the request
+ * is not sent: there is no connection, or the socket is full.
  */
 bool connection_request_thread_id(struct state *s, uint32_t tid, bool is_new);
 
