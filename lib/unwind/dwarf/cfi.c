@@ -260,6 +260,10 @@ static void correct_lazy_binding(struct rule *rule)
 {
 	if (!CPU_LINK_REGISTER || rule->ra != RULE_RA_SAVED || rule->ra_offset != PUSHED_BY_PLT - 8)
 		return;
+	/* Made-up CFI. */
+	if (rule->cfa_offset > INT32_MAX - PUSHED_BY_PLT ||
+	    rule->fp_offset < INT32_MIN + PUSHED_BY_PLT)
+		return;
 	rule->cfa_offset += PUSHED_BY_PLT;
 	rule->ra_offset -= PUSHED_BY_PLT;
 	if (rule->fp == RULE_FP_SAVED)

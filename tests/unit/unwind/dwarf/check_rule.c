@@ -22,10 +22,10 @@ static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 {
 	const uint64_t start = CODE, size = CODE_SIZE;
 	const uint32_t cie_id = UINT32_MAX, cie_at = 0;
-	uint32_t length = 16, fde_length = 4 + 8 + 8;
+	uint32_t length = 24, fde_length = 4 + 8 + 8;
 	uint8_t *p = to;
 
-	ck_assert_uint_le(n, 7);
+	ck_assert_uint_le(n, 15);
 	memcpy(p, &length, 4);
 	memcpy(p + 4, &cie_id, 4);
 	p[8] = 1;     /* version */
@@ -33,7 +33,7 @@ static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 	p[10] = 1;    /* of code */
 	p[11] = 0x78; /* of data: -8 */
 	p[12] = CPU_RA;
-	memset(p + 13, DW_CFA_nop, 7);
+	memset(p + 13, DW_CFA_nop, 15);
 	memcpy(p + 13, instructions, n);
 	p += 4 + length;
 	memcpy(p, &fde_length, 4);
@@ -115,6 +115,24 @@ TEST(the_cfa_is_above_the_return_address_that_the_plt_has_pushed)
 	ck_assert_int_eq(rule->ra, RULE_RA_SAVED);
 	ck_assert_int_eq(rule->cfa_offset, CPU_LINK_REGISTER ? 208 + 16 : 208);
 	ck_assert_int_eq(rule->ra_offset, CPU_LINK_REGISTER ? -8 : 8);
+	cfi_free(cfi);
+}
+
+/* As the fuzzers may find it: the sum of the largest offset and the two words is no int32_t. */
+TEST(the_largest_offset_of_a_cfa_is_not_moved)
+{
+	const uint8_t instructions[] = {DW_CFA_def_cfa, CPU_SP, 0xff, 0xff,
+					0xff,		0xff,	0x07, DW_CFA_offset_extended_sf,
+					CPU_RA,		0x7f /* -1 */};
+	const struct rule *rule;
+	const struct rows *rows;
+	struct cfi *cfi;
+
+	cfi = compile(instructions, sizeof(instructions), &rows);
+	rule = rows_find(rows, CODE + 8);
+	ck_assert_int_eq(rule->ra, RULE_RA_SAVED);
+	ck_assert_int_eq(rule->cfa_offset, INT32_MAX);
+	ck_assert_int_eq(rule->ra_offset, 8);
 	cfi_free(cfi);
 }
 
