@@ -64,8 +64,8 @@ bool connection_request_thread_id(struct state *s, uint32_t tid, bool is_new);
 
 /*
  * Waits until the socket is readable or closed by the daemon. timeout_ms is that of poll(2).
- * Returns 0, also if a signal handler has run; -ETIMEDOUT after timeout_ms; or -ENOTCONN if there
- * is no connection.
+ * Returns 0, also if a signal handler has run; -ETIMEDOUT after timeout_ms; -ENOTCONN if there is
+ * no connection; or another error of poll(2).
  */
 int connection_wait(struct state *s, int timeout_ms);
 
