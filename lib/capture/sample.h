@@ -21,7 +21,8 @@
  * - RECORD_RUNNING: the thread is running from this tick on. Its stack is unknown; the best guess
  *   is that of its last sample with SAMPLE_RUNNING and without SAMPLE_ASLEEP.
  * - RECORD_MISSED: the thread's state and stack are unknown from this tick on. A later
- *   RECORD_READY, RECORD_WAITING or RECORD_RUNNING makes only the state known again.
+ *   RECORD_READY or RECORD_WAITING makes only the state known again; after RECORD_RUNNING the best
+ *   guess of the stack holds again, too.
  * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
  *   of later ticks, because the thread took that long to stop. settled_ns of RECORD_TICK states for
  *   which ticks no more samples follow.
