@@ -260,9 +260,9 @@ static void trace(void (*part)(void))
 {
 	pthread_t thread;
 
+	live_block_signals();
 	OK(pthread_create(&thread, NULL, be_tracer, &part));
 	OK(pthread_join(thread, NULL));
-	live_block_signals();
 }
 
 FIXTURE(NULL, tear_down)

@@ -87,17 +87,11 @@ static void *be_first_tracer(void *ctx)
 static void detach_after(void (*part)(void))
 {
 	pthread_t thread;
-	sigset_t alarm;
 
-	/* SIGALRM is for the thread that attaches, so this thread blocks it. */
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
-	OK(sigprocmask(SIG_BLOCK, &alarm, NULL));
+	live_block_signals();
 	first_part = part;
 	OK(pthread_create(&thread, NULL, be_first_tracer, NULL));
 	OK(pthread_join(thread, NULL));
-	/* The first thread has blocked these signals for itself only. */
-	live_block_signals();
 	/* pthread_join(3) returns a moment before the kernel has detached the tracees. */
 	while (live_status(l.pid, "TracerPid:") != 0)
 		(void)sched_yield();

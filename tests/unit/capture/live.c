@@ -196,6 +196,9 @@ void live_block_signals(void)
 	sigset_t set;
 
 	block_sigchld(&set);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	OK(sigprocmask(SIG_BLOCK, &set, NULL));
 }
 
 void live_start(struct live *l, const char *name, const char *argument, const char *argument2)

@@ -86,8 +86,9 @@ void live_start(struct live *l, const char *name, const char *argument, const ch
 /* Makes a capture and a ring of ring_bytes. live_start() may come before or after. */
 void live_open(struct live *l, size_t ring_bytes);
 /*
- * Blocks the signals that a tracing thread blocks. live_open() does this for the thread that calls
- * it.
+ * Blocks the signals that a tracing thread blocks: SIGCHLD, and SIGALRM, which it unblocks while it
+ * attaches (lib/capture/seize.h). live_open() does this for the thread that calls it. Call this
+ * before another thread traces.
  */
 void live_block_signals(void);
 /* Calls capture_add() for the target, and returns its result. */
