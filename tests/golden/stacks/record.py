@@ -151,7 +151,7 @@ def record_in_machine(directory):
     """As record_all(), in an emulated machine. The directory is in build/arm64."""
     path = directory.relative_to(ROOT)
     output = subprocess.run([ROOT / 'tests/aarch64/run.py', BUILD / 'arm64-machine', 'build/arm64',
-                             '--command', f'tests/golden/stacks/record.py --here {path}'],
+                             '--command', f'python3 tests/golden/stacks/record.py --here {path}'],
                             check=True, stdout=subprocess.PIPE, text=True).stdout
     text = ''.join(line.removeprefix(MARK) for line in output.splitlines() if line.startswith(MARK))
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(text))) as tar:
