@@ -28,15 +28,14 @@ static int read_file(struct buf *b, int fd)
 	return r;
 }
 
-static int read_option(struct buf *b, int fd, const char *option)
+static int read_option(struct certificates *c, struct buf *b, int fd, const char *option)
 {
 	int r = fd < 0 ? 0 : buf_reserve(b);
 
 	if (r == 0 && fd >= 0)
 		r = read_file(b, fd);
-	/* Somebody is just writing it. */
 	if (r == 0 && fd >= 0 && b->len == 0)
-		r = -ENODATA;
+		c->empty = option;
 	if (r < 0)
 		log_error("cannot read the file of %s: %s", option, strerror(-r));
 	return r;
@@ -49,11 +48,12 @@ int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 	buf_init(&c->authorities, MSG_CA_CERTS_BYTES_MAX);
 	buf_init(&c->client, MSG_CLIENT_CERT_BYTES_MAX);
 	buf_init(&c->key, MSG_CLIENT_CERT_BYTES_MAX);
-	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "ca_certs");
+	c->empty = NULL;
+	r = read_option(c, &c->authorities, fds[INIT_CA_CERTS], "ca_certs");
 	if (r == 0)
-		r = read_option(&c->client, fds[INIT_CLIENT_CERT], "client_cert");
+		r = read_option(c, &c->client, fds[INIT_CLIENT_CERT], "client_cert");
 	if (r == 0)
-		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "client_key");
+		r = read_option(c, &c->key, fds[INIT_CLIENT_KEY], "client_key");
 	return r;
 }
 
@@ -66,6 +66,8 @@ const char *certificates_problem(const struct certificates *c)
 {
 	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
 
+	if (c->empty != NULL)
+		return c->empty;
 	if (c->authorities.len > 0 && !is_good(&c->authorities, "CERTIFICATE"))
 		return "ca_certs";
 	if (c->client.len > 0 && !is_good(&c->client, "CERTIFICATE"))

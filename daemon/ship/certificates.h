@@ -12,24 +12,25 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
-/* The bytes of the files, by option. A buffer is empty if its option is not set. */
+/* The bytes of the files, by option. A buffer is empty if its option is not set, or its file is. */
 struct certificates {
 	struct buf authorities; /* option ca_certs */
 	struct buf client;	/* option client_cert */
 	struct buf key;		/* option client_key; empty: the private key is in client */
+	const char *empty;	/* an option whose file is empty; NULL: none */
 };
 
 /*
  * Initialises c, and reads the files into it. fds has their descriptors, which came with MSG_INIT
  * or MSG_CERTIFICATES, by enum init_file (daemon/msg/msg.h); -1: the option is not set. The
  * descriptors stay the caller's. Returns 0; -E2BIG if a file is too large (MSG_*_BYTES_MAX);
- * -ENODATA if it is empty; -ENOMEM; or an error of pread(2). Logs the error. Call
+ * -ENOMEM; or an error of pread(2). Logs the error. Call
  * certificates_fini() also after an error.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
  * Checks for complete PEM blocks, since a file may be just being written. Returns NULL, or the name
- * of the first option whose block is missing or incomplete:
+ * of an option whose file is empty, or of the first option whose block is missing or incomplete:
  * - "ca_certs", if this option is set: a certificate in its file;
  * - "client_cert", if this option is set: a certificate in its file;
  * - "client_key", if client_cert is set: a private key in the file of client_key, or in that of
