@@ -82,7 +82,8 @@ int namespaced_tid_find(int32_t pid, int32_t own, int32_t *ret, size_t *ret_look
 	size_t looks = 0, at = search_in_order(pid, own, tids, n, &looks);
 	int32_t last;
 
-	for (size_t i = 0; i < n && at == n; i++, looks++)
+	/* If the list was cut, the thread is most likely behind its end. */
+	for (size_t i = 0; n < NAMESPACED_TID_LOOKS_MAX && i < n && at == n; i++, looks++)
 		if (read_numbers(pid, tids[i], &last) > 0 && last == own)
 			at = i;
 	*ret_looks = looks;

@@ -23,9 +23,9 @@ bool namespaced_tid_is_other(int32_t pid);
  * Finds the thread of process pid whose id in the pid namespace of that process is own, among the
  * first NAMESPACED_TID_LOOKS_MAX threads, and sets *ret to the broker's id of the thread. Sets
  * *ret_looks to the number of files that were read, also after an error: a dozen at most if the
- * ids of the threads ascend in both namespaces, else one for each thread in addition. Returns 0,
- * or -ESRCH if the process has ended, its threads cannot be listed, or none of these threads has
- * the id own.
+ * ids of the threads ascend in both namespaces, or the process has more threads; else one for each
+ * thread in addition. Returns 0, or -ESRCH if the process has ended, its threads cannot be listed,
+ * or none of these threads has the id own.
  */
 #define NAMESPACED_TID_LOOKS_MAX 1024
 must_check int namespaced_tid_find(int32_t pid, int32_t own, int32_t *ret, size_t *ret_looks);
