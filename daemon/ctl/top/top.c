@@ -210,7 +210,6 @@ static void title_process(struct top *t)
 		       threads_in(t, whole->now.waiting_ns),
 		       t->model.hides_ready ? " or ready" : "");
 	v->now_ns = t->model.now_ns;
-	v->all_ns = t->model.all_ns;
 }
 
 static void subtitle_process(struct top *t)

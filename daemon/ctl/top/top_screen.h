@@ -37,8 +37,7 @@ struct top_view {
 	/* How the caller has sorted rows and targets; top_screen_draw() does not sort. */
 	struct top_order order;
 	enum top_target_order target_order;
-	/* The time that is 100 % for top_row.now. all_ns is unused: top_row.all is in seconds. */
-	uint64_t now_ns, all_ns;
+	uint64_t now_ns;  /* the time that is 100 % for top_row.now */
 	bool shows_ready; /* with columns of ready time */
 	size_t selected;  /* the index of the selected row */
 	size_t first;	  /* index of the first row shown; set by top_screen_draw() */
