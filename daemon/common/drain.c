@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/ipc.h"
+
 /* Messages: more than a socket's buffer holds. */
 #define QUEUE_MAX 4096
 
@@ -16,22 +18,21 @@ static int peek(int fd)
 	char byte;
 	struct iovec iov = {&byte, 1};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n = ipc_recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT);
 
-	if (recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT) < 0)
-		return -errno;
+	if (n < 0)
+		return (int)n;
 	/* The kernel had no room to deliver descriptors. */
 	return m.msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
 ssize_t drain_recv(int fd, bool refuses_fds, void *bytes, size_t size)
 {
+	struct iovec iov = {bytes, size};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	int r = refuses_fds ? 0 : peek(fd);
-	ssize_t n;
 
-	if (r < 0)
-		return r;
-	n = recv(fd, bytes, size, MSG_DONTWAIT);
-	return n < 0 ? -errno : n;
+	return r < 0 ? r : ipc_recvmsg(fd, &m, MSG_DONTWAIT);
 }
 
 static bool has_descriptors(int fd)

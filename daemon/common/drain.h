@@ -26,7 +26,7 @@
 
 /*
  * Reads one message of fd, a SOCK_SEQPACKET socket, without waiting. Returns its length, at most
- * size: the rest of a longer message is lost. Returns 0 if the peer has closed the socket; -EBADMSG
+ * size: the rest of a longer message is lost. Returns 0 at the end, as ipc_recvmsg(); -EBADMSG
  * if the message has descriptors: it stays in the queue, and the caller calls drain_close();
  * -EAGAIN if there is no message; or another -errno.
  */

@@ -42,6 +42,23 @@ int ipc_send(int fd, const void *bytes, size_t size, const int *fds, size_t n_fd
 	return 0;
 }
 
+ssize_t ipc_recvmsg(int fd, struct msghdr *m, int flags)
+{
+	bool was_reset = false;
+	ssize_t n;
+
+	do {
+		n = recvmsg(fd, m, flags);
+		if (n >= 0)
+			return n;
+		/* The kernel reports it once, before the messages that the peer had sent. */
+		if (errno == ECONNRESET && !was_reset)
+			was_reset = true;
+		else if (errno != EINTR)
+			return errno == EWOULDBLOCK ? -EAGAIN : errno == ECONNRESET ? 0 : -errno;
+	} while (true);
+}
+
 int ipc_recv(int fd, struct ipc_message *ret)
 {
 	/* cppcheck-suppress ctuuninitvar ; takes the address only */
@@ -57,11 +74,9 @@ int ipc_recv(int fd, struct ipc_message *ret)
 	ret->n_fds = 0;
 	for (size_t i = 0; i < IPC_FDS_MAX; i++)
 		ret->fds[i] = -1;
-	do
-		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = ipc_recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
 	if (n < 0)
-		return errno == EWOULDBLOCK ? -EAGAIN : errno == ECONNRESET ? 0 : -errno;
+		return (int)n;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
 		size_t bytes;
 

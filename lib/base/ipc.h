@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "lib/base/util.h"
 
@@ -35,6 +37,16 @@ must_check int ipc_pair(int ret_fds[2]);
  * or the error of sendmsg(2).
  */
 must_check int ipc_send(int fd, const void *bytes, size_t size, const int *fds, size_t n_fds);
+
+/*
+ * Receives one message by recvmsg(2), which it calls again after EINTR. Returns its length; 0 if
+ * the peer has closed its socket and all that it had sent is read; -EAGAIN if the socket is
+ * non-blocking, or flags have MSG_DONTWAIT, and there is no message; or the error of recvmsg(2).
+ *
+ * A peer that closes its socket while messages to it are unread makes the next call on the other
+ * socket fail with ECONNRESET. What the peer has sent is still there, and this function reads it.
+ */
+must_check ssize_t ipc_recvmsg(int fd, struct msghdr *m, int flags);
 
 /*
  * Receives one message. Returns 1; 0 if the peer has closed its socket; -EAGAIN if the socket is

@@ -200,8 +200,6 @@ static int receive(const struct child *child, struct ipc_message *m)
 	n = drain_recv(child->fd, false, m->bytes, sizeof(m->bytes));
 	m->n_fds = 0;
 	m->size = n < 0 ? 0 : (size_t)n;
-	if (n == -ECONNRESET)
-		return 0;
 	return n < 0 ? (int)n : n > 0;
 }
 

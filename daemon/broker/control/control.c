@@ -199,7 +199,7 @@ static void on_readable(void *ctx)
 			return;
 		}
 		n = drain_recv(c->fd, control->socket.refuses_fds, bytes, sizeof(bytes));
-		if (n == -EAGAIN || n == -EINTR)
+		if (n == -EAGAIN)
 			return;
 		if (n <= 0 || !handle_message(c, bytes, (size_t)n)) {
 			end_connection(c);

@@ -228,6 +228,21 @@ TEST(a_peer_that_goes_without_reading_is_an_end)
 	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);
 }
 
+/* It returns ECONNRESET before the messages that the peer had sent. */
+TEST(the_last_messages_of_a_peer_that_goes_without_reading_are_received)
+{
+	OK(ipc_send(ends[0], "unread", 6, NULL, 0));
+	OK(ipc_send(ends[1], "last", 4, NULL, 0));
+	OK(ipc_send(ends[1], "very last", 9, NULL, 0));
+	close_fd(&ends[1]);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 1);
+	ck_assert_mem_eq(m.bytes, "last", 4);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 1);
+	ck_assert_mem_eq(m.bytes, "very last", 9);
+	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, NULL, 0), -EPIPE);
+}
+
 TEST(a_nonblocking_end_never_waits)
 {
 	int n = 0, r;

@@ -83,6 +83,35 @@ TEST(closing_does_not_wait_for_descriptors_in_the_queue)
 	close_fd(&listener);
 }
 
+/* The kernel reports first that the peer left a message unread, then what the peer had sent. */
+TEST(a_peer_that_goes_without_reading_has_its_messages_read)
+{
+	const bool safe[] = {true, false};
+
+	for (size_t i = 0; i < 2; i++) {
+		OK(ipc_send(pair[0], "unread", 6, NULL, 0));
+		OK(ipc_send(pair[1], "abc", 3, NULL, 0));
+		close_fd(&pair[1]);
+		ck_assert_int_eq(drain_recv(pair[0], safe[i], bytes, 16), 3);
+		OK(drain_recv(pair[0], safe[i], bytes, 16));
+		close_fd(&pair[0]);
+		OK(ipc_pair(pair));
+	}
+}
+
+TEST(closing_does_not_wait_for_descriptors_of_a_peer_that_goes_without_reading)
+{
+	int listener, fd = lingering(&listener);
+
+	OK(ipc_send(pair[0], "unread", 6, NULL, 0));
+	OK(ipc_send(pair[1], "abc", 3, &fd, 1));
+	close_fd(&fd);
+	close_fd(&pair[1]);
+	drain_close(&pair[0], false);
+	reap(1);
+	close_fd(&listener);
+}
+
 /* The peer could send a descriptor after the last look at the queue. */
 TEST(no_message_comes_while_a_socket_is_closed)
 {
