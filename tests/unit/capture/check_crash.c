@@ -28,10 +28,17 @@ static struct {
 	size_t n;
 } detached;
 
+static long (*libc_ptrace)(enum __ptrace_request, pid_t, void *, void *);
+
+/* Not at the first call: the alarm of lib/capture/seize.c may jump out of ptrace(). */
+__attribute__((constructor)) static void find_ptrace(void)
+{
+	*(void **)&libc_ptrace = dlsym(RTLD_NEXT, "ptrace");
+}
+
 /* In place of libc's. */
 long ptrace(enum __ptrace_request request, ...)
 {
-	static long (*libc)(enum __ptrace_request, pid_t, void *, void *);
 	va_list list;
 	void *address, *data;
 	pid_t tid;
@@ -41,11 +48,9 @@ long ptrace(enum __ptrace_request request, ...)
 	address = va_arg(list, void *);
 	data = va_arg(list, void *);
 	va_end(list);
-	if (libc == NULL)
-		*(void **)&libc = dlsym(RTLD_NEXT, "ptrace");
 	if (request == PTRACE_DETACH && detached.n < array_size(detached.tids))
 		detached.tids[detached.n++] = tid;
-	return libc(request, tid, address, data);
+	return libc_ptrace(request, tid, address, data);
 }
 
 /* The target of a crash, which has eight threads and has had ticks. */
