@@ -28,6 +28,7 @@ static int peek(int fd)
 
 ssize_t drain_recv(int fd, bool refuses_fds, void *bytes, size_t size)
 {
+	/* cppcheck-suppress ctuuninitvar ; takes the address only */
 	struct iovec iov = {bytes, size};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	int r = refuses_fds ? 0 : peek(fd);
