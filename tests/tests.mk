@@ -410,7 +410,10 @@ check-aarch64-objects:
 check-all:
 	$(Q)$(MAKE) --no-print-directory check
 	$(Q)$(MAKE) --no-print-directory $(JOBS) analyzed ANALYSIS=shallow
-	$(aarch64_objects)
+	$(Q)BUILD=$(B) tests/tools/deps.sh aarch64
+	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR) || [ $$? = 77 ]
+	$(Q)[ ! -e $(MACHINE_DIR)/prepared ] || \
+		$(MAKE) --no-print-directory $(JOBS) $(CROSS) run-check-aarch64-short
 	$(run_set)
 	$(Q)tests/tools/lines.py
 

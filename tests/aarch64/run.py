@@ -53,7 +53,8 @@ status=$?
 cp -r {build}/log /out
 exit $status
 '''
-TESTS = "LIMIT_S={limit} WORKERS={workers} tests/tools/run_tests.py '' {tests}"
+TESTS = ("LIMIT_S={limit} WORKERS={workers} SECOND_TRY={second_try} tests/tools/run_tests.py '' "
+         '{tests}')
 
 
 class Results:
@@ -84,7 +85,8 @@ class Machine:
     def __init__(self, arguments, clock):
         self.tests = getattr(arguments, clock)
         command = arguments.command or TESTS.format(
-            limit=LIMIT_S[clock], workers=2 if clock == 'fast' else 1, tests=shlex.join(self.tests))
+            limit=LIMIT_S[clock], workers=2 if clock == 'fast' else 1,
+            second_try=os.environ.get('SECOND_TRY', ''), tests=shlex.join(self.tests))
         self.build = arguments.build
         self.share = tempfile.TemporaryDirectory(prefix='aarch64.')
         self.out = pathlib.Path(self.share.name)

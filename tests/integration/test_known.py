@@ -7,10 +7,12 @@ a look without a stop does not show: until the thread was stopped there once, th
 """
 
 import collections
+import platform
 import subprocess
 
 import chunk_rules
 import harness
+import life
 from harness import check
 
 harness.filters_kill()
@@ -25,6 +27,10 @@ BUSY = {'levels': [*LEVELS, 'levels'], 'variable': ['leaf', 'varies', 'variable'
         'raises': [*IN_HANDLER, 'raiser', 'raises'], 'interrupted': [*LEVELS, 'interrupted'],
         'clock_reader': ['now_ns', 'clock_reader'], 'caller': ['thread_number', 'caller']}
 OWN = {name for chain in BUSY.values() for name in chain} | {'handler', 'waits'}
+
+# Waits that fail with EINTR if a thread wakes or falls asleep between a look and its interrupt: the
+# code before them copies the first argument from no register. Capture counts them as unrepaired.
+UNKNOWN = ('getevents', 'semaphore') if platform.machine() == 'aarch64' else ()
 
 # Of a thread's time: it is also in the calls between these functions.
 MOST = 0.9
@@ -47,12 +53,17 @@ def is_right(thread, names):
 def test_stacks_and_waits(box):
     target = box.target('known', WAITS, stdin=subprocess.PIPE)
     profd = box.profd([target], '--rate', '101').wait_attached()
+    life.begin(target)
     target.wait_line('end')
     profd.interrupt()
     waits = [line.split()[1:] for line in target.stdout.splitlines() if line.startswith('waits')]
     check(len(waits) == 12, f'{waits}')
+    failed = 0
     for kind, _, eintr, early in waits:
-        check(eintr == early == '0', f'{kind}: EINTR {eintr}, early {early}')
+        check(early == '0' and (eintr == '0' or kind in UNKNOWN),
+              f'{kind}: EINTR {eintr}, early {early}')
+        failed += int(eintr)
+    check(failed <= profd.stats['unrepaired'], f'{failed} calls failed with EINTR')
     wrong, seconds, whole = [], collections.Counter(), collections.Counter()
     for chunk in profd.chunks:
         names_of = {tid: data['name'] for tid, data in chunk['profile']['thread_metadata'].items()}

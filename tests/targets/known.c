@@ -2,8 +2,9 @@
 /*
  * Threads whose stacks are known by the name of the thread: they work in functions that call each
  * other, in signal handlers and in the vDSO, or wait for WAIT_MS at a time in calls of libc that
- * have no frame of their own on some processors. argv[1]: how often each kind waits. Afterwards
- * prints "waits KIND N EINTR EARLY" for each, and works on until standard input ends.
+ * have no frame of their own on some processors. argv[1]: how often each kind waits after a byte
+ * on standard input. Afterwards prints "waits KIND N EINTR EARLY" for each, and works on until
+ * standard input ends.
  */
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
@@ -253,6 +254,7 @@ int main(int argc, char **argv)
 {
 	const struct timeval timeout = {.tv_usec = WAIT_MS * 1000};
 	const unsigned long n = strtoul(argv[argc - 1], NULL, 10);
+	unsigned long until[sizeof(kinds) / sizeof(kinds[0])];
 	pthread_t thread;
 	char c;
 
@@ -273,8 +275,11 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		(void)start(waits, &kinds[i]);
 	ready(getpid());
+	need(read(STDIN_FILENO, &c, 1) == 1);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		while (__atomic_load_n(&kinds[i].n, __ATOMIC_ACQUIRE) < n) {
+		until[i] = __atomic_load_n(&kinds[i].n, __ATOMIC_ACQUIRE) + n;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		while (__atomic_load_n(&kinds[i].n, __ATOMIC_ACQUIRE) < until[i]) {
 			(void)nanosleep(&span, NULL);
 			(void)pthread_kill(thread, SIGUSR1);
 		}
