@@ -9,16 +9,6 @@
 #include "daemon/config/match.h"
 #include "proto/dsn.h"
 
-/*
- * True where the thread pointer is pthread_self(3) (lib/capture/ptrace/arch.h). On aarch64 the
- * distance between the two is different in each version of a C library.
- */
-#if defined(__x86_64__)
-static const bool has_pthread_ids = true;
-#else
-static const bool has_pthread_ids = false;
-#endif
-
 static bool is_given(const struct config *c, const char *name)
 {
 	return (c->given_sentry & config_key_bit(config_key_find(SECTION_SENTRY, name))) != 0;
@@ -217,12 +207,6 @@ static void check_section(const struct config *c, const struct section_config *s
 				 "[target \"%s\"] has no rule (exe, comm, "
 				 "cmdline, user, cgroup, unit, container, "
 				 "pid_file, env NAME): it would match every process",
-				 section->name);
-	if (section->thread_id_format == THREAD_ID_PTHREAD && !has_pthread_ids)
-		config_fault_add(faults, c, config_section_origin(section, "thread_id_format"),
-				 false,
-				 "[target \"%s\"]: thread_id_format = "
-				 "pthread is for x86-64 only",
 				 section->name);
 	if (section->autostart && section->lifecycle == LIFECYCLE_TRACE)
 		config_fault_add(faults, c, config_section_origin(section, "autostart"), true,

@@ -123,9 +123,9 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int 
 			   uint64_t tick);
 
 /*
- * Requests thread pointers (on x86_64 the value of pthread_self(3)): from here on the target's
- * RECORD_THREADs have the thread pointers that capture can find. To find the pointer of a thread
- * that is not stopped costs a few system calls. Call it before the target's first tick.
+ * Requests the values of pthread_self(3): from here on the target's RECORD_THREADs have those that
+ * capture can find. To find the value of a thread that is not stopped costs a few system calls.
+ * Call it before the target's first tick.
  */
 void capture_want_thread_pointers(struct capture *c, uint32_t target);
 

@@ -208,6 +208,7 @@ void exec_happened(struct traced_process *t)
 		t->exec.files_uid = NO_USER;
 	has_rights = exec_compare_rights(t);
 	record_forget_exits(t);
+	t->reader.own_data_size = 0;
 	watched_parts_clear(t);
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;

@@ -90,8 +90,7 @@ struct record_thread {
 	uint32_t is_main;     /* 1: the leader of the process; else 0 */
 	char comm[COMM_SIZE]; /* bytes that the target chose, perhaps without a NUL */
 	uint32_t reserved;
-	/* The thread pointer; on x86_64 the value of pthread_self(3). 0: not known. */
-	uint64_t pointer;
+	uint64_t pointer; /* the value of pthread_self(3); 0: not known */
 };
 
 /*

@@ -166,6 +166,8 @@ struct traced_reader {
 	bool needs_reset;	    /* records were lost: the next tick announces all anew */
 	uint64_t names_tick;	    /* names are read again at this tick. Set by sleepers.h, too */
 	bool wants_thread_pointers; /* capture_want_thread_pointers */
+	/* thread_pointer.h: aarch64: from pthread_self(3) to the thread pointer; 0: not known. */
+	uint64_t own_data_size;
 };
 
 /* detach.h: how long capture has waited for threads before it detaches. */

@@ -226,9 +226,9 @@ static void note_code(struct thread *th, const struct arch_regs *raw, enum stop_
 
 static void note_pointer(struct thread *th, const struct arch_regs *raw)
 {
-	const uint64_t pointer = ARCH_POINTER_IN_REGS || th->pointer == 0
+	const uint64_t pointer = ARCH_POINTER_IN_REGS || th->stack.hints.own_end == 0
 					 ? arch_thread_pointer(th->tid, raw)
-					 : th->pointer;
+					 : 0;
 
 	record_pointer(th, pointer, th->pending.tick, th->pending.ns);
 	stack_hints_set_own_end(&th->stack.hints, pointer);

@@ -229,7 +229,7 @@ struct thread {
 	struct thread_waits waits;
 	struct thread_stack stack;
 	struct thread_reader reader;
-	/* thread_pointer.h: the thread pointer (base of thread-local storage); 0: not known. */
+	/* thread_pointer.h: pthread_self(3); 0: not known. */
 	uint64_t pointer;
 
 	struct resumed_call resumed; /* the system call that is being resumed: restart/resume.h */

@@ -30,9 +30,9 @@ static uint64_t robust_head(uint32_t tid)
 }
 
 /*
- * Searches for the thread pointer between from and the head of the list. glibc's list is in the
- * thread's own data, and the thread pointer points to the start of these data, which has two words
- * that point to the start itself: arch_is_own_data. musl makes a list only when it needs one.
+ * Searches for pthread_self() between from and the head of the list. glibc's list is in the
+ * thread's own data, and pthread_self() is their start: arch_is_own_data(). musl makes a list only
+ * when it needs one.
  */
 static uint64_t search_from(const struct thread *th, uint64_t from, uint64_t head)
 {
@@ -66,8 +66,16 @@ static uint64_t find_pointer(const struct thread *th)
 
 void thread_pointer_set(struct thread *th, uint64_t pointer)
 {
-	if (pointer != 0)
+	uint64_t *size = &th->target->reader.own_data_size;
+
+	if (pointer == 0)
+		return;
+	if (ARCH_POINTER_IN_REGS)
 		th->pointer = pointer;
+	else if (th->pointer != 0)
+		*size = pointer - th->pointer;
+	else if (*size != 0)
+		th->pointer = pointer - *size;
 }
 
 void thread_pointer_find(struct thread *th)
@@ -82,17 +90,6 @@ void thread_pointer_find(struct thread *th)
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }
 
-/*
- * Returns the end of the thread's own stack. Where the thread pointer cannot be found, the list of
- * robust locks is in the thread's own data, which follow the stack.
- */
-static uint64_t find_stack_end(const struct thread *th)
-{
-	if (th->pointer != 0)
-		return th->pointer;
-	return ARCH_POINTER_IN_REGS ? find_pointer(th) : robust_head(th->tid);
-}
-
 void thread_pointer_find_stack_end(struct thread *th)
 {
 	struct traced_process *t = th->target;
@@ -101,6 +98,7 @@ void thread_pointer_find_stack_end(struct thread *th)
 	if (th->stack.hints.own_end != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
-	stack_hints_set_own_end(&th->stack.hints, find_stack_end(th));
+	stack_hints_set_own_end(&th->stack.hints,
+				th->pointer != 0 ? th->pointer : find_pointer(th));
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }

@@ -1,9 +1,10 @@
 /*
- * Finds the thread pointer (fs_base, tpidr_el0: the base of thread-local storage) of a thread that
- * is not stopped. get_robust_list(2) tells where the head of the thread's list of robust locks is.
- * glibc has the head in the thread's struct pthread, which begins at the thread pointer on x86_64:
- * so the module searches the 2 KiB before the head. On aarch64 thread_pointer_find() finds nothing;
- * there only a stop shows the pointer.
+ * Finds pthread_self(3) of a thread that is not stopped: the address of its struct pthread.
+ * get_robust_list(2) tells where the head of the thread's list of robust locks is. glibc has the
+ * head in struct pthread, so the module searches the 2 KiB before the head. On x86_64 a stop shows
+ * it, too, and with any C library: it is the thread pointer (fs_base). On aarch64 the thread
+ * pointer (tpidr_el0) is the end of struct pthread, whose size differs between versions of glibc: a
+ * stop shows pthread_self() once the module has found that of another thread of the process.
  *
  * record.c searches for the pointer, which unwind can show as the thread's id, and capture.c for
  * the end of the thread's own stack. The two functions that search do nothing if their field of th
@@ -15,7 +16,10 @@
 
 #include "lib/capture/state.h"
 
-/* Sets th->pointer to what a stop has shown (arch_thread_pointer); 0 changes nothing. */
+/*
+ * Sets th->pointer, if it can be told from the thread pointer that a stop has shown
+ * (arch_thread_pointer). 0 changes nothing.
+ */
 void thread_pointer_set(struct thread *th, uint64_t pointer);
 
 /* Searches for th->pointer if the target's reader wants pointers (capture_want_thread_pointers). */

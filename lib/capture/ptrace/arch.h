@@ -47,7 +47,7 @@
 #define ARCH_CODE_BEFORE 0
 #define ARCH_CODE_BYTES	 0
 
-/* 1: struct arch_regs has the thread pointer. */
+/* 1: struct arch_regs has the thread pointer, which is pthread_self(3). */
 #define ARCH_POINTER_IN_REGS 1
 
 /* The registers of a stopped thread. */
@@ -158,16 +158,16 @@ must_check int arch_set_result(uint32_t tid, long result);
 
 /*
  * Returns the thread pointer of the stopped thread, the base of its thread-local storage; 0: not
- * known. glibc and musl put a thread's own data at the end of its stack, except for the main
- * thread. On x86_64 the pointer is the address of these data, which is pthread_self(3). On aarch64
- * it is the end of most of them, and the function calls ptrace(2) (ARCH_POINTER_IN_REGS).
+ * known. glibc and musl put a thread's own data (struct pthread) at the end of its stack, except
+ * for the main thread. On x86_64 the pointer is the address of these data, which is
+ * pthread_self(3). On aarch64 it is their end, and the function calls ptrace(2)
+ * (ARCH_POINTER_IN_REGS).
  */
 uint64_t arch_thread_pointer(uint32_t tid, const struct arch_regs *regs);
 
 /*
- * Returns true if these n words, which were read from addr, are the start of the data to which the
- * thread pointer of a glibc thread points. The answer needs 3 words; with fewer it is false.
- * aarch64: always false, since no word of these data tells where they are.
+ * Returns true if these n words, which were read from addr and end at the head of the thread's list
+ * of robust locks, begin at the own data of a glibc thread: addr is its pthread_self(3).
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 

@@ -53,24 +53,6 @@ TEST(variables_set_what_the_file_does_not_give)
 	ck_assert(section->lifecycle == LIFECYCLE_TRACE);
 }
 
-/* Capture can read pthread_self() on x86-64 only. */
-TEST(pthread_ids_are_refused_on_other_architectures)
-{
-#if defined(__x86_64__)
-	static const char expected[] = "";
-	static const int result = 0;
-#else
-	static const char expected[] =
-		"f:3: [target \"x\"]: thread_id_format = pthread is for x86-64";
-	static const int result = -EINVAL;
-#endif
-
-	read_main("[target \"x\"]\ncomm = x\nthread_id_format = pthread\n"
-		  "profile_session_sample_rate = 1\n");
-	ck_assert_int_eq(config_resolve(&config, nothing, &faults), result);
-	expect(expected);
-}
-
 TEST(the_file_overrides_variables)
 {
 	const struct section_config *section;
