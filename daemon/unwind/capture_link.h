@@ -61,8 +61,8 @@ void capture_link_close(struct capture_link *l);
  * must not be missed, such as before a session is closed. It costs one more system call.
  *
  * Returns 1; 0 if capture has closed its side of the socket, after all records that capture has
- * announced were passed to fn; the error of fn; -EPROTO if a message or a record is malformed; or
- * the error of ipc_recv() or capture_link_give_credit().
+ * written were passed to fn, announced or not; the error of fn; -EPROTO if a message or a record is
+ * malformed; or the error of ipc_recv() or capture_link_give_credit().
  */
 must_check int capture_link_read(struct capture_link *l, bool all, capture_link_record_fn fn);
 

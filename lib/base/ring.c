@@ -30,10 +30,20 @@
 #define FETCH_AHEAD_BYTES 4096
 #define CACHE_LINE_BYTES  64
 
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static bool size_is_valid(uint64_t size)
 {
-	return size >= (uint64_t)sysconf(_SC_PAGESIZE) && size <= RING_SIZE_MAX &&
-	       (size & (size - 1)) == 0;
+	return size >= page_size() && size <= RING_SIZE_MAX && (size & (size - 1)) == 0;
+}
+
+/* The bytes of the memory: the records, and the page of the head. */
+static size_t mapped_size(size_t size)
+{
+	return size + page_size();
 }
 
 int ring_writer_init(struct ring_writer *w, size_t size)
@@ -46,9 +56,9 @@ int ring_writer_init(struct ring_writer *w, size_t size)
 	fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)size) < 0)
+	if (ftruncate(fd, (off_t)mapped_size(size)) < 0)
 		goto fail;
-	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	base = mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		goto fail;
 	/* After this call no further writable mapping can be made. */
@@ -59,7 +69,7 @@ int ring_writer_init(struct ring_writer *w, size_t size)
 fail:
 	r = -errno;
 	if (base != MAP_FAILED)
-		(void)munmap(base, size);
+		(void)munmap(base, mapped_size(size));
 	close_fd(&fd);
 	return r;
 }
@@ -68,20 +78,20 @@ void ring_writer_fini(struct ring_writer *w)
 {
 	if (w == NULL || w->base == NULL)
 		return;
-	(void)munmap(w->base, w->size);
+	(void)munmap(w->base, mapped_size(w->size));
 	close_fd(&w->fd);
 	*w = (struct ring_writer){.fd = -1};
 }
 
 void ring_writer_detach(struct ring_writer *w)
 {
-	void *own = mmap(NULL, w->size, PROT_READ | PROT_WRITE,
+	void *own = mmap(NULL, mapped_size(w->size), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert(w->reserved_size == 0);
 	if (own == MAP_FAILED)
 		return;
-	(void)munmap(w->base, w->size);
+	(void)munmap(w->base, mapped_size(w->size));
 	close_fd(&w->fd);
 	w->base = own;
 }
@@ -177,6 +187,8 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	/* The lap ends exactly at the ring's end, without a pad record. */
 	if (place_of(w, w->head) == 0)
 		w->pad = 0;
+	/* After the record: the writer may be killed at any instruction. */
+	__atomic_store_n((uint64_t *)(void *)(w->base + w->size), w->head, __ATOMIC_RELEASE);
 }
 
 size_t ring_space(const struct ring_writer *w)
@@ -211,6 +223,7 @@ int ring_credit(struct ring_writer *w, uint64_t tail)
 int ring_reader_init(struct ring_reader *r, int fd)
 {
 	struct stat st;
+	size_t size;
 	void *base;
 	int seals;
 
@@ -219,13 +232,14 @@ int ring_reader_init(struct ring_reader *r, int fd)
 		return -EPROTO;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (st.st_size < 0 || !size_is_valid((uint64_t)st.st_size))
+	/* Without a page of the head the difference is 0, or too large to be valid. */
+	size = (size_t)st.st_size - page_size();
+	if (!size_is_valid(size))
 		return -EPROTO;
-	/* cppcheck-suppress invalidFunctionArg ; size_is_valid() excludes 0 */
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	base = mmap(NULL, mapped_size(size), PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
-	*r = (struct ring_reader){.base = base, .size = (size_t)st.st_size};
+	*r = (struct ring_reader){.base = base, .size = size};
 	return 0;
 }
 
@@ -233,7 +247,7 @@ void ring_reader_fini(struct ring_reader *r)
 {
 	if (r == NULL || r->base == NULL)
 		return;
-	(void)munmap((void *)(uintptr_t)r->base, r->size);
+	(void)munmap((void *)(uintptr_t)r->base, mapped_size(r->size));
 	*r = (struct ring_reader){0};
 }
 
@@ -243,6 +257,13 @@ int ring_advance(struct ring_reader *r, uint64_t head)
 		return -EPROTO;
 	r->head = head;
 	return 0;
+}
+
+int ring_advance_to_end(struct ring_reader *r)
+{
+	const uint64_t *head = (const uint64_t *)(const void *)(r->base + r->size);
+
+	return ring_advance(r, __atomic_load_n(head, __ATOMIC_ACQUIRE));
 }
 
 static void fetch_ahead(struct ring_reader *r, uint64_t from)

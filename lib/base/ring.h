@@ -4,9 +4,10 @@
  * every other writer.
  *
  * The head is the position up to which records have been written. The tail is the position up to
- * which they have been read. Neither is in the shared memory: the writer sends the head in a
- * message, and the reader sends the tail in a message, a credit. The receiver checks the position.
- * So the writer never reads memory that the reader could have changed.
+ * which they have been read. The writer sends the head in a message, and the reader sends the tail
+ * in a message, a credit. The receiver checks the position. So the writer never reads memory that
+ * the reader could have changed. In a page behind the records the writer also keeps the head of the
+ * last commit: there the reader finds what a writer that was killed had not announced.
  *
  * Positions are byte counts that only grow; the offset in the memory is the position modulo the
  * size. A lap is one pass through the memory. A record is never split at the end of a lap. A pad
@@ -61,7 +62,8 @@ struct ring_writer {
 };
 
 /*
- * Creates, maps and seals the memfd. size: in bytes, a power of two from one page to RING_SIZE_MAX.
+ * Creates, maps and seals the memfd. size: in bytes, a power of two from one page to RING_SIZE_MAX,
+ * to which the page of the head is added.
  * Once w->fd has been sent to the reader, the caller may close it with close_fd(&w->fd). Returns 0,
  * -EINVAL for a wrong size, or the error of a system call.
  */
@@ -133,6 +135,12 @@ void ring_reader_fini(struct ring_reader *r);
  * ahead of the tail, or is no multiple of RING_ALIGN.
  */
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
+
+/*
+ * Sets the head of the last commit, when the writer has ended: it may have announced less. Returns
+ * as ring_advance().
+ */
+must_check int ring_advance_to_end(struct ring_reader *r);
 
 /*
  * Finds the next record. *ret points into the ring, and is valid until ring_release(). *ret_size is

@@ -43,13 +43,13 @@ def targets(box):
             box.target('threads')]
 
 
-def kill(profd, kind):
+def kill(profd, kind, chunks=4):
     """Kills one of the children, and waits until it is replaced."""
     pid = profd.helpers()[kind][0]
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: profd.helpers()[kind] not in ([], [pid]), f'a new {kind}')
     profd.wait_attached()
-    profd.wait_chunks(4)
+    profd.wait_chunks(chunks)
 
 
 def test_each_process_dies(box):
@@ -69,6 +69,21 @@ def test_each_process_dies(box):
     # A chunk that ship had sent before it died is sent again, and counts once.
     check(stats['chunks']['sent'] <= len(server.chunks),
           f'{len(server.chunks)} arrived, {stats["chunks"]}')
+
+
+def test_samples_before_the_death_of_capture(box):
+    """unwind reads what capture had written, also what capture had not announced yet."""
+    profd = box.profd(targets(box)).wait_attached()
+    profd.wait_looks()
+    # The first 2 s are announced more often.
+    time.sleep(2.5)
+    kill(profd, 'capture', chunks=0)
+    profd.interrupt()
+    for f in [profd.stats, *profd.stats['targets']]:
+        unwound = sum(f['unwind'][k] for k in ('complete', 'truncated', 'retaken')) + \
+            sum(f['unwind']['failed'].values())
+        # capture may be killed between a record and its count.
+        check(abs(f['captured'] - unwound) <= 1, f'{f["captured"]} captured, {f["unwind"]}')
 
 
 def lose_the_directory(box, *args, **options):

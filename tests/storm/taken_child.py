@@ -233,6 +233,8 @@ class Taken:
         """The memory of a ring, which this process can still write."""
         size = 1 << self.rng.choice((12, 16, 20, 22))
         fd = os.memfd_create('ring', os.MFD_ALLOW_SEALING)
+        # The page of the head is behind the records.
+        size += mmap.PAGESIZE
         os.ftruncate(fd, size)
         self.rings[number] = mmap.mmap(fd, size)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, RING_SEALS)

@@ -86,7 +86,7 @@ TEST(the_memory_is_sealed)
 	ck_assert_ptr_eq(mmap(NULL, SIZE, PROT_WRITE, MAP_SHARED, w.fd, 0), MAP_FAILED);
 	ck_assert_int_eq(write(w.fd, "x", 1), -1);
 	ck_assert_int_eq(ftruncate(w.fd, 0), -1);
-	ck_assert_int_eq(ftruncate(w.fd, 2 * SIZE), -1);
+	ck_assert_int_eq(ftruncate(w.fd, 4 * SIZE), -1);
 }
 
 TEST(a_record_comes_out_as_it_went_in)
@@ -410,6 +410,26 @@ TEST(a_head_that_goes_back_or_too_far_is_refused)
 	OK(ring_advance(&r, 2 * SIZE));
 }
 
+/* The writer was killed before it could send the head. */
+TEST(the_memory_has_the_head_of_the_last_commit)
+{
+	void *at = NULL;
+
+	OK(ring_advance_to_end(&r));
+	ck_assert_int_eq(next(), 0);
+	OK(put(64, 1, 0));
+	OK(ring_advance(&r, w.head));
+	OK(put(64, 2, 0));
+	OK(ring_reserve(&w, 64, &at));
+	OK(ring_advance_to_end(&r));
+	ck_assert_uint_eq(r.head, 128);
+	ring_abort(&w);
+	ring_writer_detach(&w);
+	OK(put(64, 3, 0));
+	OK(ring_advance_to_end(&r));
+	ck_assert_uint_eq(r.head, 128);
+}
+
 /*
  * Random records and steps against a model, a queue; head and tail reach the other side late.
  */
@@ -466,13 +486,13 @@ TESTS(random_steps_agree_with_a_queue, 4)
 	ck_assert_uint_gt(out, 1000);
 }
 
-/* Makes a memfd in place of a writer's. */
+/* Makes a memfd in place of a writer's: size bytes, and the page of the head. */
 static int make_memfd(size_t size, const void *bytes, int seals)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	ck_assert_int_ge(fd, 0);
-	OK(ftruncate(fd, (off_t)size));
+	OK(ftruncate(fd, (off_t)size + sysconf(_SC_PAGESIZE)));
 	if (bytes != NULL)
 		ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
 	OK(fcntl(fd, F_ADD_SEALS, seals));
@@ -512,6 +532,9 @@ TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
 	OK(pipe(fds));
 	ck_assert_int_eq(ring_reader_init(&other, fds[0]), -EPROTO);
 	ck_assert_int_eq(ring_reader_init(&other, -1), -EPROTO);
+	fds[0] = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	OK(fcntl(fds[0], F_ADD_SEALS, ALL_SEALS));
+	ck_assert_int_eq(ring_reader_init(&other, fds[0]), -EPROTO);
 }
 
 /* Makes a reader of memory with these bytes up to head. */
