@@ -219,8 +219,8 @@ struct msg_exec_decided {
  * MSG_RING_HEAD, with a position: unwind may read the records before this position. A
  * position is the number of bytes written to the ring since it was made, pads included
  * (lib/base/ring.h). Sent a few times a second, when many records are waiting, and when a
- * target has ended or has executed a program. If capture has ended without it, unwind takes the
- * position from the ring's memory.
+ * target has ended or has executed a program. Where it needs what capture has not announced yet,
+ * unwind takes the position from the ring's memory.
  *
  * MSG_RING_CREDIT, with a position: unwind has read all records before this position, and capture
  * may overwrite them. Sent when unwind has read enough to be worth a wake-up of capture.

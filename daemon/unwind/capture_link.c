@@ -97,11 +97,12 @@ int capture_link_read(struct capture_link *l, bool all, capture_link_record_fn f
 		if (received <= 0)
 			break;
 		head = msg_as(&m, MSG_RING_HEAD);
-		if (head == NULL || ring_advance(&l->ring, head->n) < 0)
+		/* A head may be older than the one in the ring's memory. */
+		if (head == NULL || (head->n > l->ring.head && ring_advance(&l->ring, head->n) < 0))
 			return -EPROTO;
 	} while (all);
 	/* A capture that was killed could not announce its last records. */
-	if (received == 0 && ring_advance_to_end(&l->ring) < 0)
+	if ((all || received == 0) && ring_advance_to_end(&l->ring) < 0)
 		return -EPROTO;
 	r = read_ring(l, fn);
 	if (r < 0)

@@ -57,8 +57,9 @@ void capture_link_close(struct capture_link *l);
  * Receives at most one MSG_RING_HEAD that waits on the socket. Then passes the new records to fn,
  * oldest first, and sends the credits that become due. Does not block. The link must be open.
  *
- * With all, receives every MSG_RING_HEAD that waits. Use it when records that capture has written
- * must not be missed, such as before a session is closed. It costs one more system call.
+ * With all, receives every MSG_RING_HEAD that waits, and passes all records that capture has
+ * written, announced or not. Use it when these must not be missed, such as before a session or a
+ * recording is closed. It costs one more system call.
  *
  * Returns 1; 0 if capture has closed its side of the socket, after all records that capture has
  * written were passed to fn, announced or not; the error of fn; -EPROTO if a message or a record is

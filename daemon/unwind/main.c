@@ -159,7 +159,7 @@ static void close_link(void)
 			die("cannot record the end of sentry-profd-capture", ENOMEM);
 }
 
-/* Reads what capture has written; all: up to the last message on the socket. */
+/* Reads what capture has announced; all: what it has written. */
 static void read_link(bool all)
 {
 	int r = capture_link_read(&me.link, all, take_record);
@@ -280,6 +280,9 @@ static int open_recording(void *ctx, struct ipc_message *message)
 	struct stream *stream = stream_of(m->target);
 
 	(void)ctx;
+	/* A recording begins after the records of the time before it. */
+	if (me.link.fd >= 0)
+		read_link(true);
 	if (stream != NULL)
 		return stream_recording_open(stream, m);
 	/* The session was opened in an earlier process. */
@@ -296,6 +299,9 @@ static int close_recording(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	if (stream == NULL)
 		return 0;
+	/* capture announces records up to half a second after the time that they are about. */
+	if (me.link.fd >= 0)
+		read_link(true);
 	charge_time_to(stream);
 	r = stream_recording_close(stream, m->recording);
 	charge_time_to(NULL);

@@ -136,9 +136,7 @@ void ring_reader_fini(struct ring_reader *r);
  */
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
 
-/*
- * Sets the head of the last commit, when the writer has ended: it may have announced less. Returns
- * as ring_advance().
+/* Sets the head of the last commit: the writer may have announced less. Returns as ring_advance().
  */
 must_check int ring_advance_to_end(struct ring_reader *r);
 

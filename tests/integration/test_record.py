@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 
 import control
 import harness
@@ -110,6 +111,31 @@ def test_a_thread_that_waits(box):
     check(len(chunks) == 1 and
           {s.get('state') for s in samples} == {'waiting'} and
           'main' in functions(chunks[0]), f'{chunks}')
+    profd.interrupt()
+
+
+def test_it_covers_its_time(box):
+    """capture announces records up to half a second later, at once only in the first 2 s of a
+    target: a recording waits for none of these."""
+    target = box.target('unw_o2', 'spin')
+    profd, ctl = listening(box, [target])
+    profd.wait_attached().wait_looks()
+    time.sleep(2)
+
+    def attempt():
+        wrong = []
+        for _ in range(5):
+            begin = time.time()
+            recording = Recording(ctl.path, target.pid, RECORD)
+            time.sleep(0.3)
+            end = time.time()
+            chunks, _ = recording.finish()
+            times = [s['timestamp'] for c in chunks for s in c['profile']['samples']]
+            if not times or abs(min(times) - begin) > 0.1 or abs(max(times) - end) > 0.1:
+                wrong.append(f'{begin} to {end}: {times}')
+            recording.close()
+        return wrong
+    harness.in_turns(attempt, 3)
     profd.interrupt()
 
 

@@ -145,12 +145,40 @@ TEST(records_that_capture_wrote_before_its_end_are_read)
 	OK(msg_send_number(link[1], MSG_RING_HEAD, writer.head));
 	/* capture is killed before it announces this one. */
 	write_record();
-	ck_assert_int_eq(capture_link_read(&l, true, count_record), 1);
+	ck_assert_int_eq(capture_link_read(&l, false, count_record), 1);
 	ck_assert_uint_eq(n_records, 3);
 	close_fd(&link[1]);
 	ck_assert_int_eq(capture_link_read(&l, true, count_record), 0);
 	ck_assert_uint_eq(n_records, 4);
 	capture_link_close(&l);
+}
+
+TEST(records_that_capture_has_not_announced_are_read_if_all_are)
+{
+	uint64_t announced;
+	int link[2];
+
+	n_records = 0;
+	OK(ipc_pair(link));
+	OK(fcntl(link[0], F_SETFL, O_NONBLOCK));
+	l.fd = link[0];
+	write_record();
+	announced = writer.head;
+	write_record();
+	ck_assert_int_eq(capture_link_read(&l, false, count_record), 1);
+	ck_assert_uint_eq(n_records, 0);
+	ck_assert_int_eq(capture_link_read(&l, true, count_record), 1);
+	ck_assert_uint_eq(n_records, 2);
+	/* This message crossed with the reading. */
+	OK(msg_send_number(link[1], MSG_RING_HEAD, announced));
+	write_record();
+	ck_assert_int_eq(capture_link_read(&l, false, count_record), 1);
+	ck_assert_uint_eq(n_records, 2);
+	OK(msg_send_number(link[1], MSG_RING_HEAD, writer.head));
+	ck_assert_int_eq(capture_link_read(&l, false, count_record), 1);
+	ck_assert_uint_eq(n_records, 3);
+	capture_link_close(&l);
+	close_fd(&link[1]);
 }
 
 TEST(a_head_beyond_the_ring_is_refused)
