@@ -108,9 +108,13 @@ void balance_read_clock(struct traced_process *t)
 {
 	struct capture_counters *counters = t->counters;
 	struct process_balance *b = &t->balance;
+	const struct tick_span *span = &t->ticks.span;
 	const uint64_t before_ns = b->clock_ns;
 
-	if (t->ticks.span.last_ns < b->clock_due_ns ||
+	/* Capture has come too late for ticks: the looks that follow count these as missed. */
+	if (span->n > 1 + span->left_out)
+		b->clock_due_ns = 0;
+	if (span->last_ns < b->clock_due_ns ||
 	    t->capture->options.process_ns(t->pid, &b->clock_ns) < 0)
 		return;
 	if (b->clock_due_ns != 0) {
@@ -118,7 +122,7 @@ void balance_read_clock(struct traced_process *t)
 		counters->compared_running_ns += counters->running_ns - b->clock_running_ns;
 	}
 	b->clock_running_ns = counters->running_ns;
-	b->clock_due_ns = t->ticks.span.last_ns + CLOCK_NS;
+	b->clock_due_ns = span->last_ns + CLOCK_NS;
 }
 
 static bool lacks(const struct thread_time *own, const struct process_time *sum, int64_t ns)

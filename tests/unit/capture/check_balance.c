@@ -261,3 +261,18 @@ TEST(a_second_without_all_samples_is_not_compared)
 	read_clock(1, TICK_NS);
 	ck_assert_uint_eq(counters.compared_cpu_ns, 2 * NS_PER_SEC);
 }
+
+/* Capture was stopped: of the ticks since then one look tells, after this reading. */
+TEST(a_second_with_late_ticks_is_not_compared)
+{
+	read_clock(101, TICK_NS);
+	process.ticks.span.n = 700;
+	process.ticks.span.left_out = 7;
+	process.ticks.span.last_ns += 699 * TICK_NS;
+	read_clock(1, 700 * TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, NS_PER_SEC);
+	/* All threads slept. */
+	process.ticks.span.n = 8;
+	read_clock(100, TICK_NS);
+	ck_assert_uint_eq(counters.compared_cpu_ns, 2 * NS_PER_SEC);
+}
