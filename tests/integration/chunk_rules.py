@@ -127,11 +127,11 @@ def thread_problems(profile, by_function):
         if sum(bool(stacks[s['stack_id']]) for s in samples) < 2:
             found.append(f'thread {tid} has not two samples with a stack')
         # A running thread has a sample at each tick, and a waiting one has two
-        # for each wait. So one sample between two others of the same stack,
-        # ticks away, is redundant. (The copy at the end of the chunk is one
-        # more.)
-        of = [(s['stack_id'], tick[s['timestamp']]) for s in samples
-              if s['timestamp'] < end]
+        # for each wait. So one sample between two others of the same stack and
+        # state, ticks away, is redundant. (The copy at the end of the chunk is
+        # one more.)
+        of = [((s['stack_id'], s.get('state')), tick[s['timestamp']])
+              for s in samples if s['timestamp'] < end]
         if not by_function and any(
                 a[0] == b[0] == c[0] and a[1] + 1 < b[1] < c[1] - 1
                 for a, b, c in zip(of, of[1:], of[2:])):
