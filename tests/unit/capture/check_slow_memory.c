@@ -88,12 +88,16 @@ TEST(a_stopped_thread_is_continued_without_a_copy)
 
 	(void)live_ask(&l, "join", "ok");
 	(void)live_ask(&l, "busy 2", "ok");
-	/* Else the leader, which waits, may be looked at after the slow read. */
+	/*
+	 * Until a tick stops both threads, and the leader, which waits, needs no look. It would be
+	 * looked at after the slow read.
+	 */
 	do {
 		live_until_blocked(&l, l.pid);
+		captured = l.counters.captured;
 		repeated = l.counters.repeated;
 		live_ticks(&l, 1);
-	} while (l.counters.repeated == repeated);
+	} while (l.counters.captured != captured + 2 || l.counters.repeated != repeated + 1);
 	captured = l.counters.captured;
 	stops = l.counters.stops;
 	live_step(25 * NS_PER_MS);
