@@ -66,16 +66,14 @@ static uint64_t find_pointer(const struct thread *th)
 
 void thread_pointer_set(struct thread *th, uint64_t pointer)
 {
-	uint64_t *size = &th->target->reader.own_data_size;
-
 	if (pointer == 0)
 		return;
 	if (ARCH_POINTER_IN_REGS)
 		th->pointer = pointer;
 	else if (th->pointer != 0)
-		*size = pointer - th->pointer;
-	else if (*size != 0)
-		th->pointer = pointer - *size;
+		th->target->reader.own_data_size = pointer - th->pointer;
+	else if (th->target->reader.own_data_size != 0)
+		th->pointer = pointer - th->target->reader.own_data_size;
 }
 
 void thread_pointer_find(struct thread *th)
