@@ -83,6 +83,28 @@ TEST(closing_does_not_wait_for_descriptors_in_the_queue)
 	close_fd(&listener);
 }
 
+/* An empty message reads as the end does. */
+TEST(closing_does_not_wait_for_descriptors_behind_empty_messages)
+{
+	int listener, fd = lingering(&listener);
+
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(send(pair[1], "", 0, 0), 0);
+	OK(ipc_send(pair[1], "abc", 3, &fd, 1));
+	close_fd(&fd);
+	drain_close(&pair[0], false);
+	reap(1);
+	close_fd(&listener);
+}
+
+TEST(closing_forks_no_child_for_empty_messages)
+{
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(send(pair[1], "", 0, 0), 0);
+	drain_close(&pair[0], false);
+	reap(0);
+}
+
 /* The kernel reports first that the peer left a message unread, then what the peer had sent. */
 TEST(a_peer_that_goes_without_reading_has_its_messages_read)
 {
