@@ -101,7 +101,7 @@ int capture_link_read(struct capture_link *l, bool all, capture_link_record_fn f
 		if (head == NULL || (head->n > l->ring.head && ring_advance(&l->ring, head->n) < 0))
 			return -EPROTO;
 	} while (all);
-	/* A capture that was killed could not announce its last records. */
+	/* capture has not announced its last records yet, or was killed before it could. */
 	if ((all || received == 0) && ring_advance_to_end(&l->ring) < 0)
 		return -EPROTO;
 	r = read_ring(l, fn);

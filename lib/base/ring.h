@@ -82,9 +82,9 @@ void ring_writer_detach(struct ring_writer *w);
 /*
  * Reserves room for a record of at most size bytes, header included. *ret points to the header of
  * the record in the ring. The caller writes only what follows the header; ring_commit() writes the
- * header. The reader sees the record only after ring_commit() and a message with the new head. Each
- * reservation ends with ring_commit() or ring_abort() before the next one. Returns 0, -ENOBUFS if
- * the ring is full, or -E2BIG if size exceeds half of the ring.
+ * header. The reader may see the record from ring_commit() on, before a message with the new head.
+ * Each reservation ends with ring_commit() or ring_abort() before the next one. Returns 0, -ENOBUFS
+ * if the ring is full, or -E2BIG if size exceeds half of the ring.
  */
 must_check int ring_reserve(struct ring_writer *w, size_t size, void **ret);
 
@@ -136,7 +136,9 @@ void ring_reader_fini(struct ring_reader *r);
  */
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
 
-/* Sets the head of the last commit: the writer may have announced less. Returns as ring_advance().
+/*
+ * Sets the head of the last commit, which the ring's memory has: the writer may have announced
+ * less. Returns as ring_advance().
  */
 must_check int ring_advance_to_end(struct ring_reader *r);
 
