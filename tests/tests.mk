@@ -396,24 +396,23 @@ endef
 
 # Everything is compiled for aarch64, not optimized: nobody runs it. Recorded samples are unwound
 # with that build's rules.
-define aarch64_objects
-	$(Q)$(MAKE) --no-print-directory $(JOBS) aarch64-objs B=$(B)/aarch64 \
-		CC='$(AARCH64_CC)' MACHINE=aarch64 CFLAGS=-O0
-endef
+make_aarch64_objects = $(MAKE) --no-print-directory $(JOBS) aarch64-objs B=$(B)/aarch64 \
+	CC='$(AARCH64_CC)' MACHINE=aarch64 CFLAGS=-O0
 
 $(SETS) check-all: SET = $@
 check check-slow check-integration check-asan check-sanitized:
 	$(run_set)
 check-aarch64-objects:
-	$(aarch64_objects)
+	$(Q)$(make_aarch64_objects)
 	$(run_set)
 check-all:
 	$(Q)$(MAKE) --no-print-directory check
 	$(Q)$(MAKE) --no-print-directory $(JOBS) analyzed ANALYSIS=shallow
 	$(Q)BUILD=$(B) tests/tools/deps.sh aarch64
 	$(Q)tests/aarch64/prepare.sh $(MACHINE_DIR) || [ $$? = 77 ]
-	$(Q)[ ! -e $(MACHINE_DIR)/prepared ] || \
-		$(MAKE) --no-print-directory $(JOBS) $(CROSS) run-check-aarch64-short
+	$(Q)if [ -e $(MACHINE_DIR)/prepared ]; then \
+		$(MAKE) --no-print-directory $(JOBS) $(CROSS) run-check-aarch64-short; \
+	else $(make_aarch64_objects); fi
 	$(run_set)
 	$(Q)tests/tools/lines.py
 
