@@ -159,11 +159,14 @@ static void close_link(void)
 			die("cannot record the end of sentry-profd-capture", ENOMEM);
 }
 
-/* Reads what capture has announced; all: what it has written. */
+/* Reads what capture has announced; all: what it has written. Does nothing without a link. */
 static void read_link(bool all)
 {
-	int r = capture_link_read(&me.link, all, take_record);
+	int r;
 
+	if (me.link.fd < 0)
+		return;
+	r = capture_link_read(&me.link, all, take_record);
 	if (r < 0)
 		die("cannot process the records from sentry-profd-capture", -r);
 	charge_time_to(NULL);
@@ -174,11 +177,9 @@ static void read_link(bool all)
 static int open_ring(void *ctx, struct ipc_message *m)
 {
 	(void)ctx;
-	if (me.link.fd >= 0) {
-		read_link(true);
-		if (me.link.fd >= 0)
-			close_link();
-	}
+	read_link(true);
+	if (me.link.fd >= 0)
+		close_link();
 	return capture_link_open(&me.link, m);
 }
 
@@ -244,8 +245,7 @@ static int close_session(void *ctx, struct ipc_message *message)
 
 	(void)ctx;
 	/* Records that capture wrote before the target's end come first. */
-	if (me.link.fd >= 0)
-		read_link(true);
+	read_link(true);
 	if (stream != NULL) {
 		charge_time_to(stream);
 		r = stream_close(stream);
@@ -281,8 +281,7 @@ static int open_recording(void *ctx, struct ipc_message *message)
 
 	(void)ctx;
 	/* A recording begins after the records of the time before it. */
-	if (me.link.fd >= 0)
-		read_link(true);
+	read_link(true);
 	if (stream != NULL)
 		return stream_recording_open(stream, m);
 	/* The session was opened in an earlier process. */
@@ -300,8 +299,7 @@ static int close_recording(void *ctx, struct ipc_message *message)
 	if (stream == NULL)
 		return 0;
 	/* capture announces records up to half a second after the time that they are about. */
-	if (me.link.fd >= 0)
-		read_link(true);
+	read_link(true);
 	charge_time_to(stream);
 	r = stream_recording_close(stream, m->recording);
 	charge_time_to(NULL);
