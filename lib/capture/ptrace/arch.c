@@ -278,9 +278,9 @@ uint64_t arch_thread_pointer(uint32_t tid, const struct arch_regs *regs)
 }
 
 /*
- * No word of these data tells where they are, but the head has the same distance in each version:
- * 24 words for the architecture, the links of the list of threads, the tid, and the head's link
- * back (struct pthread in nptl/descr.h).
+ * No word of a thread's own data tells where they are. But the head of its list of robust locks is
+ * 28 words behind their start in each version of glibc: 24 words for the architecture, two links of
+ * the list of threads, the tid, and the link before the head (struct pthread in nptl/descr.h).
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr)
 {
