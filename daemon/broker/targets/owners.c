@@ -39,7 +39,7 @@ static void note_change(struct targets *ts, struct instance *i)
 		ts->events.owner_changed(ts->events.ctx, i);
 }
 
-void owners_end_run(struct targets *ts, struct run *run)
+static void end_run(struct targets *ts, struct run *run)
 {
 	if (run->owner_has_changed)
 		return;
@@ -61,6 +61,16 @@ static int read_again(const struct owner *before, int pidfd, struct owner *ret)
 	return r == 0 && !process_is_alive(pidfd) ? -ESRCH : r;
 }
 
+void owners_end_run(struct targets *ts, struct run *run)
+{
+	struct owner now;
+
+	/* owners_look() shall not take this change for another one. */
+	if (read_again(&run->owner, run->pidfd, &now) == 0)
+		run->instance->owner = now;
+	end_run(ts, run);
+}
+
 int owners_check(struct targets *ts, struct run *run)
 {
 	struct owner now;
@@ -72,7 +82,7 @@ int owners_check(struct targets *ts, struct run *run)
 		return -EACCES;
 	run->instance->owner = now;
 	if (!owner_is_same(&run->owner, &now)) {
-		owners_end_run(ts, run);
+		end_run(ts, run);
 		return -EACCES;
 	}
 	run->owner = now;

@@ -113,6 +113,17 @@ TEST_IF(another_key_ends_the_run, getuid() == 0)
 	ck_assert_uint_eq(i.owner_changes, 1);
 }
 
+/* Capture's word comes before the broker has seen the change itself. */
+TEST_IF(a_change_that_capture_has_seen_counts_once, getuid() == 0)
+{
+	owned_go(&process, 'u');
+	owners_end_run(&b.modules.targets, i.run);
+	ck_assert(!run_is_open(i.run));
+	OK(begin_again());
+	OK(check());
+	ck_assert_uint_eq(i.owner_changes, 1);
+}
+
 /* Each second only two files are looked at. */
 static const char steps[] = "eu";
 
