@@ -20,6 +20,8 @@ CALL = re.compile(
 SIGRETURN = bytes.fromhex('681180d2010000d4' if os.uname().machine == 'aarch64'
                           else '48c7c00f0000000f05')
 CALL_BYTES_MAX = 9
+# What the server subtracts from the address of a caller (lib/unwind/cpu.h: CPU_PC_STEP).
+PC_STEP = 4 if os.uname().machine == 'aarch64' else 1
 
 
 class Mapping:
@@ -80,11 +82,11 @@ class Layout:
         return None
 
     def is_trampoline(self, address):
-        """Returns true if it is one byte after the start of the code that ends
+        """Returns true if it is PC_STEP after the start of the code that ends
         a signal handler, whose name is in no .dynsym."""
-        m = self.at(address - 1)
+        m = self.at(address - PC_STEP)
         return m is not None and m.elf.read(
-            address - 1 - m.bias, len(SIGRETURN)) == SIGRETURN
+            address - PC_STEP - m.bias, len(SIGRETURN)) == SIGRETURN
 
     def follows_call(self, address):
         """Returns true if a call is right before address; None: not known."""
