@@ -105,8 +105,8 @@ def check_ticks(profd, rate_hz=chunk_rules.RATE_HZ):
 
 def told_and_ran(box, target, seconds, rate_hz=202):
     """Returns the seconds that a profile tells, those of samples included whose threads had ended
-    before the rings were read, and the least and the most that its process ran meanwhile, by the
-    scheduler."""
+    before the rings were read; the seconds for which it counts that no stack is known; and the
+    least and the most that its process ran meanwhile, by the scheduler."""
     before = cpu_seconds(target.pid)
     profd = started(box, [target], '--mode', 'cpu', '--rate', rate_hz)
     begin = cpu_seconds(target.pid)
@@ -117,16 +117,19 @@ def told_and_ran(box, target, seconds, rate_hz=202):
     check_sums(profd.stats, arrived='written')
     told = sum(b.seconds for b in bars(profd) if b.names)
     check_ticks(profd, rate_hz)
-    lost = profd.stats['missed'].get('thread_exited', 0) / rate_hz
-    return told + lost, least, cpu_seconds(target.pid) - before
+    missed = {k: n / rate_hz for k, n in profd.stats['missed'].items()}
+    return (told + missed.get('thread_exited', 0), missed.get('no_stack', 0), least,
+            cpu_seconds(target.pid) - before)
 
 
 def check_told(box, target, seconds=2):
-    told, least, most = told_and_ran(box, target, seconds)
+    told, unknown, least, most = told_and_ran(box, target, seconds)
     # Five standard deviations of 202 looks a second, and what sentry-profd takes to start and end.
     luck = 5 / (202 * seconds) ** 0.5
-    check(least * (1 - luck) < told < most * (1 + luck),
-          f'{told:.2f} s are told of {least:.2f} to {most:.2f}')
+    # The timer of a virtual processor can come too late while threads hand over, and the kernel then
+    # leaves samples out, those of perf record -a, too: 104 to 185 of 404. They must be counted.
+    check(least * (1 - luck) < told + unknown and told < most * (1 + luck),
+          f'{told:.2f} s are told, {unknown:.2f} missed, of {least:.2f} to {most:.2f}')
 
 
 def test_processor_time(box):
@@ -141,7 +144,7 @@ def test_short_threads(box):
     """Threads that live for a millisecond: most have ended when the rings are read. They begin 200
     times a second, so 202 looks a second would see each in nearly the same state."""
     target = box.target('short_threads')
-    told, least, most = told_and_ran(box, target, 0.5, rate_hz=173)
+    told, _, least, most = told_and_ran(box, target, 0.5, rate_hz=173)
     check(least * 0.5 < told < most * 1.5, f'{told:.2f} s of {least:.2f} to {most:.2f}')
 
 
