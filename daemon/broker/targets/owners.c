@@ -66,7 +66,7 @@ void owners_end_run(struct targets *ts, struct run *run)
 	struct owner now;
 
 	/* owners_look() shall not take this change for another one. */
-	if (read_again(&run->owner, run->pidfd, &now) == 0)
+	if (!run->owner_has_changed && read_again(&run->owner, run->pidfd, &now) == 0)
 		run->instance->owner = now;
 	end_run(ts, run);
 }

@@ -42,8 +42,8 @@
 must_check int owners_check(struct targets *ts, struct run *run);
 
 /*
- * Ends the run as if the key had changed. Call it when capture has seen that the process has other
- * rights (TARGET_OTHER_RIGHTS).
+ * Ends the run as if the key had changed, and reads the owner, so that this change counts once.
+ * Call it when capture has seen that the process has other rights (TARGET_OTHER_RIGHTS).
  */
 void owners_end_run(struct targets *ts, struct run *run);
 
